@@ -130,14 +130,22 @@ class BrokerHolder:
             raise SettingError("the role is being changed already")
         _in_role(self.sections, replication)
 
-    def change_soon(self, replication: ReplicationSettings) -> None:
-        """`change` from the next turn of the loop on, when answers are on their way; `trouble` says how."""
-        self.trouble = ""
-        self._task = asyncio.ensure_future(self._change_alone(replication))
+    def change_soon(
+        self, replication: ReplicationSettings, between: Callable[[], Awaitable[object]] | None = None
+    ) -> None:
+        """`change` from the next turn of the loop on, when answers are on their way; `trouble` says how.
 
-    async def _change_alone(self, replication: ReplicationSettings) -> None:
+        The role is kept, unless there is something to do `between`.
+        """
+        self.trouble = ""
+        self._task = asyncio.ensure_future(self._change_alone(replication, between))
+
+    async def _change_alone(
+        self, replication: ReplicationSettings, between: Callable[[], Awaitable[object]] | None
+    ) -> None:
+        sections = _in_role(self.sections, self._known_port(replication))
         try:
-            await self.change(_in_role(self.sections, self._known_port(replication)), keep=True)
+            await self.change(sections, keep=between is None, between=between or _nothing)
         except MqframeError as problem:
             log.error("the role was not changed", problem=str(problem))
 

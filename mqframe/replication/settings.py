@@ -10,6 +10,8 @@ NONE: Final = "NONE"
 ASYNC_MASTER: Final = "ASYNC_MASTER"
 SYNC_MASTER: Final = "SYNC_MASTER"
 SLAVE: Final = "SLAVE"
+REFUSE: Final = "refuse"
+CUT: Final = "cut"
 
 
 @settings("replication")
@@ -80,6 +82,13 @@ class ReplicationSettings:
     )
     retry_ms: int = setting(
         5000, doc="how long a slave waits before it connects again, ms", check=at_least(1)
+    )
+    diverged: str = setting(
+        REFUSE,
+        doc="what a slave does whose log is not the beginning of its master's. refuse: it does not follow, "
+        "and says so; cut: it cuts its log back to the last record that both have, keeps what it cuts off in "
+        "the folder cut of its store, and follows. Nobody knows whether that was acknowledged",
+        check=one_of(REFUSE, CUT),
     )
     tables_interval_ms: int = setting(
         10_000,

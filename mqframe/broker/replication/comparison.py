@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.broker.replication.tables import CALL_SECONDS
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, StoreError, answer_error
+from mqframe.core.replication.last_common import last_common
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.messages import ViewMessageById
@@ -13,9 +15,15 @@ from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode
 from mqframe.net.client import Client
+from mqframe.store.files.layout import Layout
+from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.replica_store import ReplicaStore
 
 _EMPTY_STORE: Final = "start this broker with an empty store"
+
+
+class LogsDiffer(StoreError):
+    """The log of a slave holds what its master's does not."""
 
 
 class Comparison:
@@ -30,7 +38,7 @@ class Comparison:
     async def compare(self, master: str) -> None:
         """Raises `StoreError` where the log here is not the beginning of that of `master`, "host:port".
 
-        Notes in the store what the master keeps.
+        `LogsDiffer` where a part of it may be. Notes in the store what the master keeps.
         """
         end = self._store.max_offset
         if not end:
@@ -41,14 +49,13 @@ class Comparison:
             low, high = int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
         except (KeyError, ValueError) as problem:
             raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
-        self.end = high
+        self.end, self._store.kept_from = high, low
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
-        self._store.kept_from = low
 
     def _compare_ends(self, end: int, low: int, high: int, master: str) -> None:
         if end > high:
-            raise StoreError(
+            raise LogsDiffer(
                 f"this log ends at {end}, behind that of the master {master} at {high}: they differ, or the"
                 " master has lost its end. Start this broker as master if it has what was acknowledged; to"
                 " follow, stop it and cut its log back (mqframe replica cut), or give it an empty store"
@@ -70,11 +77,31 @@ class Comparison:
             )
         there = await self._ask(master, ViewMessageById(offset=offset))
         if bytes(there.body) != record:
-            raise StoreError(
+            raise LogsDiffer(
                 f"the record at log offset {offset} is another one at the master {master}: the logs differ."
                 " Stop this broker and cut its log back (mqframe replica cut), or start it with an empty"
                 " store, or as master if it has what was acknowledged"
             )
+
+    async def last_common(self, master: str) -> int | None:
+        """Where the last record ends that the log here and that of `master` have in common; `None`: none.
+
+        The log here must not be written meanwhile.
+        """
+        with ClosedLog(Layout(self._store.settings.directory)) as log:
+            search = last_common(log, self._store.kept_from)
+            try:
+                offset = next(search)
+                while True:
+                    there = await self._client.invoke(
+                        master, ViewMessageById(offset=offset), timeout=CALL_SECONDS
+                    )
+                    if there.code not in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR):
+                        raise answer_error(there.code, there.remark, master)
+                    offset = search.send(None if there.code else bytes(there.body))
+            except StopIteration as found:
+                end: int | None = found.value
+                return end
 
     async def _ask(self, master: str, request: Request) -> Frame:
         answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)

@@ -7,6 +7,7 @@ becomes a slave. Then one of them is promoted. So no two masters take messages, 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import attrs
@@ -50,15 +51,19 @@ class RoleChanger(Protocol):
     def check(self, replication: ReplicationSettings) -> None:
         """Raises `SettingError` where the broker cannot have this role."""
 
-    def change_soon(self, replication: ReplicationSettings) -> None:
-        """Stop the broker, and start it in this role, from the next turn of the loop on."""
+    def change_soon(
+        self, replication: ReplicationSettings, between: Callable[[], Awaitable[object]] | None = None
+    ) -> None:
+        """Stop the broker, and start it in this role, from the next turn of the loop on.
+
+        `between`: what is done while nobody has the directory; then the role is not one to keep.
+        """
 
 
 class RolePart(BrokerPart):
     """Serves operators who change the role of this broker, which is `part` of its replication.
 
-    `quiesce`: takes no more messages, and writes none. Without a `changer`, as in a program that has a
-    broker of its own, the role stays what it is.
+    Until `let` was called, as in a program that has a broker of its own, the role stays what it is.
     """
 
     def __init__(
@@ -68,27 +73,33 @@ class RolePart(BrokerPart):
         self._part = part
         self._client = client
         self._clock = clock
-        self.changer: RoleChanger | None = None
-        self.quiesce: Callable[[], Awaitable[None]] | None = None
+        self._changer: RoleChanger | None = None
+        self._quiesce: Callable[[], Awaitable[None]] | None = None
         self._under_way = False
+
+    def let(self, changer: RoleChanger, quiesce: Callable[[], Awaitable[None]]) -> None:
+        """Change the role by `changer`. `quiesce`: takes no more messages, and writes none."""
+        self._changer, self._quiesce = changer, quiesce
+        if isinstance(self._part, SlavePart):
+            self._part.reopen = partial(changer.change_soon, self._replication)
 
     def counters(self) -> Mapping[str, str]:
         """When operators changed the role, and why the last change failed."""
-        changer = self.changer
+        changer = self._changer
         if changer is None:
             return {}
         return {"roleChangedMs": str(changer.changed_ms), "roleTrouble": changer.trouble}
 
     def _begin(self, replication: ReplicationSettings) -> RoleChanger:
-        if self.changer is None or self.quiesce is None:
+        if self._changer is None:
             raise _refusal("this broker runs in a program of its own, which says what its role is")
         if self._under_way:
             raise _refusal("the role is being changed already")
         try:
-            self.changer.check(replication)
+            self._changer.check(replication)
         except SettingError as problem:
             raise _refusal(str(problem)) from None
-        return self.changer
+        return self._changer
 
     # From master to slave
 
@@ -109,13 +120,13 @@ class RolePart(BrokerPart):
     async def _demote(
         self, fields: DemoteBroker, changer: RoleChanger, wanted: ReplicationSettings
     ) -> RoleChange:
-        assert self.quiesce is not None
+        assert self._quiesce is not None
         master = self._part if isinstance(self._part, MasterPart) else None
         objections = [] if master is not None and await self._near(master, fields) else [_nobody(master)]
         if objections and not fields.force:
             raise _refusal("; ".join(objections))
         log.warning("this broker stops to take messages, to become a slave", id=fields.id)
-        await self.quiesce()
+        await self._quiesce()
         if master is not None and master.slaves():
             objections += await self._handed_over(master, fields)
         if objections and not fields.force:

@@ -6,11 +6,11 @@ does not (replication.md §1.5, §1.6).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, cast
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
-from mqframe.broker.replication.comparison import Comparison
+from mqframe.broker.replication.comparison import Comparison, LogsDiffer
 from mqframe.broker.replication.tables import CopiedTables
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
@@ -54,8 +54,10 @@ from mqframe.log import get_logger
 from mqframe.net.client import Client
 from mqframe.replication.fetching import fetch
 from mqframe.replication.follower import Follower
-from mqframe.replication.settings import ReplicationSettings
+from mqframe.replication.settings import CUT, ReplicationSettings
+from mqframe.store.files.layout import Layout
 from mqframe.store.replica_store import ReplicaStore
+from mqframe.store.upkeep.cutting import cut_log, cuts
 
 log = get_logger("replication")
 LOOK_SECONDS: Final = 1.0
@@ -131,6 +133,10 @@ class SlavePart(BrokerPart):
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._follower = Follower(self._store, state.clock, limits)
         self._next_try = 0.0
+        self._layout = Layout(self._store.settings.directory)
+        self._cuts = len(cuts(self._layout))
+        self.reopen: Callable[[Callable[[], Awaitable[object]]], object] | None = None
+        """Stops the broker, does something without it, and starts it again; `None` where nobody can."""
         self._trouble = "the broker has just started"
 
     @property
@@ -169,11 +175,12 @@ class SlavePart(BrokerPart):
         return "" if self.is_following else self._follower.trouble or self._trouble
 
     def counters(self) -> Mapping[str, str]:
-        """Whether the master is followed, and why not; how many parts of the log are missing."""
+        """Whether the master is followed, and why not; how much of the log is missing, and was cut off."""
         return {
             "replicationFollows": str(self.is_following).lower(),
             "replicationTrouble": self.trouble,
             "replicationMissing": str(len(self._store.missing())),
+            "replicationCuts": str(self._cuts),
         }
 
     async def metrics(self) -> Sequence[Metric]:
@@ -222,6 +229,29 @@ class SlavePart(BrokerPart):
             if str(problem) != self._trouble:
                 log.error("the master is not followed", problem=str(problem))
             self._trouble, self._follower.trouble = str(problem), ""
+            if isinstance(problem, LogsDiffer) and master is not None and self._settings.diverged == CUT:
+                await self._cut_back(master.address)
+
+    async def _cut_back(self, master: str) -> None:
+        """Have the log cut back to what `master` has of it, and the broker started on that."""
+        if self.reopen is None:
+            self._trouble += ". It is not cut back: this broker runs in a program of its own"
+            return
+        try:
+            end = await self._comparison.last_common(master)
+        except MqframeError as problem:
+            self._trouble = f"the logs differ, and it is not known from where on: {problem}"
+            return
+        if end is None:
+            self._trouble += ". They have no record in common: start this broker with an empty store"
+            return
+
+        async def cut() -> None:
+            why = f"it differed from {master}"
+            cut_log(self._layout.root, end, why=why, now_ms=self._clock.now_ms())
+
+        log.warning("the log is cut back to what the master has of it", master=master, offset=end)
+        self.reopen(cut)
 
     async def _follow(self, master: MasterPlace) -> None:
         address = self._settings.master or master.replication_address

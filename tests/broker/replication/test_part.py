@@ -18,7 +18,7 @@ from mqframe.core.wire.loose_json import decode
     [
         ("NONE", set()),
         ("ASYNC_MASTER", {"replicationPort", "replicationSlaves", "replicationBehindBytes"}),
-        ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationMissing"}),
+        ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationCuts", "replicationMissing"}),
     ],
 )
 def test_a_role_shows_in_the_counters_of_the_broker(tmp_path: Path, role: str, counters: set[str]) -> None:
