@@ -52,7 +52,7 @@ def make_replication(
     settings = sections.replication
 
     def roles(part: BrokerPart) -> RolePart:
-        return RolePart(settings, part, client, state.clock)
+        return RolePart(settings, part, client, state)
 
     if sections.is_slave:
         slave = SlavePart(settings, state, client, registration)

@@ -16,6 +16,7 @@ from mqframe.broker.replication.master import MasterPart
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.replication.tables import CALL_SECONDS
 from mqframe.broker.service import BrokerPart
+from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError, answer_error
 from mqframe.core.replication.role_change import RoleChange
@@ -27,7 +28,6 @@ from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
 from mqframe.net.client import Client
-from mqframe.net.clock import LoopClock
 from mqframe.replication.settings import ASYNC_MASTER, SLAVE, SYNC_MASTER, ReplicationSettings
 
 log = get_logger("replication")
@@ -67,12 +67,12 @@ class RolePart(BrokerPart):
     """
 
     def __init__(
-        self, replication: ReplicationSettings, part: BrokerPart, client: Client, clock: LoopClock
+        self, replication: ReplicationSettings, part: BrokerPart, client: Client, state: BrokerState
     ) -> None:
         self._replication: Any = replication
         self._part = part
         self._client = client
-        self._clock = clock
+        self._clock, self._store = state.clock, state.store
         self._changer: RoleChanger | None = None
         self._quiesce: Callable[[], Awaitable[None]] | None = None
         self._under_way = False
@@ -135,8 +135,7 @@ class RolePart(BrokerPart):
             raise _refusal("; ".join(objections))
         changer.change_soon(wanted)
         slaves = [] if master is None else [f"{each.address}:{each.acknowledged}" for each in master.slaves()]
-        end = 0 if master is None else master.log_end
-        return RoleChange(fields.id, end, objections, SLAVE, slaves)
+        return RoleChange(fields.id, self._store.max_offset, objections, SLAVE, slaves)
 
     async def _near(self, master: MasterPart, fields: DemoteBroker) -> bool:
         """Wait until a slave is near; whether one is."""
