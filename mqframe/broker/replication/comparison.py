@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Generator
 from typing import Final
 
 from mqframe.broker.replication.tables import CALL_SECONDS
@@ -90,21 +92,29 @@ class Comparison:
         """
         with ClosedLog(Layout(self._store.settings.directory)) as log:
             search = last_common(log, self._store.kept_from)
-            try:
-                offset = next(search)
-                while True:
-                    there = await self._client.invoke(
-                        master, ViewMessageById(offset=offset), timeout=CALL_SECONDS
-                    )
-                    if there.code not in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR):
-                        raise answer_error(there.code, there.remark, master)
-                    offset = search.send(None if there.code else bytes(there.body))
-            except StopIteration as found:
-                end: int | None = found.value
-                return end
+            answer: bytes | None = None
+            while True:
+                # In a thread: files are walked in it, and readers are served meanwhile.
+                is_end, offset = await asyncio.to_thread(_step, search, answer)
+                if is_end or offset is None:
+                    return offset
+                there = await self._client.invoke(
+                    master, ViewMessageById(offset=offset), timeout=CALL_SECONDS
+                )
+                if there.code not in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR):
+                    raise answer_error(there.code, there.remark, master)
+                answer = None if there.code else bytes(there.body)
 
     async def _ask(self, master: str, request: Request) -> Frame:
         answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
         if answer.code:
             raise answer_error(answer.code, answer.remark, master)
         return answer
+
+
+def _step(search: Generator[int, bytes | None, int | None], answer: bytes | None) -> tuple[bool, int | None]:
+    """Whether `search` has ended with `answer`, and what it found, or asks for next."""
+    try:
+        return False, search.send(answer)
+    except StopIteration as found:
+        return True, found.value
