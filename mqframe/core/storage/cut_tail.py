@@ -7,11 +7,10 @@ from typing import Final
 
 from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.messages import properties as p
-from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqframe.core.storage.log_scan import LogRecord
 
 _WAITING: Final = (SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_HALF_TOPIC)
-_FIRST_POP: Final = "1ST_POP_TIME"
 
 
 class CutTail:
@@ -21,7 +20,8 @@ class CutTail:
     `delivered`: by delay level, how many messages of it were delivered here; `timer_due`: the earliest time,
     ms, for which the timer delivered one here; `halves`: queue offset of the first half message whose end is
     noted here; `pops`: the first offset of the check points here, by group's key and queue id; `popped_ms`:
-    when the earliest pop was of which a message was given back here. `None` where there is none.
+    when the earliest pop was of which a message was given back here; `given_back`: by retry topic, when each
+    of these was born, by unique key. `None` where there is none.
     """
 
     def __init__(self) -> None:
@@ -32,6 +32,7 @@ class CutTail:
         self.halves: int | None = None
         self.pops: dict[tuple[str, int], int] = {}
         self.popped_ms: int | None = None
+        self.given_back: dict[str, dict[str, int]] = {}
 
     def take(self, record: LogRecord) -> None:
         """The next record."""
@@ -43,9 +44,6 @@ class CutTail:
             self.queues[key] = min(first, offset), max(end, offset + 1)
         if topic not in _WAITING:
             self._take_delivered(record.properties)
-            if topic.startswith(RETRY_PREFIX):
-                popped = _number(record.properties, _FIRST_POP)
-                self.popped_ms = self.popped_ms if popped is None else _least(self.popped_ms, popped)
 
     def ended(self, halves: Iterable[int]) -> None:
         """A record notes the ends of these half messages, by queue offset."""
@@ -63,6 +61,12 @@ class CutTail:
         if p.find_property(text, p.TIMER_DEQUEUE_MS) is not None:
             due = _number(text, p.TIMER_OUT_MS)
             self.timer_due = self.timer_due if due is None else _least(self.timer_due, due)
+
+    def gave_back(self, topic: str, popped_ms: int, unique: str | None, born_ms: int) -> None:
+        """A record gives back a message that was popped, to a retry topic."""
+        self.popped_ms = _least(self.popped_ms, popped_ms)
+        if unique is not None:
+            self.given_back.setdefault(topic, {})[unique] = born_ms
 
     def first(self, topic: str, queue_id: int) -> int | None:
         """The first queue offset that is cut off a queue; `None`: none."""

@@ -11,10 +11,20 @@ import msgspec
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.delay.schedule import DelayOffsetTable
+from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.errors import BodyError
-from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
-from mqframe.core.messages.properties import TAGS, find_property
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import (
+    HALF_TOPIC,
+    OP_HALF_TOPIC,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+    TIMER_TOPIC,
+    pop_retry_topic,
+)
+from mqframe.core.messages.properties import TAGS, UNIQUE_KEY, find_property
 from mqframe.core.popping.bodies import CheckPointBody
+from mqframe.core.popping.receipt_handle import FIRST_POP_TIME
 from mqframe.core.storage.cut_tail import CutTail
 from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.core.storage.record import decode_record
@@ -31,6 +41,8 @@ from mqframe.store.timer.checkpoint import TimerCheckpoint
 
 B = TypeVar("B", bound=Body)
 _REVIVE_LOG: Final = "rmq_sys_REVIVE_LOG_"
+_SKEW_MS: Final = 86_400_000
+"""So far the clock of a sender may be ahead of the broker's."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -57,10 +69,19 @@ def note_progress(tail: CutTail, record: LogRecord, file: LogFile) -> None:
             return  # no broker takes it for one either
         if point.topic and point.group:
             tail.popped(point.topic, point.group, point.queue_id, point.start_offset)
+    elif record.topic.startswith(RETRY_PREFIX):
+        popped = whole_number(find_property(record.properties, FIRST_POP_TIME) or "")
+        if popped is not None:
+            unique = find_property(record.properties, UNIQUE_KEY)
+            tail.gave_back(record.topic, popped, unique, _message(record, file).born_timestamp)
 
 
 def _body(record: LogRecord, file: LogFile) -> bytes:
-    return decode_record(file.view, record.physical_offset - file.base).stored_body
+    return _message(record, file).stored_body
+
+
+def _message(record: LogRecord, file: LogFile) -> ReceivedMessage:
+    return decode_record(file.view, record.physical_offset - file.base)
 
 
 def progress_before(layout: Layout, tail: CutTail, log: ClosedLog) -> Progress:
@@ -86,6 +107,9 @@ def _groups(
         for queue_id, offset in queues.items():
             first = tail.first(topic, queue_id)
             back = min(offset, bounds.get((key, queue_id), offset), offset if first is None else first)
+            wanted = _given_back(tail, key) if tail.given_back else {}
+            if wanted:
+                back = _first_of(layout, log, (topic, queue_id, back), wanted)
             if topic.startswith(_REVIVE_LOG):
                 back = _before_pops(layout, tail, log, (topic, queue_id, offset))
             if back < offset:
@@ -108,21 +132,57 @@ def _before_pops(layout: Layout, tail: CutTail, log: ClosedLog, place: tuple[str
 
 def _first_since(layout: Layout, log: ClosedLog, place: tuple[str, int, int], time: int) -> int:
     """The first offset of a queue, before that in `place`, whose record is of `time`, ms, or later."""
-    topic, queue_id, end = place
-    files = [each for each in sized_files(layout.queues / topic / str(queue_id)) if each[2]]
+    queue = _QueueRecords(layout, log, place[0], place[1])
 
     def stored(offset: int) -> int:
-        for base, path, size in files:
+        record = queue.record(offset)
+        return 0 if record is None else record.store_timestamp  # it is deleted, or was never there
+
+    return bisect_left(range(place[2]), time, key=stored)
+
+
+def _given_back(tail: CutTail, key: str) -> dict[str, int]:
+    """What was popped by a group from a topic, both named by `key`, and is given back in the tail."""
+    topic, _, group = key.partition("@")
+    retries = {topic, *(pop_retry_topic(topic, group, v2=v2) for v2 in (False, True))}
+    return {unique: born for name in retries for unique, born in tail.given_back.get(name, {}).items()}
+
+
+def _first_of(layout: Layout, log: ClosedLog, place: tuple[str, int, int], wanted: dict[str, int]) -> int:
+    """The first offset of a queue, before that in `place`, of a message that is `wanted`; else that itself.
+
+    Check points that nobody waited for long are in memory alone: the message itself has to be popped again.
+    """
+    queue, oldest = _QueueRecords(layout, log, place[0], place[1]), min(wanted.values()) - _SKEW_MS
+    found, left = place[2], set(wanted)
+    for offset in range(place[2] - 1, -1, -1):
+        record = queue.record(offset)
+        if not left or record is None or record.store_timestamp < oldest:
+            break
+        unique = find_property(record.properties, UNIQUE_KEY)
+        if unique in left:
+            left.discard(unique)
+            found = offset
+    return found
+
+
+class _QueueRecords:
+    """The records that a queue of a stopped store lists."""
+
+    def __init__(self, layout: Layout, log: ClosedLog, topic: str, queue_id: int) -> None:
+        self._log = log
+        self._files = [each for each in sized_files(layout.queues / topic / str(queue_id)) if each[2]]
+
+    def record(self, offset: int) -> LogRecord | None:
+        """That at queue `offset`; `None` where it is deleted, or was never there."""
+        for base, path, size in self._files:
             at = offset * ENTRY.size - base
             if 0 <= at < size:
                 with path.open("rb") as file:
                     file.seek(at)
                     physical, length, _ = ENTRY.unpack(file.read(ENTRY.size))
-                record = read_record(log.bytes_at(physical, physical + length), 0, physical, crc=False)
-                return 0 if record is None else record.store_timestamp
-        return 0  # it is deleted, or was never there
-
-    return bisect_left(range(end), time, key=stored)
+                return read_record(self._log.bytes_at(physical, physical + length), 0, physical, crc=False)
+        return None
 
 
 def _levels(layout: Layout, tail: CutTail) -> dict[int, int]:

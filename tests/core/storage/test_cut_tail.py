@@ -70,10 +70,9 @@ def test_check_points_tell_where_their_groups_were() -> None:
 
 
 def test_the_earliest_pop_counts_of_which_a_message_was_given_back() -> None:
-    tail = taken(
-        record("%RETRY%g_t", properties="1ST_POP_TIME\x015000\x02"),
-        record("%RETRY%g_t", properties="1ST_POP_TIME\x014000\x02"),
-        record("t", properties="1ST_POP_TIME\x011000\x02"),
-        record("%RETRY%g"),
-    )
+    tail = CutTail()
+    tail.gave_back("%RETRY%g_t", 5000, "u1", 1000)
+    tail.gave_back("%RETRY%g_t", 4000, "u2", 2000)
+    tail.gave_back("%RETRY%h_t", 6000, None, 3000)
     assert tail.popped_ms == 4000
+    assert tail.given_back == {"%RETRY%g_t": {"u1": 1000, "u2": 2000}}

@@ -145,3 +145,22 @@ def test_what_was_given_back_and_is_cut_is_given_back_again(opened, message, clo
     save(layout, "consumerOffset.json", {REVIVER: {"1": 5, "0": 3}, "t@g": {"2": 60}})
     cut_log(layout.root, places[6], why="a test", now_ms=1)
     assert saved(layout, "consumerOffset.json") == {REVIVER: {"1": 1, "0": 3}, "t@g": {"2": 60}}
+
+
+def test_what_was_given_back_without_a_check_point_is_popped_again(opened, message, clock, tmp_path) -> None:
+    layout = Layout(tmp_path / "store")
+    store = opened(layout.root)
+    for number in range(6):
+        store.put(message("t", 2, b"body", UNIQ_KEY=f"u{number}"))
+        store.put(message("t", 1, b"body", UNIQ_KEY=f"v{number}"))
+    popped = {"1ST_POP_TIME": str(clock.now_ms())}
+    cut_at = store.put(message("%RETRY%g_t", 0, b"body", UNIQ_KEY="u3", **popped)).commit_log_offset
+    store.put(message("%RETRY%g+t", 0, b"body", UNIQ_KEY="u4", **popped))
+    store.put(message("%RETRY%h_t", 0, b"body", UNIQ_KEY="v1"))  # sent back by a consumer
+    store.dispatch()
+    asyncio.run(store.stop())
+    layout.config.mkdir(exist_ok=True)
+    save(layout, "consumerOffset.json", {"t@g": {"2": 6, "1": 6}, "t@h": {"2": 6, "1": 6}})
+    cut_log(layout.root, cut_at, why="a test", now_ms=1)
+    table = {"t@g": {"2": 3, "1": 6}, "t@h": {"2": 6, "1": 6}}
+    assert saved(layout, "consumerOffset.json") == table
