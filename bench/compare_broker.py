@@ -151,17 +151,14 @@ def measure(jars: str, nameserver: str, mode: str, round_number: int) -> tuple[f
     """Messages a second (0 when any failed), p99 in ms, and the line that the Java program printed."""
     what, *rest = MODES[mode]
     group = [f"g{round_number}_{time.time_ns()}"] if what == "consume" else []
-    command = [
-        "java",
-        "-Drocketmq.client.logLevel=ERROR",
-        "-cp",
-        jars,
-        "Bench",
-        what,
-        nameserver,
-        "BenchTopic",
-    ]
-    done = subprocess.run([*command, *group, *rest], capture_output=True, text=True, timeout=300)
+    return drive(jars, nameserver, what, [*group, *rest])
+
+
+def drive(jars: str, nameserver: str, what: str, rest: list[str]) -> tuple[float, float, str]:
+    """As `measure`, with words for the Java program: `what` before name server and topic, `rest` after."""
+    command = ["java", "-Drocketmq.client.logLevel=ERROR", "-cp", jars]
+    command += ["Bench", what, nameserver, "BenchTopic", *rest]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     line = next((x for x in done.stdout.splitlines() if " msg/s" in x), (done.stdout + done.stderr)[-300:])
     rate = re.search(r"(\d+) msg/s", line)
     p99 = re.search(r"p99=([\d.]+)ms", line)

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """What a slave costs: awaited sends to a lone master, an ASYNC_MASTER and a SYNC_MASTER, and catching up.
 
+Besides rates it prints the processor time that a message costs client, master and slave: on a machine that
+others use it tells more.
+
     replication.py [--rounds 3] [--count 4000] [--mib 128]
 
 Three masters, two of them with a slave, run at once in processes of their own; each is sent messages of 1 KiB
@@ -34,14 +37,50 @@ BATCH = 200
 NAME = "broker.name=bench"
 
 
-def master(stack: ExitStack, folder: Path, role: str) -> ServerProcess:
-    settings = (NAME, f"replication.role={role}", "replication.port=0")
-    return stack.enter_context(ServerProcess(folder / f"{role}-master", *settings))
+def children() -> set[int]:
+    """Ids of the processes that this one has started."""
+    found = (each / "children" for each in Path("/proc/self/task").iterdir())
+    return {int(pid) for each in found for pid in each.read_text().split()}
+
+
+def master(stack: ExitStack, folder: Path, role: str) -> tuple[ServerProcess, int]:
+    """The server, and its process id."""
+    settings, before = (NAME, f"replication.role={role}", "replication.port=0"), children()
+    server = stack.enter_context(ServerProcess(folder / f"{role}-master", *settings))
+    [pid] = children() - before
+    return server, pid
+
+
+def processor_seconds(pid: int) -> float:
+    """Processor time of all threads of a process until now, by the scheduler's clock of ns."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
+
+
+class Costs:
+    """Processor time of processes by their names, from `begin` on."""
+
+    def __init__(self, **pids: int) -> None:
+        self._pids = pids
+        self._spent = dict.fromkeys(pids, 0.0)
+        self._messages = 0
+        self._begun: dict[str, float] = {}
+
+    def begin(self) -> None:
+        self._begun = {name: processor_seconds(pid) for name, pid in self._pids.items()}
+
+    def end(self, messages: float) -> None:
+        for name, pid in self._pids.items():
+            self._spent[name] += processor_seconds(pid) - self._begun[name]
+        self._messages += messages
+
+    def __str__(self) -> str:
+        return "  ".join(f"{name} {spent / self._messages * 1e6:.1f}" for name, spent in self._spent.items())
 
 
 @contextmanager
-def slave(folder: Path, nameserver: str, port: int) -> Iterator[None]:
-    """`mqframe broker`, which copies the master that `nameserver` knows."""
+def slave(folder: Path, nameserver: str, port: int) -> Iterator[int]:
+    """`mqframe broker`, which copies the master that `nameserver` knows; its process id."""
     command = [sys.executable, "-m", "mqframe", "broker", "--nameserver", nameserver, "--port", str(port)]
     command += ["--data", str(folder), "--set", NAME, "--set", "replication.role=SLAVE"]
     command += ["--set", "replication.id=1", "--set", "store.disk_limits=false"]
@@ -51,7 +90,7 @@ def slave(folder: Path, nameserver: str, port: int) -> Iterator[None]:
     try:
         if not process.stdout.readline().startswith("ready"):
             raise SystemExit("the slave did not start")
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.wait(60)
@@ -93,22 +132,31 @@ async def sends(nameserver: str, count: int, in_flight: int) -> float:
 
 def measure_sends(folder: Path, rounds: int, count: int) -> None:
     with ExitStack() as stack:
-        masters = {role: master(stack, folder, role) for role in ROLES}
+        started = {role: master(stack, folder, role) for role in ROLES}
+        masters = {role: server for role, (server, _) in started.items()}
+        pids = {role: {"client": os.getpid(), "master": pid} for role, (_, pid) in started.items()}
         for role in ROLES[1:]:
             server, port = masters[role], lasting_port(-2)
-            stack.enter_context(slave(folder / f"{role}-slave", server.nameserver, port))
+            pids[role]["slave"] = stack.enter_context(
+                slave(folder / f"{role}-slave", server.nameserver, port)
+            )
             with Admin(nameserver=server.nameserver) as admin:
                 until_followed(admin, f"127.0.0.1:{port}")
         for in_flight in IN_FLIGHT:
             found: dict[str, list[float]] = {role: [] for role in ROLES}
+            costs = {role: Costs(**pids[role]) for role in ROLES}
             for _ in range(rounds):
                 for role, server in masters.items():
+                    costs[role].begin()
                     found[role].append(asyncio.run(sends(server.nameserver, count, in_flight)))
+                    costs[role].end(count + 20 * in_flight)
             alone = statistics.median(found["NONE"])
             for role, rates in found.items():
                 rate = statistics.median(rates)
                 print(
-                    f"{in_flight:3} in flight  {role:12} {rate:8,.0f} msg/s  {rate / alone:.2f}", flush=True
+                    f"{in_flight:3} in flight  {role:12} {rate:8,.0f} msg/s  {rate / alone:.2f}"
+                    f"   us a message: {costs[role]}",
+                    flush=True,
                 )
 
 
@@ -125,18 +173,23 @@ async def fill(nameserver: str, mib: int) -> float:
 
 def measure_catching_up(folder: Path, mib: int) -> None:
     with ExitStack() as stack:
-        server, port = master(stack, folder / "full", "ASYNC_MASTER"), lasting_port(-2)
+        (server, pid), port = master(stack, folder / "full", "ASYNC_MASTER"), lasting_port(-2)
         stored = asyncio.run(fill(server.nameserver, mib))
         admin = stack.enter_context(Admin(nameserver=server.nameserver))
         end, address = log_end(admin, server.broker), f"127.0.0.1:{port}"
-        stack.enter_context(slave(folder / "empty", server.nameserver, port))
+        costs = Costs(master=pid, slave=stack.enter_context(slave(folder / "empty", server.nameserver, port)))
         while (first := log_end(admin, address)) < end // 20:
             time.sleep(0.01)
         started = time.perf_counter()
+        costs.begin()
         while (now := log_end(admin, address)) < end:
             time.sleep(0.02)
+        costs.end((now - first) / (len(BODY) + 150))
         rate = (now - first) / 1e6 / (time.perf_counter() - started)
-        print(f"catching up {end >> 20} MiB: {rate:.0f} MB/s, {rate / stored:.2f} of storing it in batches")
+        print(
+            f"catching up {end >> 20} MiB: {rate:.0f} MB/s, {rate / stored:.2f} of storing it in batches"
+            f"   us a message: {costs}"
+        )
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from mqframe.core.replication.feed import Due, Feed, FeedLimits
 from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.replication.send_rate import SendRate
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock
+from mqframe.net.clock import LoopClock, Timer
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
 from mqframe.net.tls.following import FollowingContext
@@ -27,8 +27,10 @@ SLAVES_MAX: Final = 64
 """Most connections at once; more would be strangers."""
 _HANDSHAKES_MAX: Final = 512
 """Most connections at once that have not ended their TLS handshake."""
-_FRAMES_AT_ONCE: Final = 32
-"""After so many frames to one slave others have their turn."""
+_BYTES_AT_ONCE: Final = 1 << 20
+"""After so much to one slave others have their turn."""
+_WRITE_BYTES: Final = 1 << 18
+"""About as much is written with one call."""
 
 
 class LogSource(Protocol):
@@ -64,6 +66,9 @@ class Feeding:
 
     `push` is to be called when there is more of the log; `look` from time to time. `on_report` is called when
     a slave told how far it is, or left.
+
+    With `limits.gather_seconds` what `push` is called for leaves so much later, with all that came meanwhile:
+    each frame costs a slave about as much as ten messages in it.
     """
 
     def __init__(
@@ -86,6 +91,7 @@ class Feeding:
         self._gate: TlsGate | None = None
         self._listener: asyncio.Server | None = None
         self._pushes_again = False
+        self._gathering: Timer | None = None
         self.port = 0
 
     def secure(self, settings: NetSettings) -> None:
@@ -117,6 +123,8 @@ class Feeding:
 
     def abandon(self) -> None:
         """Close the port and all connections, without waiting."""
+        if self._gathering is not None:
+            self._gathering.cancel()
         if self._listener is not None:
             self._listener.close()
         if self._gate is not None:
@@ -145,10 +153,19 @@ class Feeding:
         ]
 
     def push(self) -> None:
-        """Send what there is of the log to those who can take it."""
+        """Send what there is of the log to those who can take it, at once or a little later."""
+        if not self._slaves:
+            return
+        seconds = self.limits.gather_seconds
         if self.rate is not None:
             self._push_evenly(self.rate)
-            return
+        elif not seconds:
+            self._push()
+        elif self._gathering is None:
+            self._gathering = self.clock.call_later(seconds, self._push)
+
+    def _push(self) -> None:
+        self._gathering = None
         for each in tuple(self._slaves):
             each.push()
 
@@ -160,7 +177,7 @@ class Feeding:
         if not hungry:
             return
         allowed = rate.allowed(sum(each.wanted for each in hungry), self.clock.monotonic())
-        part = min(allowed // len(hungry), _FRAMES_AT_ONCE * self.limits.batch_bytes)
+        part = min(allowed // len(hungry), _BYTES_AT_ONCE)
         for each in hungry:
             rate.spend(each.send_part(part))
         if part and not self._pushes_again:
@@ -265,21 +282,61 @@ class Connection(asyncio.Protocol):
             return
         if new and self.feed.following >= 0:
             log.info("a slave follows", slave=self.address, offset=self.feed.following)
-        self.push()
+        if new or not feeding.limits.gather_seconds:
+            self.push()
         feeding.heard(self)
 
     def push(self) -> None:
-        """Send what there is of the log."""
-        feeding = self._feeding
-        if feeding.rate is not None:
-            feeding.push()  # the others are to have as much of it
+        """Send what is due, as long as it leaves."""
+        if self._feeding.rate is not None:
+            self._feeding.push()  # the others are to have as much of it
             return
-        for _ in range(_FRAMES_AT_ONCE):
-            if self.send_next() is None:
+        left = _BYTES_AT_ONCE
+        while self._transport is not None and not self._paused:
+            if left <= 0:
+                if not self._pushes_again:
+                    self._pushes_again = True
+                    asyncio.get_running_loop().call_soon(self._push_again)
                 return
-        if not self._pushes_again:
-            self._pushes_again = True
-            asyncio.get_running_loop().call_soon(self._push_again)
+            parts = self._parts_due()
+            if not parts:
+                return
+            left -= self._write(parts)
+
+    def _parts_due(self) -> list[bytes | memoryview]:
+        """Frames that are due, of some `_WRITE_BYTES`, in parts; empty when none is, or the slave is left."""
+        source, now = self._feeding.source, self._feeding.clock.monotonic()
+        parts: list[bytes | memoryview] = []
+        left = _WRITE_BYTES
+        while left > 0 and (due := self.feed.due(source.max_offset, now)) is not None:
+            if not self._add(due, parts):
+                return []
+            left -= due.size
+        return parts
+
+    def _add(self, due: Due, parts: list[bytes | memoryview]) -> bool:
+        """Add the frame of `due` to `parts`; False: the log does not have it any more, the slave is left."""
+        parts.append(self.feed.head(due))
+        if due.size:
+            data = self._feeding.source.log_bytes(due.offset, due.size)
+            if data is None:
+                log.error(
+                    "a slave is so far behind that what it needs is deleted; start it with an empty store",
+                    slave=self.address, offset=due.offset
+                )  # fmt: skip
+                self.close()
+                return False
+            parts.append(data)
+        return True
+
+    def _write(self, parts: list[bytes | memoryview]) -> int:
+        """Write `parts`; how many bytes."""
+        assert self._transport is not None
+        # Joined: parts are views of mapped files, which must not outlive this turn.
+        data = b"".join(parts)
+        self._transport.write(data)
+        self.sent.add(len(data), self._feeding.clock.monotonic())
+        return len(data)
 
     @property
     def wanted(self) -> int:
@@ -300,25 +357,14 @@ class Connection(asyncio.Protocol):
 
     def send_next(self, most: int | None = None) -> Due | None:
         """Send one frame, of `most` bytes of the log at most, if there is one to send; what was sent."""
-        feeding, transport = self._feeding, self._transport
-        if transport is None or self._paused:
+        feeding = self._feeding
+        if self._transport is None or self._paused:
             return None
         due = self.feed.due(feeding.source.max_offset, feeding.clock.monotonic(), most)
-        if due is None:
+        parts: list[bytes | memoryview] = []
+        if due is None or not self._add(due, parts):
             return None
-        data: memoryview | bytes | None = b""
-        if due.size:
-            data = feeding.source.log_bytes(due.offset, due.size)
-        if data is None:
-            log.error(
-                "a slave is so far behind that what it needs is deleted; start it with an empty store",
-                slave=self.address, offset=due.offset
-            )  # fmt: skip
-            self.close()
-            return None
-        frame = self.feed.head(due) + bytes(data)
-        transport.write(frame)
-        self.sent.add(len(frame), feeding.clock.monotonic())
+        self._write(parts)
         return due
 
     def is_stuck(self, now: float) -> bool:

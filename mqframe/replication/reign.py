@@ -51,6 +51,7 @@ class LeaderReplicas:
         now = self._clock.monotonic()
         self.members = SyncSet(reigning.state, reigning.version, end, self._limits, now)
         self._copied = self.members.confirmed
+        self._others = self.members.least_of_others()
         self._moved = moved
 
     def confirmed(self, end: int) -> int:
@@ -86,11 +87,6 @@ class LeaderReplicas:
         """What members said, or which there are, has changed."""
         if self.members is not None:
             self._others = self.members.least_of_others()
-            self._moved()
-
-    def look(self) -> None:
-        """To be called from time to time: those who wait are told when the lease is over."""
-        if not self._leads():
             self._moved()
 
     def end(self) -> None:

@@ -116,6 +116,12 @@ class ReplicationSettings:
         check=at_least(1024),
         conf="maxHaTransferByteInSecond",
     )
+    gather_ms: int = setting(
+        5,
+        doc="how long an ASYNC_MASTER gathers what it stored before it is sent to slaves, ms; 0: not at all. "
+        "A SYNC_MASTER never does",
+        check=at_least(0),
+    )
     heartbeat_ms: int = setting(
         5000,
         doc="an idle connection carries a heartbeat, or a report, after so long, ms",

@@ -11,6 +11,7 @@ from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.storage.stored import Stored, StoredBatch
+from mqframe.net.clock import Timer
 from mqframe.store.appending.appender import Copied
 from mqframe.store.appending.copied import CopiedDispatch
 from mqframe.store.appending.log_copy import LogCopy
@@ -20,6 +21,7 @@ from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.upkeep.putting_back import PuttingBack
 from mqframe.store.upkeep.quarantine import Quarantine, Report
 
+DISPATCH_SECONDS: Final = 0.005
 _KIND: Final = SysFlag.TRANSACTION_MASK
 
 
@@ -35,6 +37,7 @@ class ReplicaStore(MessageStore):
         super().__init__(*opening)
         self._copy = LogCopy(self._log)
         self._broken: StoreError | None = None
+        self._dispatching: Timer | None = None
         levels = parse_levels(self.settings.delay_levels)
         self._dispatch.describe_copied = CopiedDispatch(levels).describe
         quarantine, now_ms = Quarantine(self._layout.quarantine), self._clock.now_ms
@@ -79,6 +82,20 @@ class ReplicaStore(MessageStore):
             )
         for records in self._copy.take(*parts):
             self._enter(records)
+
+    def dispatch_soon(self) -> None:
+        """Have `dispatch` run within `DISPATCH_SECONDS`: many records cost it little more than one."""
+        if self._dispatching is None:
+            self._dispatching = self._clock.call_later(DISPATCH_SECONDS, self._dispatch_gathered)
+
+    def _dispatch_gathered(self) -> None:
+        self._dispatching = None
+        self.dispatch()
+
+    def _end(self) -> None:
+        if self._dispatching is not None:
+            self._dispatching.cancel()
+        super()._end()
 
     def forget_partial(self) -> None:
         """Drop what has come of a record that is not whole: what follows `max_offset` is taken next."""

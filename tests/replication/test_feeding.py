@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import attrs
+import pytest
 from replication import master_port
 
 from mqframe.core.replication.feed import FeedLimits
@@ -36,13 +37,13 @@ class Log:
 
 
 class Place:
-    def __init__(self) -> None:
+    def __init__(self, limits: FeedLimits = LIMITS) -> None:
         self.clock = ManualClock()
         self.log = Log(bytes(range(250)))
         self.writers: list[asyncio.StreamWriter] = []
         self.reports: list[list[int]] = []
         self.feeding = Feeding(
-            self.log, self.clock, LIMITS, lambda: self.reports.append(self.feeding.acknowledged())
+            self.log, self.clock, limits, lambda: self.reports.append(self.feeding.acknowledged())
         )
 
     async def close(self) -> None:
@@ -66,9 +67,9 @@ async def is_left(reader: asyncio.StreamReader) -> bool:
         return True
 
 
-def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
+def play(scenario: Callable[[Place], Coroutine[Any, Any, None]], limits: FeedLimits = LIMITS) -> None:
     async def whole() -> None:
-        place = Place()
+        place = Place(limits)
         await place.feeding.start("127.0.0.1", 0)
         try:
             await scenario(place)
@@ -100,6 +101,28 @@ def test_a_slave_gets_the_log_and_then_what_is_appended() -> None:
         assert place.reports == [[0], [1254], []]
 
     play(scenario)
+
+
+def test_what_is_gathered_leaves_together_when_the_first_of_it_has_waited_long_enough() -> None:
+    async def scenario(place: Place) -> None:
+        reader, writer = await place.join(1250)
+        for more in (b"some", b"more"):
+            place.log.data += more
+            place.feeding.push()
+            writer.write(encode_report(1250))  # reports bring nothing forward
+            await place.clock.aadvance(0.002)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await reader.read(1)
+        await place.clock.aadvance(0.001)
+        assert await reader.readexactly(20) == frame_head(1250, 8) + b"somemore"
+        place.log.data += b"last"
+        place.feeding.push()
+        await place.clock.aadvance(0.005)
+        assert await reader.readexactly(16) == frame_head(1258, 4) + b"last"
+        place.feeding.push()  # what is left to wait is dropped with the port
+
+    play(scenario, attrs.evolve(LIMITS, gather_seconds=0.005))
 
 
 def test_an_idle_slave_gets_heartbeats_and_a_silent_one_is_left() -> None:

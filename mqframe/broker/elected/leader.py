@@ -82,7 +82,7 @@ class LeaderPart(MasterPart):
         if members is None:
             return
         members.confirm(self._store.confirmed_offset)
-        self._replicas.look()
+        self._replicas.heard()  # the set may have changed, or the lease be over
         wanted = members.wanted(self._store.max_offset, self._clock.monotonic())
         if members.pending is not None or wanted is not None:
             self._post.ring()

@@ -22,7 +22,7 @@ from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
 from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
 from mqframe.replication.reception import Reception
-from mqframe.replication.settings import OFF
+from mqframe.replication.settings import ASYNC_MASTER, OFF
 
 log: Final = get_logger("replication")
 LOOK_SECONDS: Final = 0.1
@@ -57,6 +57,7 @@ class MasterPart(BrokerPart):
             settings.heartbeat_ms / 1000,
             settings.silent_ms / 1000,
             settings.bytes_per_second_max if settings.flow_control else None,
+            settings.gather_ms / 1000 if settings.role == ASYNC_MASTER else 0,
         )
         self._in_sync = state.replicas
         home = Home(broker.cluster, broker.name, settings.id, limits.file_bytes)

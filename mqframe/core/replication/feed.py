@@ -14,7 +14,8 @@ from mqframe.core.replication.stream import ReportReader, frame_head
 class FeedLimits:
     """`batch_bytes`: most of one frame; `file_bytes`: no frame reaches across a file's end; times in s.
 
-    `bytes_per_second_max`: of the log, to all slaves together; `None`: any number.
+    `bytes_per_second_max`: of the log, to all slaves together; `None`: any number. `gather_seconds`: how long
+    what was appended may wait for more of its kind.
     """
 
     batch_bytes: int
@@ -22,6 +23,7 @@ class FeedLimits:
     heartbeat_seconds: float
     silent_seconds: float
     bytes_per_second_max: int | None = None
+    gather_seconds: float = 0
 
 
 class Due(NamedTuple):

@@ -75,10 +75,7 @@ class InlineDispatch:
             elif isinstance(each, Placed):
                 taken.append(self._described(each))
             else:
-                try:
-                    taken += self.describe_copied(each)
-                except Exception:  # isolation boundary: of others' messages
-                    taken += map(self._described, each.singly())
+                taken += self._copied(each, confirmed)
         try:
             arrivals = self._write(taken)
         except (OSError, MemoryError) as problem:
@@ -95,6 +92,21 @@ class InlineDispatch:
                     tell(queue.topic, queue.queue_id, queue.end, codes)
                 except Exception as problem:  # isolation boundary: others wait for the other queues
                     self.on_failure(Place(queue.topic, queue.queue_id, queue.end - 1, -1), problem)
+
+    def _copied(self, first: Copied, confirmed: int) -> list[Appended]:
+        """All copied records that may be dispatched, from `first` on."""
+        waiting, (end, records, queues) = self._waiting, first
+        records, queues = list(records), list(queues)
+        while waiting and isinstance(more := waiting[0], Copied) and more.end <= confirmed:
+            end = more.end
+            records += more.records
+            queues += more.queues
+            waiting.popleft()
+        copied = Copied(end, records, queues)
+        try:
+            return self.describe_copied(copied)
+        except Exception:  # isolation boundary: of others' messages
+            return [self._described(each) for each in copied.singly()]
 
     def _described(self, placed: Placed) -> Appended:
         try:

@@ -77,6 +77,7 @@ def test_what_no_request_brought_is_sent_soon(tmp_path: Path) -> None:
         delayed = b"later"
         answer = await pair.send(master, delayed)
         assert answer.code == 0
+        await pair.settle(0.005)
         sent = await reader.readexactly(12 + master.store.max_offset)
         assert sent[:12] == frame_head(0, master.store.max_offset)
         assert delayed in sent
