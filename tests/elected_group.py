@@ -290,7 +290,11 @@ def run(words: list[str], errors: Path) -> subprocess.Popen[str]:
     """`mqframe` with `words`; what it logs is added to the file `errors`."""
     with errors.open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "mqframe", *words], stdout=subprocess.PIPE, stderr=log, text=True, env=CLEAN
+            [sys.executable, "-m", "mqframe", *words],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=CLEAN,
         )
 
 
