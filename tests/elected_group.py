@@ -1,4 +1,4 @@
-"""A group of brokers that elect their leader, each a process of its own, with what they need: to be killed."""
+"""Brokers that elect their leader, each a process of its own, with what they need: to be killed."""
 
 from __future__ import annotations
 
