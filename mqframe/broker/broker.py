@@ -215,7 +215,7 @@ class Broker:
     async def _correct_progress(self) -> None:
         """Let no group stand behind the end of a queue, and save that before a message is stored there."""
         state, store = self._state, self._store
-        behind = state.offsets.keep_within(store.queue_min, store.queue_max)
+        behind = state.offsets.keep_within(store.queue_min, store.queue_next)
         if behind:
             log.warning(
                 "groups stood behind messages that a crash took; they go on at the ends of their queues",

@@ -36,9 +36,10 @@ class Replicas(Protocol):
     def timeout_seconds(self) -> float:
         """How long those who wait do so for copies; it does not change."""
 
-    def attach(self, end: int, moved: Callable[[], object]) -> None:
-        """A store with a log that ends at `end` has been opened; its queues list all that it found.
+    def attach(self, end: int, moved: Callable[[], object]) -> int:
+        """A store with a log that ends at `end` has been opened; up to where that is known to be confirmed.
 
+        What lies behind is shown once `confirmed` passes it; `end`: all that was found is shown at once.
         `moved` is to be called on the loop whenever `confirmed` may have grown, or `refusal` has come: the
         store then shows consumers what is confirmed and answers those who wait, once in a turn of the loop
         however often it is called. That `end` grows calls for nothing.

@@ -49,7 +49,7 @@ class LogSource(Protocol):
 
 
 class FedSlave(NamedTuple):
-    """A connected slave: its address, where it has the log up to, and the next byte that it is sent.
+    """A connected slave: where it is, has the log up to, and is sent next.
 
     `id`: its number, where it said hello; `sent_in_second`: how many bytes it was sent in the last whole one.
     """
@@ -289,8 +289,7 @@ class Connection(asyncio.Protocol):
     def push(self) -> None:
         """Send what is due, as long as it leaves."""
         if self._feeding.rate is not None:
-            self._feeding.push()  # the others are to have as much of it
-            return
+            return self._feeding.push()  # the others are to have as much of it
         left = _BYTES_AT_ONCE
         while self._transport is not None and not self._paused:
             if left <= 0:

@@ -45,14 +45,15 @@ class LeaderReplicas:
         """The number of this broker."""
         return self._reigning.state.leader
 
-    def attach(self, end: int, moved: Callable[[], object]) -> None:
-        """As `Replicas.attach`: the reign begins at `end`."""
+    def attach(self, end: int, moved: Callable[[], object]) -> int:
+        """As `Replicas.attach`: the reign begins at `end`. Nobody reads before all of that is confirmed."""
         reigning = self._reigning
         now = self._clock.monotonic()
         self.members = SyncSet(reigning.state, reigning.version, end, self._limits, now)
         self._copied = self.members.confirmed
         self._others = self.members.least_of_others()
         self._moved = moved
+        return end
 
     def confirmed(self, end: int) -> int:
         """As `Replicas.confirmed`."""
@@ -103,18 +104,12 @@ class FollowerReplicas:
     def __init__(self, known: int) -> None:
         """`known`: log offset, bytes, that was confirmed when this broker heard of it last."""
         self._moved: Callable[[], object] = lambda: None
-        self._found = _NOTHING
         self.told = known
 
-    def attach(self, end: int, moved: Callable[[], object]) -> None:
-        """As `Replicas.attach`."""
-        self._found = end
+    def attach(self, end: int, moved: Callable[[], object]) -> int:
+        """As `Replicas.attach`; nobody reads before all of that is confirmed."""
         self._moved = moved
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether all that queues list is confirmed, so that it may be read: a start lists all of the log."""
-        return self.told >= self._found
+        return end
 
     def confirmed(self, end: int) -> int:
         """As `Replicas.confirmed`."""

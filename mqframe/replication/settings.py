@@ -24,9 +24,10 @@ class ReplicationSettings:
 
     role: str = setting(
         NONE,
-        doc="NONE: the broker is alone; ASYNC_MASTER: slaves may copy it; SYNC_MASTER: sends are answered "
-        "when slaves have them; SLAVE: it copies its master, and takes no messages; ELECTED: the brokers of "
-        "its name choose one that leads, and replace it when it dies (section election)",
+        doc="NONE: the broker is alone; ASYNC_MASTER: slaves may copy it; SYNC_MASTER: messages are "
+        "answered, and seen, when slaves have them; SLAVE: it copies its master, and takes no messages; "
+        "ELECTED: the brokers of its name choose one that leads, and replace it when it dies (section "
+        "election)",
         check=one_of(NONE, ASYNC_MASTER, SYNC_MASTER, SLAVE, ELECTED),
         conf="brokerRole",
     )

@@ -17,6 +17,7 @@ from mqframe.store.log.flusher import LogFlusher
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.reading.reads import StoreReads
 from mqframe.store.settings import StoreSettings
+from mqframe.store.upkeep.holding_back import hold_back
 
 
 class Confirming(StoreReads):
@@ -40,6 +41,7 @@ class Confirming(StoreReads):
         if replicas is not None:
             confirmed = flushed_and_copied(confirmed, lambda: log.end, replicas)
         super().__init__(settings, files, threads, confirmed, repair)
+        self._files = files
         self._replicas = replicas
         self._closed = self._dispatches_soon = False
 
@@ -53,17 +55,29 @@ class Confirming(StoreReads):
         self._dispatch = InlineDispatch(waiting, describe, self._queues, self._index, on_arrival)
         self._dispatch.done = self._shown = self._log.end
         self._dispatch.done_timestamp = store_time
+        if self._replicas is not None:
+            self._hold_back(self._replicas.attach(self._log.end, self.dispatch_soon))
         self._flusher = LogFlusher(self._log, self.settings, clock, self._threads, self)
         # Following dispatchers ask in threads of their own, where nobody may ask for copies.
         limit = self.confirmed if self._replicas is None else lambda: self._shown
         self._followers = Followers(cursors, self._log, limit)
-        if self._replicas is not None:
-            self._replicas.attach(self._log.end, self.dispatch_soon)
+
+    def _hold_back(self, confirmed: int) -> None:
+        held = hold_back(self._files, confirmed) if confirmed < self._log.end else []
+        if held:
+            self._appender.waiting.extend(held)
+            self._dispatch.done = self._shown = held[0].physical
+            self._dispatch.done_timestamp = held[0].timestamp
 
     @property
     def replicas(self) -> Replicas | None:
         """What copies of the log confirm, where that counts."""
         return self._replicas
+
+    @property
+    def listed_offset(self) -> int:
+        """Log offset up to which queues list messages, bytes."""
+        return self._dispatch.done
 
     @property
     def undispatched(self) -> bool:

@@ -72,7 +72,6 @@ class MessageStore(Confirming):
         super().__init__(settings, files, threads, self._repair_record, replicas)
         self._ownership = ownership
         self._layout = layout
-        self._files = files
         self._durability = files.log.durability
         killed = bring_back(layout) or ownership.was_killed
         recovery = Recovery(layout, settings, files, self._setting_aside, (care, self.is_copy))

@@ -46,10 +46,6 @@ class Broken(AssertionError):
     """A promise of replication that was not kept."""
 
 
-class MasterLacks(Broken):
-    """A slave follows, and has what its master lost from the middle of its log."""
-
-
 class Member:
     """One broker of the group, running or not. `name`: its host."""
 
@@ -271,19 +267,20 @@ class Group:
                 f"{member.name} follows with {slave.store.max_offset - end} bytes more than the master"
             )
         theirs, mine = log_of(slave, start, end), log_of(master, start, end)
-        if theirs != mine:
-            told = f"{member.name}: the log differs between {start} and {end}"
-            aside = self._set_aside_by_master(start, end)
-            kind = MasterLacks if without(theirs, aside) == without(mine, aside) else Broken
-            raise kind(told)
+        if theirs != mine and not self.differs_in_holes(start, theirs, mine):
+            raise Broken(f"{member.name}: the log differs between {start} and {end}")
         member.compared = end
 
-    def _set_aside_by_master(self, start: int, end: int) -> list[tuple[int, int]]:
-        """What starts of the master took out of its log, as places in its bytes from `start` to `end`."""
-        member = self.members["master"]
-        paths = (self.folder / f"master{member.life}" / "quarantine").glob("*.json")
-        reports = [loads(path.read_bytes()) for path in paths]
-        return [(max(each["start"], start) - start, min(each["end"], end) - start) for each in reports]
+    def differs_in_holes(self, start: int, theirs: bytes, mine: bytes) -> bool:
+        """Whether a slave's log is the master's, from `start`, but for what the master has lost since.
+
+        Starts of a master take out of the middle of its log what a loss of power left unsound there. A slave
+        that has it keeps it (docs/spec/replication.md §1.6).
+        """
+        folder = self.folder / f"master{self.members['master'].life}" / "quarantine"
+        reports = [loads(path.read_bytes()) for path in folder.glob("*.json")]
+        holes = [(max(each["start"] - start, 0), each["end"] - start) for each in reports]
+        return without(theirs, holes) == without(mine, holes)
 
     def _is_heard(self, member: Member) -> bool:
         """Whether what a slave follows is the master that runs now, not one that died without a word."""
@@ -303,8 +300,8 @@ def without(log: bytes, parts: list[tuple[int, int]]) -> bytes:
     """`log` with nothing but zeros in these places."""
     left = bytearray(log)
     for start, end in parts:
-        if start < end:
-            left[start:end] = bytes(end - start)
+        size = len(left[start : max(end, start)])
+        left[start : start + size] = bytes(size)
     return bytes(left)
 
 

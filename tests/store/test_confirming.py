@@ -231,8 +231,9 @@ class Told:
         self.offset = 0
         self.moved: Callable[[], object] = lambda: None
 
-    def attach(self, end: int, moved: Callable[[], object]) -> None:
+    def attach(self, end: int, moved: Callable[[], object]) -> int:
         self.moved = moved
+        return end
 
     def confirmed(self, end: int) -> int:
         return min(self.offset, end)

@@ -131,6 +131,15 @@ class NameServerRegistration:
         body = await self._body(self._topics.dump())
         await asyncio.gather(*(self._register(server, body) for server in self._live.current.nameservers))
 
+    async def find_master(self) -> MasterPlace | None:
+        """Ask all name servers where the master of this slave is; `None`: none knows.
+
+        What slaves say of topics does not count, so none are said.
+        """
+        body = await self._body(TopicConfigTable(data_version=self._topics.version))
+        await asyncio.gather(*(self._register(server, body) for server in self._live.current.nameservers))
+        return self.master
+
     async def _announce_changes(self) -> None:
         # With many topics most of a full registration would be what the name servers know already.
         self._announced = self._topics.changes

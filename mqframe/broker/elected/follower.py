@@ -73,8 +73,11 @@ class FollowerPart(SlavePart):
         )
 
     def refuses_readers(self) -> bool:
-        """Whether readers have to wait, or to go to the leader."""
-        return not self._post.replicas.is_settled or super().refuses_readers()
+        """Whether readers have to wait, or to go to the leader.
+
+        A start lists all that the log holds, confirmed or not; so may a topic that was made anew.
+        """
+        return self._store.listed_offset > self._post.replicas.told or super().refuses_readers()
 
     async def _find(self) -> None:
         """Nothing to ask: the engine says who leads."""

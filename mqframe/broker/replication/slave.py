@@ -306,9 +306,9 @@ class SlavePart(BrokerPart):
             self._trouble, self._follower.trouble = str(problem), ""
 
     async def _find(self) -> None:
-        """Ask name servers for the master, where none is known."""
-        if self._registration.master is None:
-            await self._registration.announce()  # the next one by itself may be half a minute away
+        """Ask name servers for the master."""
+        # It may be back, or be another one, since this broker registered the last time.
+        await self._registration.find_master()
 
     def _place(self) -> MasterPlace:
         """Where the master is. Raises `StoreError` where that is not known."""

@@ -58,11 +58,12 @@ class InSync:
         self._refusal: TooFewReplicas | None = None
         self._moved: Callable[[], object] = lambda: None
 
-    def attach(self, end: int, moved: Callable[[], object]) -> None:
+    def attach(self, end: int, moved: Callable[[], object]) -> int:
         """What a start finds counts as confirmed: consumers may have seen it."""
         self._end = self._reached = end
         self._moved = moved
         self._look(end)
+        return end
 
     def heard(self) -> None:
         """A slave has reported, has come or has gone."""

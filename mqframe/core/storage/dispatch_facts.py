@@ -79,7 +79,7 @@ class DispatchFacts:
             and (unique := text[begin:end]).isalnum()
             and topic != SCHEDULE_TOPIC
         ):
-            return self._code, (unique, *self._keys)
+            return self._code, (unique, *self._keys) if self._keys else (unique,)
         code = queue_code(topic, text, store_timestamp, self._levels)
         keys = index_keys(text)
         if keys and topic != SCHEDULE_TOPIC:

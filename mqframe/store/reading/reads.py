@@ -79,6 +79,11 @@ class StoreReads(Search):
         queue = self._queues.get((topic, queue_id))
         return 0 if queue is None else queue.end
 
+    def queue_next(self, topic: str, queue_id: int) -> int:
+        """Offset that the next message gets; those before it are stored, if not all to be seen yet."""
+        queue = self._queues.get((topic, queue_id))
+        return 0 if queue is None else queue.next_offset
+
     # Reading
 
     def get(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.live_settings import LiveSettings
@@ -170,6 +170,22 @@ def test_with_a_state_version_it_asks_name_servers_that_say_nothing_by_themselve
         servers.members = {}
         await registration.announce()
         assert registration.holders == {}
+
+    scene(play)
+
+
+def test_a_slave_asks_for_its_master_without_naming_topics() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        registration.identity.broker_id = 1
+        await registration.start()
+        assert registration.master is None
+        servers.take()
+        servers.away.add("one")
+        servers.ext = {"masterAddr": "10.0.0.9:10911", "haServerAddr": "10.0.0.9:10912"}
+        assert await registration.find_master() == MasterPlace("10.0.0.9:10911", "10.0.0.9:10912")
+        assert servers.take() == [("two", RegisterBroker, [])]
+        servers.ext = {}
+        assert await registration.find_master() is None
 
     scene(play)
 

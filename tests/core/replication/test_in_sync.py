@@ -218,7 +218,7 @@ class AnyGroup(RuleBasedStateMachine):
         before, now = self.last, broker.confirmed
         assert before <= now <= broker.end, "it went back, or beyond the log"
         self.last = now
-        near = [each for each in broker.known if broker.end - each < 40]
+        near = [each for each in broker.known if broker.end - each < limits.behind_bytes_max]
         present = 1 + len(near)
         if now > before:
             assert present >= limits.min_in_sync
