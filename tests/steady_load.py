@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
+
+from real_time import came
 
 from mqframe import ClientSettings, Message, MqframeError, Producer, Puller, PushConsumer, SendStatus
 
@@ -23,13 +26,12 @@ class Sender:
     `failed`: of the others.
     """
 
-    def __init__(self, nameserver: str, name: str = "python", size: int = 0) -> None:
+    def __init__(self, nameserver: str, name: str = "python") -> None:
         self.acknowledged: list[bytes] = []
         self.times: list[float] = []
         self.failed: list[bytes] = []
         self._nameserver = nameserver
         self._name = name
-        self._size = size
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._send)
 
@@ -45,7 +47,7 @@ class Sender:
         number = 0
         with Producer(self._name, nameserver=self._nameserver, client=CLIENT) as producer:
             while not self._ends.is_set():
-                body = f"{self._name}-{number}".encode().ljust(self._size, b".")
+                body = f"{self._name}-{number}".encode()
                 number += 1
                 self._ends.wait(_PAUSE_SECONDS if self._one(producer, body) else _AFTER_FAILURE_SECONDS)
 
@@ -90,6 +92,26 @@ def consuming(nameserver: str, group: str = "python") -> Iterator[Counter[bytes]
     consumer.on(TOPIC)(lambda message: found.update([message.body]))
     with consumer:
         yield found
+
+
+class Acknowledging(Protocol):
+    """A producer of which is known what was acknowledged."""
+
+    @property
+    def acknowledged(self) -> list[bytes]:
+        """The bodies."""
+
+
+def rests(senders: Sequence[Acknowledging]) -> bool:
+    """Whether, within a minute, nothing was acknowledged for half a second."""
+    counts = [len(sender.acknowledged) for sender in senders]
+
+    def went_on() -> bool:
+        before = counts[:]
+        counts[:] = [len(sender.acknowledged) for sender in senders]
+        return counts != before
+
+    return came(lambda: not came(went_on, 0.5), 60)
 
 
 def stored(nameserver: str) -> Counter[bytes]:

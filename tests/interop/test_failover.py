@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 from elected_group import ElectedGroup, Etcd
-from real_time import came, until
-from steady_load import CLIENT, TOPIC, Sender, consuming, sending, stored
+from real_time import until
+from steady_load import CLIENT, TOPIC, Sender, consuming, rests, sending, stored
 
 from interop.conftest import StartJava, need
 from interop.foreign import ForeignClient
@@ -78,17 +78,6 @@ class Load(NamedTuple):
         goals = [(sender, len(sender.acknowledged) + count) for sender in self.senders]
         until(lambda: all(len(sender.acknowledged) >= goal for sender, goal in goals))
 
-    def rests(self) -> bool:
-        """Whether nothing at all was acknowledged for half a second, within a minute."""
-        counts = [len(sender.acknowledged) for sender in self.senders]
-
-        def went_on() -> bool:
-            before = counts[:]
-            counts[:] = [len(sender.acknowledged) for sender in self.senders]
-            return counts != before
-
-        return came(lambda: not came(went_on, 0.5), 60)
-
     def all_arrived(self) -> None:
         """Wait until each consumer got everything that was acknowledged to anybody."""
         sent = {body for sender in self.senders for body in sender.acknowledged}
@@ -150,7 +139,7 @@ def test_the_group_rests_without_its_engine_and_goes_on_with_it(
     with group_of_three(tmp_path, etcd, *SHORT) as group:
         with load(group, newest_java) as clients:
             etcd.kill()
-            assert clients.rests()
+            assert rests(clients.senders)
             etcd.start()
             clients.goes_on()
         logs_are_alike(group)
