@@ -99,7 +99,7 @@ class Elector:
         self._ready = 0
         self._leaderless_since: float | None = None
         self._lost = self._is_open = False
-        self._wake = asyncio.Event()
+        self._wake, self._looked = asyncio.Event(), asyncio.Event()
         self.trouble = ""
         self.seen: GroupState | None = None
         self.leader: LeaderNote | None = None
@@ -224,7 +224,10 @@ class Elector:
                 await self._coordination.changed()
             except CoordinationError:
                 await self._clock.sleep(RETRY_SECONDS)
+            # Until the group is read again an engine may tell of the same change without end.
+            self._looked.clear()
             self._wake.set()
+            await self._looked.wait()
 
     async def _renew(self, lease: Lease) -> None:
         sent = self._clock.monotonic()
@@ -254,6 +257,7 @@ class Elector:
 
     async def _read(self) -> tuple[Snapshot, dict[int, ReplicaNote]]:
         snapshot = await self._coordination.read()
+        self._looked.set()
         self.seen = None if snapshot.state is None else decode_note(snapshot.state, GroupState)
         self.leader = None if snapshot.leader is None else decode_note(snapshot.leader, LeaderNote)
         replicas: dict[int, ReplicaNote] = {}
