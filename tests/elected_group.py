@@ -129,6 +129,12 @@ class Member:
     def runs(self) -> bool:
         return self._process is not None
 
+    @property
+    def pid(self) -> int:
+        """Of its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Start it; `ready` waits for it."""
         self._process = run(self._words, self._errors)

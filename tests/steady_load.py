@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Protocol
 
 from real_time import came
@@ -67,7 +68,7 @@ class Sender:
     @property
     def gaps(self) -> list[float]:
         """Seconds from each acknowledged send to the next."""
-        return [after - before for before, after in zip(self.times, self.times[1:], strict=False)]
+        return [after - before for before, after in pairwise(self.times)]
 
 
 @contextmanager

@@ -64,13 +64,17 @@ class Killer:
         if self._chance.random() < 0.5:
             until(lambda: self._group.in_sync() == everybody)
         kind = self._chance.choices(
-            ("leader", "follower", "engine", "leader and follower", "all"), (5, 4, 3, 1, 1)
+            ("leader", "follower", "engine", "leader paused", "leader and follower", "all"),
+            (5, 4, 3, 2, 1, 1),
         )[0]
         self.kills[kind] += 1
+        could_go_on = self._group.in_sync() == everybody
         if kind == "engine":
             self._kill_engine()
+        elif kind == "leader paused":
+            self._pause_leader(could_go_on=could_go_on)
         else:
-            self._kill_members(kind, could_go_on=self._group.in_sync() == everybody)
+            self._kill_members(kind, could_go_on=could_go_on)
         self._goes_on()
 
     def _kill_engine(self) -> None:
@@ -83,6 +87,16 @@ class Killer:
             goal = self._acknowledged + self._chance.randint(1, 200)
             came(lambda: self._acknowledged >= goal, 5)
         self._group.engine.start()
+
+    def _pause_leader(self, *, could_go_on: bool) -> None:
+        """Not a kill, and more dangerous: it does not know what happened when it goes on."""
+        leader = self._group.leader()
+        leader.pause()
+        try:
+            if could_go_on:
+                self._goes_on()
+        finally:
+            leader.resume()
 
     def _kill_members(self, kind: str, *, could_go_on: bool) -> None:
         leader = self._group.leader()

@@ -120,7 +120,7 @@ def logs_are_alike(group: ElectedGroup) -> None:
 def test_the_group_goes_on_when_its_leader_is_killed_and_takes_it_back_as_a_follower(
     newest_java: StartJava, tmp_path: Path, etcd: Etcd
 ) -> None:
-    with group_of_three(tmp_path, etcd) as group:
+    with group_of_three(tmp_path, etcd, "election.first_wait_ms=1000") as group:
         with load(group, newest_java) as clients:
             killed = group.leader()
             killed.kill()

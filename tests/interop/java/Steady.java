@@ -46,7 +46,7 @@ public class Steady {
                 int pause = PAUSE_MS;
                 try {
                     SendResult result = producer.send(new Message(topic, body.getBytes(StandardCharsets.UTF_8)));
-                    Interop.say("sent", result.getSendStatus(), body);
+                    Interop.say("sent", result.getSendStatus(), body, System.nanoTime());
                 } catch (Exception problem) {
                     Interop.say("failed", body, problem.getClass().getSimpleName());
                     pause = AFTER_FAILURE_MS;
