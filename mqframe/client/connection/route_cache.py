@@ -126,7 +126,7 @@ class RouteCache:
             task.cancel()
 
     def hear(self, topic: str) -> None:
-        """Another instance learnt a new route of `topic`."""
+        """Another instance learnt a new route of `topic`, or a send showed that this one is old: ask soon."""
         loop = self._loop
         if loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop was closed without a stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.requests.fields import Request
@@ -14,22 +14,33 @@ from mqframe.net.blocking import BlockingClient
 T = TypeVar("T")
 
 
+class KnownRoutes(Protocol):
+    """Routes in a cache, from any thread: as `RouteCache`."""
+
+    def known(self, topic: str) -> TopicRoute | None:
+        """The route that is in the cache."""
+
+    def hear(self, topic: str) -> None:
+        """Have the route of `topic` asked for soon."""
+
+
 class BlockingTransport:
     """Calls on the caller's thread; routes come from the loop that polls them.
 
-    `find`: asks for a route on that loop and waits for it, at most so many seconds; `version`: so with the
-    version of a broker.
+    `routes`: what is known of them; `find`: asks for a route on that loop and waits for it, at most so many
+    seconds; `version`: so with the version of a broker.
     """
 
     def __init__(
         self,
         remoting: BlockingClient,
-        known: Callable[[str], TopicRoute | None],
+        routes: KnownRoutes,
         find: Callable[[str, float], TopicRoute],
         version: Callable[[str, float], int],
     ) -> None:
         self._remoting = remoting
-        self.known_route = known
+        self.known_route = routes.known
+        self.doubt_route = routes.hear
         self._find = find
         self._version = version
 

@@ -10,7 +10,7 @@ One template for both APIs: everything that waits goes through a `SendTransport`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -19,10 +19,13 @@ from mqframe.client.sending.prepared_sends import PreparingHooks, preparing_hook
 from mqframe.client.sending.transport import SendTransport
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.codes import ResponseCode
 from mqframe.core.delay.options import TIMERS_SINCE
 from mqframe.core.errors import (
     AnswerError,
     CallTimeout,
+    ConnectError,
+    ConnectionLost,
     FixError,
     MqframeError,
     RetryError,
@@ -37,6 +40,8 @@ from mqframe.hooks.interfaces import ForbiddenContext, ForbiddenHook, QueueSelec
 from mqframe.hooks.isolate import after_each, before_each, check_forbidden
 
 UNCERTAIN = "the message may or may not be stored"
+DOUBT_SECONDS: Final = 1.0
+"""A route that seems to be old is asked for again so often at most."""
 
 
 class Randomness(Protocol):
@@ -89,6 +94,7 @@ class SendPipeline:
         self._try_timeout = options.try_timeout_seconds
         self._vip = options.vip
         self._choices: dict[str, QueueChoice] = {}
+        self._doubted: dict[str, float] = {}
 
     @property
     def hooked(self) -> bool:
@@ -183,6 +189,7 @@ class SendPipeline:
                 now = monotonic()
                 if self._faults is not None:
                     self._note_failure(queue, problem, now - began)
+                self._doubt_route(route.topic, problem, now)
                 if problem.maybe_stored:
                     doubt = doubt or problem
                 delay = rules.next_delay(len(tried), problem, deadline - now, self._randomness.random)
@@ -206,6 +213,16 @@ class SendPipeline:
             avoid = queue.broker_name
             if delay:
                 await self.transport.sleep(delay)
+            route = self.transport.known_route(route.topic) or route
+
+    def _doubt_route(self, topic: str, problem: MqframeError, now: float) -> None:
+        """Ask for the route of `topic` before the next poll where `problem` says that it is old."""
+        is_old = isinstance(problem, ConnectError | ConnectionLost) or (
+            isinstance(problem, AnswerError) and problem.code == ResponseCode.SERVICE_NOT_AVAILABLE
+        )
+        if is_old and now - self._doubted.get(topic, -DOUBT_SECONDS) >= DOUBT_SECONDS:
+            self._doubted[topic] = now
+            self.transport.doubt_route(topic)
 
     async def oneway(self, batch: SendBatch, route: TopicRoute, queue: MessageQueue, deadline: float) -> None:
         """Send `batch` once, without wanting an answer."""

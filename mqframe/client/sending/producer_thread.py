@@ -132,8 +132,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
         def broker_version(address: str, seconds: float) -> int:
             return self._thread().call(on_loop.transport.broker_version(address, seconds), seconds + 1)
 
-        known = instance.routes.known
-        transport = BlockingTransport(self._remoting, known, find_route, broker_version)
+        transport = BlockingTransport(self._remoting, instance.routes, find_route, broker_version)
         vip, client_id = instance.settings.vip_channel, instance.client_id
         pipeline = parts.pipeline(
             transport, clock, random.SystemRandom(), instance.ip, vip=vip, client_id=client_id

@@ -29,6 +29,9 @@ class SendTransport(Protocol):
     async def find_route(self, topic: str, seconds: float) -> TopicRoute:
         """Ask a name server for a route to send by. Raises `RouteError`, at the latest after `seconds`."""
 
+    def doubt_route(self, topic: str) -> None:
+        """A broker of the route in the cache is away, or is master no more: have the route asked for soon."""
+
     def invoke(self, address: str, request: Request, body: Body = b"", *, timeout: float) -> Awaitable[Frame]:
         """The answer to a request, whatever its code."""
 
@@ -54,6 +57,7 @@ class AsyncTransport:
         self._default_topic = default_topic
         self._queues_max = queues_max
         self.known_route: Callable[[str], TopicRoute | None] = instance.routes.known
+        self.doubt_route: Callable[[str], None] = instance.routes.hear
         self.invoke = instance.remoting.invoke
         self.oneway = instance.remoting.oneway
         self.sleep = clock.sleep

@@ -34,10 +34,14 @@ class ScriptedTransport:
             ),
         )
         self.routes_asked = 0
+        self.doubted = []
         self.version = VERSION
 
     def known_route(self, topic):
         return self.route
+
+    def doubt_route(self, topic):
+        self.doubted.append((topic, self.clock.monotonic()))
 
     async def find_route(self, topic, seconds):
         self.routes_asked += 1

@@ -38,7 +38,11 @@ def test_calls_and_routes_are_handed_on_with_their_times():
         asked.append((address, seconds))
         return 407
 
-    transport = BlockingTransport(remoting, {"t": route}.get, find, version)
+    class Routes:
+        known = staticmethod({"t": route}.get)
+        hear = staticmethod(asked.append)
+
+    transport = BlockingTransport(remoting, Routes, find, version)
     request = GetAllTopicList()
     assert run_blocking(transport.invoke("a:1", request, b"x", timeout=1.5)).code == 7
     assert run_blocking(transport.oneway("a:2", request, b"y", timeout=2.5)) is None
@@ -46,7 +50,8 @@ def test_calls_and_routes_are_handed_on_with_their_times():
     assert (transport.known_route("t"), transport.known_route("u"), asked) == (route, None, [])
     assert run_blocking(transport.find_route("u", 3.0)) is route
     assert run_blocking(transport.broker_version("a:3", 1.0)) == 407
-    assert asked == [("u", 3.0), ("a:3", 1.0)]
+    transport.doubt_route("t")
+    assert asked == [("u", 3.0), ("a:3", 1.0), "t"]
 
 
 def test_errors_come_out_and_a_coroutine_that_suspends_is_a_fault():

@@ -105,6 +105,33 @@ def test_these_answers_are_tried_again_at_another_broker_at_once(clock, code):
     assert port.slept == []
 
 
+@pytest.mark.parametrize(
+    ("problem", "is_old"),
+    [
+        (answer(14), True),
+        (ConnectError("refused"), True),
+        (ConnectionLost("gone"), True),
+        (answer(1), False),
+        (CallTimeout("late"), False),
+    ],
+)
+def test_a_broker_that_is_away_or_master_no_more_has_the_route_asked_for(clock, problem, is_old):
+    port = ScriptedTransport(clock, *[problem] * 3)
+    with pytest.raises(MqframeError):
+        deliver(port)
+    assert [topic for topic, _ in port.doubted] == (["t"] if is_old else [])
+
+
+def test_a_route_is_doubted_once_a_second_at_most_and_the_next_try_goes_by_the_new_one(clock):
+    port = ScriptedTransport(clock, *[answer(14)] * 3, brokers="a", seconds=0.4)
+    old, port.route = port.route, ScriptedTransport(clock, brokers="b").route
+    sender = sender_over(port)
+    batch = sender.encoder.one(Message("t", b"x"))
+    run_blocking(sender.deliver(batch, awaited_rules(3), old, clock.monotonic() + 9))
+    assert [address for address, *_ in port.asked] == ["a:10911", "b:10911", "b:10911", "b:10911"]
+    assert [at - port.doubted[0][1] for _, at in port.doubted] == pytest.approx([0])
+
+
 def test_a_retry_keeps_the_unique_key(clock):
     port = ScriptedTransport(clock, answer(1))
     result = deliver(port)
