@@ -28,7 +28,6 @@ class LeaderReplicas:
         self._clock = clock
         self._limits = limits
         self._moved: Callable[[], object] = lambda: None
-        self._others = _NOTHING
         self._copied = _NOTHING
         self._ended = False
         self.members: SyncSet | None = None
@@ -51,15 +50,16 @@ class LeaderReplicas:
         now = self._clock.monotonic()
         self.members = SyncSet(reigning.state, reigning.version, end, self._limits, now)
         self._copied = self.members.confirmed
-        self._others = self.members.least_of_others()
         self._moved = moved
         return end
 
     def confirmed(self, end: int) -> int:
         """As `Replicas.confirmed`."""
-        copied = min(end, self._others)
-        if copied > self._copied and self._leads():
-            self._copied = copied
+        members = self.members
+        copied = _NOTHING if members is None else min(end, members.least)
+        if members is not None and copied > self._copied and self._leads():
+            # Whoever joins from now on has to have it.
+            self._copied = members.counted_on = copied
         return self._copied
 
     def trouble(self, end: int) -> Outcome | None:
@@ -87,7 +87,6 @@ class LeaderReplicas:
     def heard(self) -> None:
         """What members said, or which there are, has changed."""
         if self.members is not None:
-            self._others = self.members.least_of_others()
             self._moved()
 
     def end(self) -> None:

@@ -54,7 +54,7 @@ class Group:
         self.count = 0
         self._compared: dict[str, tuple[Broker, bool, int]] = {}
         self._progress = dict.fromkeys(QUEUES, 0)
-        self._looks = 0
+        self._looks = self._newest = 0
         self._epoch_seen = 0
 
     def watched(self) -> AbstractContextManager[object]:
@@ -158,17 +158,16 @@ class Group:
 
     def check(self, *, whole: bool = False) -> None:
         """Raise `Broken` for what does not hold now."""
+        self._newest = max([self._newest, *[each.epoch for each in self.members.running()]])
         for member in self.members.running():
             if member.inner is not None:
                 self._check_alone(member, member.inner)
-        leaders = [(each, each.inner) for each in self.members.leaders() if each.inner is not None]
-        newest = max(leaders, key=lambda each: each[0].epoch, default=None)
-        if newest is None:
-            return
+        newest = [each for each in self.members.leaders() if each.epoch == self._newest]
         self._looks += 1
-        member, inner = newest
-        if member.epoch != self._epoch_seen or whole or self._looks % LOOKS_WHOLE == 0:
-            self._check_leader(member, inner)
+        for member in newest:
+            if member.epoch != self._epoch_seen or whole or self._looks % LOOKS_WHOLE == 0:
+                assert member.inner is not None
+                self._check_leader(member, member.inner)
 
     def _check_alone(self, member: Member, broker: Broker) -> None:
         """What `member` calls confirmed is what was confirmed; of one that leads its reign's log is, too."""
@@ -179,7 +178,7 @@ class Group:
         self.promises.told(member.name, member.process, confirmed)
         known, _, start = self._compared.get(member.name, (broker, False, 0))
         start = start if known is broker else 0
-        is_newest = member.leads and all(each.epoch <= member.epoch for each in self.members.leaders())
+        is_newest = member.leads and member.epoch == self._newest
         bound = len(self.confirmed) if is_newest else confirmed
         if is_newest and store.max_offset < bound:
             raise Broken(

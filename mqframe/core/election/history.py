@@ -80,13 +80,14 @@ class EpochHistory:
         """Up to which log offset this log agrees with one of the history `other`; they end at the two ends.
 
         `None`: they have no epoch in common, as far as histories tell. Of the newest epoch that both have,
-        the shorter part counts.
+        the shorter part counts. Logs that both begin at 0 agree up to there at least.
         """
         theirs = {each.epoch for each in other.reigns}
         for each in reversed(self.reigns):
             if each.epoch in theirs:
                 return min(self._end(each.epoch, end), other._end(each.epoch, other_end))
-        return None
+        begins = [each.reigns[0].start for each in (self, other) if each.reigns]
+        return 0 if begins == [0, 0] else None
 
     def _end(self, epoch: int, log_end: int) -> int:
         return next((each.start for each in self.reigns if each.epoch > epoch), log_end)

@@ -49,14 +49,16 @@ class SyncSet:
     """What a leader knows of its set.
 
     `state`, `version`: as recorded by the claim; `start`: where its log ended then; `confirmed`: up to where
-    it knows that all members have the log. `now`: seconds of a clock that never goes back.
+    it knows that all members have the log; `least`: up to where all others who count have it, as
+    `least_of_others` says; `counted_on`: up to where that was made use of, which no broker that joins may
+    lack, whether the leader itself has it on disk yet or not. `now`: seconds of a clock that never goes back.
     """
 
     def __init__(self, state: GroupState, version: int, start: int, limits: SetLimits, now: float) -> None:
         self.state = state
         self.version = version
         self.start = start
-        self.confirmed = min(state.confirmed, start)
+        self.confirmed = self.counted_on = min(state.confirmed, start)
         self.pending: GroupState | None = None
         self._limits = limits
         self._me = state.leader
@@ -64,6 +66,7 @@ class SyncSet:
         for number in state.members:
             if number != self._me:
                 self._others[number] = _Progress(now, caught_up_at=now)
+        self.least = self.least_of_others()
 
     @property
     def counted(self) -> tuple[int, ...]:
@@ -90,6 +93,7 @@ class SyncSet:
         leaves = number in self.counted and (not is_clean or (known is not None and known.leaves))
         caught_up_at = known.caught_up_at if known is not None else now
         self._others[number] = _Progress(now, caught_up_at=caught_up_at, leaves=leaves)
+        self.least = self.least_of_others()
 
     def acknowledged(self, number: int, end: int, log_end: int, now: float) -> None:
         """The broker `number` has the log up to `end`; the leader's ends at `log_end`."""
@@ -102,6 +106,7 @@ class SyncSet:
         elif other.end >= other.goal:
             other.caught_up_at = max(other.caught_up_at, other.goal_at)
             other.goal, other.goal_at = log_end, now
+        self.least = self.least_of_others()
 
     def left(self, number: int, now: float) -> None:
         """The connection of the broker `number` ended."""
@@ -112,10 +117,11 @@ class SyncSet:
             other.end, other.since = NOWHERE, now
         else:
             del self._others[number]
+        self.least = self.least_of_others()
 
     def confirm(self, own_end: int) -> int:
         """Up to where all who count have the log, the leader up to `own_end`. It never goes back."""
-        self.confirmed = max(self.confirmed, min(own_end, self.least_of_others()))
+        self.confirmed = max(self.confirmed, min(own_end, self.least))
         return self.confirmed
 
     def least_of_others(self) -> int:
@@ -144,7 +150,7 @@ class SyncSet:
         forced_out = [number for number in self.state.members if self._must_leave(number)]
         if len(staying) < self._limits.members_min:
             staying = [number for number in self.state.members if number not in forced_out]
-        joining = [number for number in sorted(self._others) if self._may_join(number)]
+        joining = [number for number in sorted(self._others) if self._may_join(number, log_end, now)]
         members = tuple(sorted({*staying, *joining}))
         if members == tuple(sorted(self.state.members)):
             return None
@@ -165,21 +171,29 @@ class SyncSet:
             return True
         if other.end == NOWHERE:
             return now - other.since > self._limits.away_seconds
+        return self._lags(other, log_end, now)
+
+    def _lags(self, other: _Progress, log_end: int, now: float) -> bool:
         return other.end < log_end and now - other.caught_up_at > self._limits.lag_seconds
 
-    def _may_join(self, number: int) -> bool:
-        """Whether a broker outside of the set has all that is confirmed, and follows in this epoch."""
+    def _may_join(self, number: int, log_end: int, now: float) -> bool:
+        """Whether a broker outside of the set has all that is confirmed, and follows in this epoch.
+
+        One that lags would have to leave at once: what it holds up is not confirmed, so it may lack nothing.
+        """
         other = self._others[number]
         return (
             number not in self.state.members
             and other.end != NOWHERE
             and not other.leaves
-            and other.end >= max(self.confirmed, self.start)
+            and not self._lags(other, log_end, now)
+            and other.end >= max(self.confirmed, self.counted_on, self.start)
         )
 
     def sent(self, state: GroupState) -> None:
         """`state` is on its way to the engine: from now on those of both sets count."""
         self.pending = state
+        self.least = self.least_of_others()
 
     def settled(self, state: GroupState, version: int) -> None:
         """`state` is what the engine holds now, whatever was wanted."""
@@ -191,3 +205,4 @@ class SyncSet:
                 del self._others[number]
             elif other is not None:
                 other.leaves = False
+        self.least = self.least_of_others()

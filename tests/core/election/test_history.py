@@ -73,7 +73,8 @@ def test_what_a_cut_takes_goes_and_what_deleted_files_held_is_told_from_where_th
         ([(1, 0), (3, 70)], 75, [(1, 0), (2, 50)], 90, 50),
         ([(1, 0), (3, 40)], 60, [(1, 0), (2, 40), (3, 40)], 80, 60),  # nothing was stored in epoch 2
         ([(2, 100)], 150, [(1, 0), (2, 90)], 150, 150),  # older files were deleted
-        ([(1, 0)], 60, [(2, 0)], 80, None),
+        ([(1, 0)], 60, [(2, 0)], 80, 0),
+        ([(1, 40)], 60, [(2, 0)], 80, None),
         ([], 0, [(2, 0)], 80, None),
     ],
 )

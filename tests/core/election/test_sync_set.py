@@ -101,6 +101,46 @@ def test_a_broker_joins_once_it_has_all_that_is_confirmed_and_the_beginning_of_t
     assert group.confirm(160) == 158
 
 
+def test_a_broker_that_left_since_it_lagged_does_not_join_before_it_lags_no_more() -> None:
+    group = sync_set((1, 2), start=100, confirmed=100)
+    group.joined(2, 0, is_clean=True)
+    group.acknowledged(2, 100, 200, 0)
+    assert settle(group, 200, 6) == (1,)
+    assert group.wanted(200, 6) is None  # it has all that is confirmed, and held that up
+    group.acknowledged(2, 200, 200, 7)
+    assert settle(group, 200, 7) == (1, 2)
+
+
+def test_a_broker_joins_with_all_that_others_were_counted_on_for_though_the_leader_has_it_not_on_disk() -> (
+    None
+):
+    group = sync_set((1,))
+    group.joined(2, 0, is_clean=True)
+    group.acknowledged(2, 150, 200, 0)
+    group.counted_on = 200
+    assert group.confirm(120) == 120
+    assert group.wanted(200, 0) is None
+    group.acknowledged(2, 200, 200, 0)
+    assert settle(group, 200, 0) == (1, 2)
+
+
+def test_those_of_a_set_that_was_sent_count_at_once() -> None:
+    group = sync_set((1, 2))
+    for number, end in ((2, 180), (3, 150)):
+        group.joined(number, 0, is_clean=True)
+        group.acknowledged(number, end, 200, 0)
+    assert group.least == 180
+    wanted = group.wanted(200, 0)
+    assert wanted is not None
+    assert wanted.members == (1, 2, 3)
+    group.sent(wanted)
+    assert group.least == 150
+    group.settled(wanted, 10)
+    assert group.least == 150
+    group.settled(GroupState(3, 1, (1, 2)), 11)
+    assert group.least == 180
+
+
 def test_a_change_that_was_refused_leaves_the_set_that_the_engine_has() -> None:
     group = sync_set((1, 2))
     wanted = group.wanted(100, 5)
