@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,10 +42,14 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Etcd | Sh
 
 
 class Killer:
-    """Kills what a group consists of, by `chance`, and brings it back. `kills`: how many of what."""
+    """Kills what a group consists of, by `chance`, and brings it back.
+
+    `kills`: how many of what; `slowest`: how many seconds it took the group at most to go on, and after what.
+    """
 
     def __init__(self, group: ElectedGroup, senders: list[Sender], chance: random.Random) -> None:
         self.kills: Counter[str] = Counter()
+        self.slowest = (0.0, "")
         self._group = group
         self._senders = senders
         self._chance = chance
@@ -68,6 +73,7 @@ class Killer:
             (5, 4, 3, 2, 1, 1),
         )[0]
         self.kills[kind] += 1
+        began = time.monotonic()
         could_go_on = self._group.in_sync() == everybody
         if kind == "engine":
             self._kill_engine()
@@ -76,6 +82,7 @@ class Killer:
         else:
             self._kill_members(kind, could_go_on=could_go_on)
         self._goes_on()
+        self.slowest = max(self.slowest, (time.monotonic() - began, f"kill {self.kills.total()}, {kind}"))
 
     def _kill_engine(self) -> None:
         self._group.engine.kill()
@@ -122,16 +129,18 @@ class Killer:
             victim.ready()
 
 
-def report(senders: list[Sender], kills: Counter[str], in_topic: Counter[bytes]) -> str:
+def report(senders: list[Sender], killer: Killer, in_topic: Counter[bytes]) -> str:
     acknowledged = {body for sender in senders for body in sender.acknowledged}
     failed = {body for sender in senders for body in sender.failed}
     lost = acknowledged - in_topic.keys()
     doubled = [body for body, count in in_topic.items() if count > 1]
     gap = max(max(sender.gaps) for sender in senders)
+    slowest, after = killer.slowest
     return (
-        f"kills: {dict(kills)}; acknowledged {len(acknowledged)}, found {len(acknowledged) - len(lost)}, lost"
-        f" {len(lost)}; doubled {len(doubled)}; answered otherwise {len(failed)}, of these found"
-        f" {len(failed & in_topic.keys())}; longest gap {gap:.1f} s"
+        f"kills: {dict(killer.kills)}; acknowledged {len(acknowledged)},"
+        f" found {len(acknowledged) - len(lost)}, lost {len(lost)}; doubled {len(doubled)};"
+        f" answered otherwise {len(failed)}, of these found {len(failed & in_topic.keys())};"
+        f" longest gap {gap:.1f} s, longest until it went on {slowest:.1f} s ({after})"
     )
 
 
@@ -157,10 +166,11 @@ def test_all_that_was_acknowledged_is_there_after_many_kills(
             acknowledged = {body for sender in senders for body in sender.acknowledged}
             end = group.until_alike()
             in_topic = stored(group.nameserver)
-            print(f"\n--seed {seed}, {', '.join(more)}: {report(senders, killer.kills, in_topic)}")
+            print(f"\n--seed {seed}, {', '.join(more)}: {report(senders, killer, in_topic)}")
             assert not acknowledged - in_topic.keys()
             until(lambda: in_topic.keys() <= consumed.keys())
             assert consumed.keys() == in_topic.keys()
+        print(f"cut off, and kept: {[len(member.cut()) for member in group.members.values()]} bytes")
         logs = [member.log(end) for member in group.members.values()]
         assert len(logs[0]) == end
         assert logs[1:] == logs[:1] * 2
