@@ -16,6 +16,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -126,6 +127,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=24_000)
     parser.add_argument("--roles", default="ASYNC_MASTER,SYNC_MASTER")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # the servers are ended then, too
     jars, work = class_path(), pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
     pairs = Pairs(jars, work)
     found: dict[tuple[str, int], dict[str, float]] = {}

@@ -161,7 +161,7 @@ class Broker:
 
     def let_roles_change(self, changer: RoleChanger) -> None:
         """Have operators change the role of this broker by `changer`; to be called before `start`."""
-        self._replication.roles.changer, self._replication.roles.quiesce = changer, self._quiesce
+        self._replication.roles.let(changer, self._quiesce)
 
     def save_by(self, thread: Executor) -> None:
         """Have `thread` write tables; to be called before `start`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
 
 import attrs
@@ -22,6 +22,10 @@ from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.files.layout import Layout
 
 log: Final = get_logger("broker")
+
+
+async def _nothing() -> None:
+    pass
 
 
 class BrokerHolder:
@@ -126,14 +130,22 @@ class BrokerHolder:
             raise SettingError("the role is being changed already")
         _in_role(self.sections, replication)
 
-    def change_soon(self, replication: ReplicationSettings) -> None:
-        """`change` from the next turn of the loop on, when answers are on their way; `trouble` says how."""
-        self.trouble = ""
-        self._task = asyncio.ensure_future(self._change_alone(replication))
+    def change_soon(
+        self, replication: ReplicationSettings, between: Callable[[], Awaitable[object]] | None = None
+    ) -> None:
+        """`change` from the next turn of the loop on, when answers are on their way; `trouble` says how.
 
-    async def _change_alone(self, replication: ReplicationSettings) -> None:
+        The role is kept, unless there is something to do `between`.
+        """
+        self.trouble = ""
+        self._task = asyncio.ensure_future(self._change_alone(replication, between))
+
+    async def _change_alone(
+        self, replication: ReplicationSettings, between: Callable[[], Awaitable[object]] | None
+    ) -> None:
+        sections = _in_role(self.sections, self._known_port(replication))
         try:
-            await self.change(_in_role(self.sections, self._known_port(replication)), keep=True)
+            await self.change(sections, keep=between is None, between=between or _nothing)
         except MqframeError as problem:
             log.error("the role was not changed", problem=str(problem))
 
@@ -142,16 +154,24 @@ class BrokerHolder:
         port: ReplicationSettings = attrs.evolve(changed, port=self.sections.replication.port)
         return port
 
-    async def change(self, sections: BrokerSections, *, keep: bool = False) -> None:
+    async def change(
+        self,
+        sections: BrokerSections,
+        *,
+        keep: bool = False,
+        between: Callable[[], Awaitable[object]] = _nothing,
+    ) -> None:
         """Stop the broker, and have one of `sections` in its place, on the same directory and ports.
 
-        `keep`: the next start is to have this role, too. Where the new one cannot start the former serves
-        again. Raises `GiveUpError` then, and also where that is not possible either: then nobody serves.
+        `keep`: the next start is to have this role, too. `between`: what is done while nobody has the
+        directory. Where that fails, or the new one cannot start, the former serves again. Raises
+        `GiveUpError` then, and also where that is not possible either: then nobody serves.
         """
         async with self._changing:
             former = self.sections
             await self.broker.stop()
             try:
+                await between()
                 await self._start(sections, keep=keep)
             except (MqframeError, OSError) as problem:
                 self.trouble = _words(problem)

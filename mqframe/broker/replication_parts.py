@@ -76,7 +76,7 @@ def make_replication(
     settings = sections.replication
 
     def roles(part: BrokerPart, fixed: str = OWN_PROGRAM) -> RolePart:
-        return RolePart(settings, part, client, state.clock, fixed)
+        return RolePart(settings, part, client, state, fixed)
 
     if isinstance(post, FollowerPost):
         follower = FollowerPart(sections, state, client, registration, post)

@@ -99,7 +99,8 @@ class Elector:
         self._ready = 0
         self._leaderless_since: float | None = None
         self._lost = self._is_open = False
-        self._wake = asyncio.Event()
+        self._wake, self._looked = asyncio.Event(), asyncio.Event()
+        self._is_answered = True
         self.trouble = ""
         self.seen: GroupState | None = None
         self.leader: LeaderNote | None = None
@@ -206,6 +207,7 @@ class Elector:
             while not self._lost:
                 self._wake.clear()
                 await self._turn(lease)
+                self._looked.set()
                 await self._until_woken()
         finally:
             renewals.stop()
@@ -224,7 +226,12 @@ class Elector:
                 await self._coordination.changed()
             except CoordinationError:
                 await self._clock.sleep(RETRY_SECONDS)
+            self._looked.clear()
             self._wake.set()
+            # What was not read yet has changed still: to ask again before would be to ask without an end.
+            await self._looked.wait()
+            if not self._is_answered:
+                await self._clock.sleep(RETRY_SECONDS)
 
     async def _renew(self, lease: Lease) -> None:
         sent = self._clock.monotonic()
@@ -254,6 +261,7 @@ class Elector:
 
     async def _read(self) -> tuple[Snapshot, dict[int, ReplicaNote]]:
         snapshot = await self._coordination.read()
+        self._looked.set()
         self.seen = None if snapshot.state is None else decode_note(snapshot.state, GroupState)
         self.leader = None if snapshot.leader is None else decode_note(snapshot.leader, LeaderNote)
         replicas: dict[int, ReplicaNote] = {}
@@ -267,8 +275,10 @@ class Elector:
         return snapshot, replicas
 
     async def _turn(self, lease: Lease) -> None:
+        self._is_answered = False
         try:
             snapshot, replicas = await self._read()
+            self._is_answered = True
             if self._reigning is not None:
                 await self._look_after_set(snapshot)
                 self._tell("")

@@ -16,6 +16,8 @@ AS_NEEDED: Final = "as_needed"
 ALWAYS: Final = "always"
 AS_BROKER: Final = "as_broker"
 OFF: Final = "off"
+REFUSE: Final = "refuse"
+CUT: Final = "cut"
 
 
 @settings("replication")
@@ -153,6 +155,13 @@ class ReplicationSettings:
     )
     retry_ms: int = setting(
         5000, doc="how long a slave waits before it connects again, ms", check=at_least(1)
+    )
+    diverged: str = setting(
+        REFUSE,
+        doc="what a slave does whose log is not the beginning of its master's. refuse: it does not follow, "
+        "and says so; cut: it cuts its log back to the last record that both have, keeps what it cuts off in "
+        "the folder cut of its store, and follows. Nobody knows whether that was acknowledged",
+        check=one_of(REFUSE, CUT),
     )
     tables_interval_ms: int = setting(
         10_000,

@@ -14,6 +14,9 @@ from mqframe.broker.holder import BrokerHolder
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import GiveUpError, SettingError
 from mqframe.replication.settings import ReplicationSettings
+from mqframe.store.files.layout import Layout
+from mqframe.store.log.closed_log import ClosedLog
+from mqframe.store.upkeep.cutting import cut_log
 
 
 def as_slave(holder: BrokerHolder, number: int = 3) -> ReplicationSettings:
@@ -135,5 +138,32 @@ def test_metrics_and_readiness_are_those_of_the_broker_that_is_there(tmp_path: P
         assert "mqframe_replication_following" in names
         assert "mqframe_replication_slaves" not in names
         assert (holder.is_registered, holder.refusal) == (True, "")
+
+    play(tmp_path, scenario)
+
+
+def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        holder = await pair.hold("a", "ASYNC_MASTER")
+        await pair.sent(holder.broker, *texts(0, 5))
+        before = holder.broker.store.max_offset
+
+        async def cut() -> None:
+            with ClosedLog(Layout(tmp_path / "a")) as log:
+                places = [record.physical_offset for record in log.records(log.files[0])]
+            cut_log(tmp_path / "a", places[3], why="a test", now_ms=pair.clock.now_ms())
+
+        await holder.change(holder.sections, between=cut)
+        assert holder.broker.store.max_offset < before
+        await pair.sent(holder.broker, *texts(7, 1))
+        assert await pair.bodies(holder.broker) == [*texts(0, 3), *texts(7, 1)]
+
+        async def fail() -> None:
+            cut_log(tmp_path / "a", 1, why="a test", now_ms=pair.clock.now_ms())
+
+        with pytest.raises(GiveUpError, match="no record of the log"):
+            await holder.change(in_role(holder, as_slave(holder)), between=fail)
+        assert holder.sections.role == "ASYNC_MASTER"
+        await pair.sent(holder.broker, *texts(8, 1))
 
     play(tmp_path, scenario)

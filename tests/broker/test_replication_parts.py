@@ -31,7 +31,7 @@ from mqframe.core.wire.loose_json import decode
                 "replicationInSync",
             },
         ),
-        ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationMissing"}),
+        ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationCuts", "replicationMissing"}),
     ],
 )
 def test_a_role_shows_in_the_counters_of_the_broker(tmp_path: Path, role: str, counters: set[str]) -> None:

@@ -12,10 +12,26 @@ from command_runs import read, run
 from real_time import until
 
 from interop.apache import Apache
+from interop.conftest import java_class_path
+from interop.foreign_programs import NEWEST, OLDER
 from interop.test_replication import MASTER, SLAVE, OurBroker, has_master, log_end, log_of, send
 from mqframe import Admin, ConsumeResult, ListenerContext, PushConsumer, ReceivedMessage
 from mqframe.core.replication.role_change import CHANGED_ROLE
 from mqframe.testing import Cluster
+
+
+@pytest.fixture(scope="module", params=[NEWEST, OLDER])
+def version(request: pytest.FixtureRequest) -> str:
+    """The version of Apache's broker."""
+    found: str = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def class_path(version: str) -> str:
+    """Its jars."""
+    return java_class_path(version)
+
 
 AS_SLAVE = SLAVE.replace("brokerId=1", "brokerId=2")
 
@@ -65,7 +81,7 @@ def same_logs(ours: OurBroker, apache: Apache, end: int) -> bool:
     return mine == theirs
 
 
-@pytest.mark.proves("replication", by="Apache")
+@pytest.mark.proves("replication")
 def test_a_broker_moves_to_ours_and_back_while_clients_go_on(class_path: str, tmp_path: Path) -> None:
     with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
         names = ("--nameserver", cluster.nameserver)
@@ -108,7 +124,7 @@ def test_a_broker_moves_to_ours_and_back_while_clients_go_on(class_path: str, tm
         assert same_logs(ours, apache, end)
 
 
-@pytest.mark.proves("replication", by="Apache")
+@pytest.mark.proves("replication")
 def test_either_takes_over_when_the_other_is_killed(class_path: str, tmp_path: Path) -> None:
     with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:
         names = ("--nameserver", cluster.nameserver)

@@ -11,7 +11,7 @@ import pytest
 from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.errors import StoreError
-from mqframe.hooks.interfaces.coordination import GroupPlace
+from mqframe.hooks.interfaces.coordination import GroupPlace, Snapshot
 from mqframe.replication.elector import ElectionLimits, Elector, Reigning
 from mqframe.testing.coordination import Fate, MemoryCoordination, MemoryEngine
 from mqframe.testing.manual_clock import ManualClock
@@ -34,7 +34,7 @@ class Broker:
         self.is_clean = True
         self.refuses_to_lead = False
         self.store = f"store {number}"
-        self.coordination = MemoryCoordination(scene.engine, scene.clock)
+        self.coordination = scene.engines(scene.engine, scene.clock)
         self.elector = Elector(
             self.coordination,
             PLACE._replace(member=number),
@@ -79,7 +79,30 @@ class Broker:
         self.elector.ring()
 
 
+class Hasty(MemoryCoordination):
+    """Tells of a change without delay, again and again, until it is read; `told_again`: so often."""
+
+    told_again = 0
+    _is_read = False
+
+    async def read(self) -> Snapshot:
+        snapshot = await super().read()
+        self._is_read = True
+        return snapshot
+
+    async def changed(self) -> None:
+        if self._is_read:
+            await super().changed()
+            self._is_read = False
+        else:
+            self.told_again += 1
+            if self.told_again > 100:
+                await asyncio.Event().wait()
+
+
 class Scene:
+    engines: type[MemoryCoordination] = MemoryCoordination
+
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.engine = MemoryEngine(self.clock)
@@ -151,6 +174,17 @@ def test_the_first_leader_is_the_one_with_most_after_others_had_time_to_come() -
         await scene.clock.aadvance(0.4)
         assert scene.roles() == ["follows 2", "leads"]
         assert await scene.state() == GroupState(epoch=1, leader=2, members=(2,))
+
+    play(story)
+
+
+def test_a_change_that_is_told_until_it_is_read_holds_nothing_up() -> None:
+    async def story(scene: Scene) -> None:
+        scene.engines = Hasty
+        await scene.with_three()
+        for broker in scene.brokers.values():
+            assert isinstance(broker.coordination, Hasty)
+            assert broker.coordination.told_again < 10
 
     play(story)
 

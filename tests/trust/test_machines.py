@@ -10,6 +10,7 @@ import pytest
 from trust.broker_crashes import broker_images
 from trust.checks import UNCHECKED, UNFOUND
 from trust.crashes import images
+from trust.cuts import broker_cuts
 from trust.damage import damages
 from trust.faults import faults
 from trust.series import Cases, try_all, wanted
@@ -22,8 +23,8 @@ Half of the stores have CRCs over records (`store.property_crc`): there the firs
 """
 MACHINES = pytest.mark.parametrize(
     ("machine", "cases"),
-    [(images, 450), (broker_images, 48), (damages, 160), (faults, 80)],
-    ids=["images", "broker images", "damage", "faults"],
+    [(images, 450), (broker_images, 48), (damages, 160), (faults, 80), (broker_cuts, 48)],
+    ids=["images", "broker images", "damage", "faults", "cuts"],
 )
 
 

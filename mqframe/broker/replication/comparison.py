@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Generator
 from typing import Final
 
 from mqframe.broker.replication.commits import CALL_SECONDS
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, StoreError, answer_error
 from mqframe.core.replication.hello import PROTOCOL
+from mqframe.core.replication.last_common import last_common
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.messages import ViewMessageById
@@ -14,6 +18,8 @@ from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode
 from mqframe.net.client import Client
+from mqframe.store.files.layout import Layout
+from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.replica_store import ReplicaStore
 
 _EMPTY_STORE: Final = "start this broker with an empty store"
@@ -40,6 +46,10 @@ async def _ask(client: Client, master: str, request: Request) -> Frame:
     return answer
 
 
+class LogsDiffer(StoreError):
+    """The log of a slave holds what its master's does not."""
+
+
 class Comparison:
     """Asks masters about their log."""
 
@@ -52,16 +62,15 @@ class Comparison:
     async def compare(self, master: str) -> None:
         """Raises `StoreError` where the log here is not the beginning of that of `master`, "host:port".
 
-        Notes in the store what the master keeps.
+        `LogsDiffer` where a part of it may be. Notes in the store what the master keeps.
         """
         end = self._store.max_offset
         if not end:
             return
         low, high = await log_bounds(self._client, master)
-        self.end = high
+        self.end, self._store.kept_from = high, low
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
-        self._store.kept_from = low
 
     async def takes_hello(self, master: str) -> bool:
         """Whether `master`, "host:port", is one that takes what brokers of RocketMQ do not know."""
@@ -69,7 +78,7 @@ class Comparison:
 
     def _compare_ends(self, end: int, low: int, high: int, master: str) -> None:
         if end > high:
-            raise StoreError(
+            raise LogsDiffer(
                 f"this log ends at {end}, behind that of the master {master} at {high}: they differ, or the"
                 " master has lost its end. Start this broker as master if it has what was acknowledged; to"
                 " follow, stop it and cut its log back (mqframe replica cut), or give it an empty store"
@@ -92,8 +101,35 @@ class Comparison:
         asked = ViewMessageById(offset=offset, mqframe_unconfirmed=True)
         there = await _ask(self._client, master, asked)
         if bytes(there.body) != record:
-            raise StoreError(
+            raise LogsDiffer(
                 f"the record at log offset {offset} is another one at the master {master}: the logs differ."
                 " Stop this broker and cut its log back (mqframe replica cut), or start it with an empty"
                 " store, or as master if it has what was acknowledged"
             )
+
+    async def last_common(self, master: str) -> int | None:
+        """Where the last record ends that the log here and that of `master` have in common; `None`: none.
+
+        The log here must not be written meanwhile.
+        """
+        with ClosedLog(Layout(self._store.settings.directory)) as log:
+            search = last_common(log, self._store.kept_from)
+            answer: bytes | None = None
+            while True:
+                # In a thread: files are walked in it, and readers are served meanwhile.
+                is_end, offset = await asyncio.to_thread(_step, search, answer)
+                if is_end or offset is None:
+                    return offset
+                asked = ViewMessageById(offset=offset, mqframe_unconfirmed=True)
+                there = await self._client.invoke(master, asked, timeout=CALL_SECONDS)
+                if there.code not in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR):
+                    raise answer_error(there.code, there.remark, master)
+                answer = None if there.code else bytes(there.body)
+
+
+def _step(search: Generator[int, bytes | None, int | None], answer: bytes | None) -> tuple[bool, int | None]:
+    """Whether `search` has ended with `answer`, and what it found, or asks for next."""
+    try:
+        return False, search.send(answer)
+    except StopIteration as found:
+        return True, found.value

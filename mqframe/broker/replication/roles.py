@@ -7,6 +7,7 @@ becomes a slave. Then one of them is promoted. So no two masters take messages, 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import attrs
@@ -15,6 +16,7 @@ from mqframe.broker.replication.commits import CALL_SECONDS
 from mqframe.broker.replication.master import MasterPart
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.service import BrokerPart
+from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError, answer_error
 from mqframe.core.replication.role_change import RoleChange
@@ -26,7 +28,6 @@ from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
 from mqframe.net.client import Client
-from mqframe.net.clock import LoopClock
 from mqframe.replication.settings import ASYNC_MASTER, SLAVE, SYNC_MASTER, ReplicationSettings
 
 log = get_logger("replication")
@@ -54,15 +55,20 @@ class RoleChanger(Protocol):
     def check(self, replication: ReplicationSettings) -> None:
         """Raises `SettingError` where the broker cannot have this role."""
 
-    def change_soon(self, replication: ReplicationSettings) -> None:
-        """Stop the broker, and start it in this role, from the next turn of the loop on."""
+    def change_soon(
+        self, replication: ReplicationSettings, between: Callable[[], Awaitable[object]] | None = None
+    ) -> None:
+        """Stop the broker, and start it in this role, from the next turn of the loop on.
+
+        `between`: what is done while nobody has the directory; then the role is not one to keep.
+        """
 
 
 class RolePart(BrokerPart):
     """Serves operators who change the role of this broker, which is `part` of its replication.
 
-    `quiesce`: takes no more messages, and writes none. Without a `changer`, as in a program that has a
-    broker of its own, the role stays what it is; `fixed` says why.
+    Until `let` was called, as in a program that has a broker of its own, the role stays what it is; `fixed`
+    says why.
     """
 
     def __init__(
@@ -70,35 +76,41 @@ class RolePart(BrokerPart):
         replication: ReplicationSettings,
         part: BrokerPart,
         client: Client,
-        clock: LoopClock,
+        state: BrokerState,
         fixed: str = OWN_PROGRAM,
     ) -> None:
         self._fixed = fixed
         self._replication: Any = replication
         self._part = part
         self._client = client
-        self._clock = clock
-        self.changer: RoleChanger | None = None
-        self.quiesce: Callable[[], Awaitable[None]] | None = None
+        self._clock, self._store = state.clock, state.store
+        self._changer: RoleChanger | None = None
+        self._quiesce: Callable[[], Awaitable[None]] | None = None
         self._under_way = False
+
+    def let(self, changer: RoleChanger, quiesce: Callable[[], Awaitable[None]]) -> None:
+        """Change the role by `changer`. `quiesce`: takes no more messages, and writes none."""
+        self._changer, self._quiesce = changer, quiesce
+        if isinstance(self._part, SlavePart):
+            self._part.cutting_back.reopen = partial(changer.change_soon, self._replication)
 
     def counters(self) -> Mapping[str, str]:
         """When operators changed the role, and why the last change failed."""
-        changer = self.changer
+        changer = self._changer
         if changer is None:
             return {}
         return {"roleChangedMs": str(changer.changed_ms), "roleTrouble": changer.trouble}
 
     def _begin(self, replication: ReplicationSettings) -> RoleChanger:
-        if self.changer is None or self.quiesce is None:
+        if self._changer is None:
             raise _refusal(self._fixed)
         if self._under_way:
             raise _refusal("the role is being changed already")
         try:
-            self.changer.check(replication)
+            self._changer.check(replication)
         except SettingError as problem:
             raise _refusal(str(problem)) from None
-        return self.changer
+        return self._changer
 
     # From master to slave
 
@@ -119,13 +131,13 @@ class RolePart(BrokerPart):
     async def _demote(
         self, fields: DemoteBroker, changer: RoleChanger, wanted: ReplicationSettings
     ) -> RoleChange:
-        assert self.quiesce is not None
+        assert self._quiesce is not None
         master = self._part if isinstance(self._part, MasterPart) else None
         objections = [] if master is not None and await self._near(master, fields) else [_nobody(master)]
         if objections and not fields.force:
             raise _refusal("; ".join(objections))
         log.warning("this broker stops to take messages, to become a slave", id=fields.id)
-        await self.quiesce()
+        await self._quiesce()
         if master is not None and master.slaves():
             objections += await self._handed_over(master, fields)
         if objections and not fields.force:
@@ -134,8 +146,7 @@ class RolePart(BrokerPart):
             raise _refusal("; ".join(objections))
         changer.change_soon(wanted)
         slaves = [] if master is None else [f"{each.address}:{each.acknowledged}" for each in master.slaves()]
-        end = 0 if master is None else master.log_end
-        return RoleChange(fields.id, end, objections, SLAVE, slaves)
+        return RoleChange(fields.id, self._store.max_offset, objections, SLAVE, slaves)
 
     async def _near(self, master: MasterPart, fields: DemoteBroker) -> bool:
         """Wait until a slave is near; whether one is."""

@@ -15,7 +15,8 @@ import msgspec
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
 from mqframe.broker.replication.behind_log import BehindLog
-from mqframe.broker.replication.comparison import Comparison
+from mqframe.broker.replication.comparison import Comparison, LogsDiffer
+from mqframe.broker.replication.cutting_back import CuttingBack
 from mqframe.broker.replication.tables import CopiedTables
 from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
 from mqframe.broker.sections import BrokerSections
@@ -69,7 +70,8 @@ from mqframe.net.tls.following import FollowingContext
 from mqframe.replication.dialing import Dialer
 from mqframe.replication.fetching import fetch
 from mqframe.replication.follower import Follower
-from mqframe.replication.settings import ALWAYS, OFF
+from mqframe.replication.settings import ALWAYS, CUT, OFF
+from mqframe.store.files.layout import Layout
 from mqframe.store.replica_store import ReplicaStore
 
 log = get_logger("replication")
@@ -188,6 +190,7 @@ class SlavePart(BrokerPart):
         self._follower = Follower(self._store, state.clock, limits, self._dialer)
         self._retry_seconds = settings.retry_ms / 1000
         self._next_try = 0.0
+        self.cutting_back = CuttingBack(Layout(self._store.settings.directory), state.clock)
         self._trouble = "the broker has just started"
 
     def _introduce(self) -> Hello:
@@ -239,11 +242,12 @@ class SlavePart(BrokerPart):
         return "" if self.is_following else self._follower.trouble or self._trouble
 
     def counters(self) -> Mapping[str, str]:
-        """Whether the master is followed, and why not; how many parts of the log are missing."""
+        """Whether the master is followed, and why not; how much of the log is missing, and was cut off."""
         return {
             "replicationFollows": str(self.is_following).lower(),
             "replicationTrouble": self.trouble,
             "replicationMissing": str(len(self._store.missing())),
+            "replicationCuts": str(self.cutting_back.count),
         }
 
     async def metrics(self) -> Sequence[Metric]:
@@ -304,6 +308,8 @@ class SlavePart(BrokerPart):
             if str(problem) != self._trouble:
                 log.error("the master is not followed", problem=str(problem))
             self._trouble, self._follower.trouble = str(problem), ""
+            if isinstance(problem, LogsDiffer) and self._settings.diverged == CUT:
+                self._trouble += await self.cutting_back.begin(self._comparison, self._place().address)
 
     async def _find(self) -> None:
         """Ask name servers for the master."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,20 +11,17 @@ import msgspec
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.storage.cut_tail import CutTail
-from mqframe.core.storage.log_scan import LogRecord
-from mqframe.core.storage.record import decode_record
-from mqframe.core.transactions.rules import parse_op
 from mqframe.log import get_logger
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.layout import Layout, sized_files
-from mqframe.store.files.log_file import LogFile, allocate_really
+from mqframe.store.files.log_file import allocate_really
 from mqframe.store.files.modes import file_mode
 from mqframe.store.files.ownership import Ownership
 from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
 from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.queues.deleted_topics import DeletedTopics
-from mqframe.store.upkeep.cut_progress import Progress, progress_before, put_back
+from mqframe.store.upkeep.cut_progress import Progress, note_progress, progress_before, put_back
 from mqframe.store.upkeep.quarantine import LostEntries, Quarantine
 
 log: Final = get_logger("store")
@@ -113,22 +109,19 @@ def _cut(layout: Layout, offset: int, why: str, now_ms: int, ownership: Ownershi
         for file, at, stop in closed.parts_from(offset):
             end = max(end, file.base + stop)
             for record in closed.records(file, at):
-                tail.take(record, partial(_ended, file, record))
+                tail.take(record)
+                note_progress(tail, record, file)
                 end = max(end, record.end)
         if end == offset:
             return Cut(offset, end, 0, "", now_ms, why, [], newest, Progress(), done=True)
         # From here on whatever an orderly stop has left is not what the next start may trust.
         ownership.mark()
         name = _copy(layout, closed, offset, end)
+        progress = progress_before(layout, tail, closed)
     queues = [LostEntries(*key, *ends) for key, ends in sorted(tail.queues.items())]
-    progress = progress_before(layout, tail)
     cut = Cut(offset, end, tail.records, name, now_ms, why, queues, newest, progress)
     _report(layout, cut)
     return _finish(layout, cut)
-
-
-def _ended(file: LogFile, record: LogRecord) -> list[int]:
-    return parse_op(decode_record(file.view, record.physical_offset - file.base).stored_body)
 
 
 def _copy(layout: Layout, closed: ClosedLog, start: int, end: int) -> str:

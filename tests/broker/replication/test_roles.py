@@ -73,9 +73,10 @@ def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp
     play(tmp_path, scenario)
 
 
-def test_a_master_without_slaves_stays_master(tmp_path: Path) -> None:
+@pytest.mark.parametrize("role", [MASTER, "NONE"])
+def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None:
     async def scenario(pair: Pair) -> None:
-        master = await pair.hold("a", MASTER)
+        master = await pair.hold("a", role)
         await pair.sent(master.broker, *texts(0, 1))
         async with admin(pair) as client:
             with pytest.raises(AnswerError, match="no slave is connected"):
@@ -83,7 +84,7 @@ def test_a_master_without_slaves_stays_master(tmp_path: Path) -> None:
             await pair.sent(master.broker, *texts(1, 1))
             done = await pair.meanwhile(client.demote("broker-a", 1, force=True))
             assert done.objections == ("no slave is connected, so nobody has the messages that are here",)
-            assert done.ready == ()
+            assert (done.ready, done.log_end) == ((), master.broker.store.max_offset)
             assert (await pair.send(master.broker, b"x")).code == 14
             done = await pair.meanwhile(client.promote("broker-a", 1, force=True))
             assert (done.role, done.log_end) == (MASTER, master.broker.store.max_offset)

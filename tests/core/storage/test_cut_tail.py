@@ -12,10 +12,10 @@ def record(topic: str, queue_id: int = 0, offset: int = 0, properties: str = "",
     return LogRecord(0, 100, topic, queue_id, offset, flag, 0, properties)
 
 
-def taken(*records: LogRecord, ended: tuple[int, ...] = ()) -> CutTail:
+def taken(*records: LogRecord) -> CutTail:
     tail = CutTail()
     for each in records:
-        tail.take(each, lambda: ended)
+        tail.take(each)
     return tail
 
 
@@ -54,5 +54,25 @@ def test_the_earliest_time_counts_for_which_the_timer_delivered() -> None:
 
 
 def test_ends_of_transactions_tell_the_first_half_that_is_open_again() -> None:
-    assert taken(record(OP_HALF_TOPIC), ended=(9, 4, 6)).halves == 4
-    assert taken(record("t"), ended=(9,)).halves is None
+    tail = taken(record(OP_HALF_TOPIC))
+    assert tail.halves is None
+    tail.ended([9, 4])
+    tail.ended([])
+    tail.ended([6])
+    assert tail.halves == 4
+
+
+def test_check_points_tell_where_their_groups_were() -> None:
+    tail = CutTail()
+    for queue_id, offset in ((0, 9), (0, 4), (1, 7), (0, 6)):
+        tail.popped("t", "g", queue_id, offset)
+    assert tail.pops == {("t@g", 0): 4, ("t@g", 1): 7}
+
+
+def test_the_earliest_pop_counts_of_which_a_message_was_given_back() -> None:
+    tail = CutTail()
+    tail.gave_back("%RETRY%g_t", 5000, "u1", 1000)
+    tail.gave_back("%RETRY%g_t", 4000, "u2", 2000)
+    tail.gave_back("%RETRY%h_t", 6000, None, 3000)
+    assert tail.popped_ms == 4000
+    assert tail.given_back == {"%RETRY%g_t": {"u1": 1000, "u2": 2000}}

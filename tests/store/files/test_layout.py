@@ -24,6 +24,7 @@ def test_the_paths_are_those_of_the_reference(tmp_path) -> None:
         "timer_log": "timerlog",
         "timer_checkpoint": "config/timercheck",
         "quarantine": "quarantine",
+        "cut": "cut",
         "deleted_topics": "config/deletedTopics.json",
         "cursors": "config/dispatchers.json",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -12,13 +13,19 @@ from mqframe.core.storage.cut_tail import CutTail
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.transactions.rules import CHECK_GROUP
 from mqframe.store.files.layout import Layout
+from mqframe.store.incoming import Incoming
+from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.timer.checkpoint import TimerCheckpoint
 from mqframe.store.upkeep.cut_progress import Progress, progress_before, put_back
+from mqframe.store.upkeep.cutting import cut_log
+
+HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     (tmp_path / "config").mkdir()
+    (tmp_path / "commitlog").mkdir()
     return Layout(tmp_path)
 
 
@@ -33,12 +40,14 @@ def saved(layout: Layout, name: str) -> object:
 def tail(*records: tuple[str, int, int, str], ended: tuple[int, ...] = ()) -> CutTail:
     found = CutTail()
     for topic, queue_id, offset, properties in records:
-        found.take(LogRecord(0, 100, topic, queue_id, offset, 0, 0, properties), lambda: ended)
+        found.take(LogRecord(0, 100, topic, queue_id, offset, 0, 0, properties))
+    found.ended(ended)
     return found
 
 
 def cut(layout: Layout, records: CutTail, log_end: int = 1000) -> Progress:
-    progress = progress_before(layout, records)
+    with ClosedLog(layout) as log:
+        progress = progress_before(layout, records, log)
     for _ in range(2):  # an interruption lets it be done once more
         put_back(layout, progress, log_end)
     return progress
@@ -98,3 +107,60 @@ def test_dispatchers_go_on_at_the_end_of_the_log(layout) -> None:
 def test_a_store_without_progress_has_none(layout) -> None:
     assert cut(layout, tail(("t", 0, 5, "DELAY\x011\x02"), ended=(1,))) == Progress()
     assert list(layout.config.iterdir()) == []
+
+
+REVIVE = "rmq_sys_REVIVE_LOG_c"
+REVIVER = f"{REVIVE}@CID_RMQ_SYS_REVIVE_GROUP"
+
+
+def popping(opened, message, clock, layout: Layout) -> list[int]:
+    """A store with check points of pops from offsets 0, 10, 20 … of a queue, one a second; where they lie."""
+    store, places = opened(layout.root), []
+    layout.config.mkdir(exist_ok=True)
+    for number in range(6):
+        body = b'{"t":"t","c":"g","q":2,"so":%d,"n":1}' % (10 * number)
+        places.append(store.put(message(REVIVE, 1, body, TAGS="ck")).commit_log_offset)
+        clock.advance(1)
+    retry = f"1ST_POP_TIME\x01{clock.now_ms() - 4000}\x02"
+    more = store.put(Incoming("%RETRY%g_t", 0, b"back", retry, 1, HOST, HOST))
+    store.put(message(REVIVE, 1, b"{", TAGS="ck"))
+    store.dispatch()
+    asyncio.run(store.stop())
+    return [*places, more.commit_log_offset]
+
+
+def test_pops_whose_check_points_are_cut_are_read_again(opened, message, clock, tmp_path) -> None:
+    layout = Layout(tmp_path / "store")
+    places = popping(opened, message, clock, layout)
+    save(layout, "consumerOffset.json", {"t@g": {"2": 60, "1": 60}, "t@h": {"2": 60}, REVIVER: {"1": 5}})
+    cut_log(layout.root, places[4], why="a test", now_ms=1)
+    # Of check points that are not cut one may have been given back by what is.
+    table = {"t@g": {"2": 40, "1": 60}, "t@h": {"2": 60}, REVIVER: {"1": 1}}
+    assert saved(layout, "consumerOffset.json") == table
+
+
+def test_what_was_given_back_and_is_cut_is_given_back_again(opened, message, clock, tmp_path) -> None:
+    layout = Layout(tmp_path / "store")
+    places = popping(opened, message, clock, layout)
+    save(layout, "consumerOffset.json", {REVIVER: {"1": 5, "0": 3}, "t@g": {"2": 60}})
+    cut_log(layout.root, places[6], why="a test", now_ms=1)
+    assert saved(layout, "consumerOffset.json") == {REVIVER: {"1": 1, "0": 3}, "t@g": {"2": 60}}
+
+
+def test_what_was_given_back_without_a_check_point_is_popped_again(opened, message, clock, tmp_path) -> None:
+    layout = Layout(tmp_path / "store")
+    store = opened(layout.root)
+    for number in range(6):
+        store.put(message("t", 2, b"body", UNIQ_KEY=f"u{number}"))
+        store.put(message("t", 1, b"body", UNIQ_KEY=f"v{number}"))
+    popped = {"1ST_POP_TIME": str(clock.now_ms())}
+    cut_at = store.put(message("%RETRY%g_t", 0, b"body", UNIQ_KEY="u3", **popped)).commit_log_offset
+    store.put(message("%RETRY%g+t", 0, b"body", UNIQ_KEY="u4", **popped))
+    store.put(message("%RETRY%h_t", 0, b"body", UNIQ_KEY="v1"))  # sent back by a consumer
+    store.dispatch()
+    asyncio.run(store.stop())
+    layout.config.mkdir(exist_ok=True)
+    save(layout, "consumerOffset.json", {"t@g": {"2": 6, "1": 6}, "t@h": {"2": 6, "1": 6}})
+    cut_log(layout.root, cut_at, why="a test", now_ms=1)
+    table = {"t@g": {"2": 3, "1": 6}, "t@h": {"2": 6, "1": 6}}
+    assert saved(layout, "consumerOffset.json") == table

@@ -1,0 +1,223 @@
+"""An elected group on a network that fails, and what has to hold after each step."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from random import Random
+
+from elected.members import Member, Members, log_of
+from elected.promises import Acknowledged, Broken, Log, Promises, Queue, Readable, Seen
+from trust.disk import Disk
+from trust.seam import Seam
+
+from mqframe.broker.broker import Broker
+from mqframe.core.codes import PullFlag
+from mqframe.core.election.group import GroupState, ReplicaNote, decode_note
+from mqframe.core.errors import MqframeError
+from mqframe.core.requests.election import ForceElection
+from mqframe.core.requests.messages import PullMessage, SendMessageV2
+from mqframe.core.storage.record import decode_records
+from mqframe.hooks.interfaces import GroupPlace
+from mqframe.net.client import Client
+from mqframe.testing.coordination import MemoryCoordination
+from mqframe.testing.simulation import Simulation
+
+QUEUES: tuple[Queue, ...] = (("t", 0), ("t", 1))
+LOOKS_WHOLE = 8
+"""So many checks go by between two that read all that a leader has."""
+
+
+class Group:
+    """Its members, who sends and reads, and what was promised to them.
+
+    The seed of `simulation` says what follows; `loses_power`: what is written is recorded. `confirmed`: the
+    beginning of the log that anybody called confirmed, which has to be that of all from then on.
+    """
+
+    def __init__(self, folder: Path, simulation: Simulation, *, loses_power: bool) -> None:
+        chance = self.chance = Random(f"group {simulation.seed}")
+        self.simulation, self.network, self.clock = simulation, simulation.network, simulation.clock
+        self.disk = Disk() if loses_power else None
+        self.members = Members(folder, simulation, chance.choice((2, 2, 3)), self.disk)
+        self.members.flush = chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
+        self.members.replication = {
+            "batch_bytes": chance.choice((37, 700, 32_768)),
+            "min_in_sync": chance.choice((1, 1, 2)),
+        }
+        self.lengths = chance.choice(((1, 1500), (1, 1500), (200, 200)))
+        """Of bodies. Where all are alike, records of logs that differ have the same places."""
+        self.promises = Promises()
+        self.confirmed = bytearray()
+        self.forced = 0
+        self.count = 0
+        self._compared: dict[str, tuple[Broker, bool, int]] = {}
+        self._progress = dict.fromkeys(QUEUES, 0)
+        self._looks = 0
+        self._epoch_seen = 0
+
+    def watched(self) -> AbstractContextManager[object]:
+        return nullcontext() if self.disk is None else Seam(self.members.folder, self.disk.take).in_force()
+
+    # Messages
+
+    def send(self, client: Client) -> list[asyncio.Task[bool]]:
+        """Send a message to each that leads, or to anybody; what is answered is looked at when it comes."""
+        running = self.members.running()
+        targets = self.members.leaders() or ([self.chance.choice(running)] if running else [])
+        return [asyncio.ensure_future(self._send(client, target)) for target in targets]
+
+    async def _send(self, client: Client, target: Member) -> bool:
+        self.count += 1
+        body = b"<%d:" % self.count + b"." * self.chance.randint(*self.lengths) + b">"
+        request = SendMessageV2(
+            topic="t", producer_group="p", default_topic="TBW102", default_topic_queue_nums=4,
+            queue_id=self.count % 2, sys_flag=0, born_timestamp=self.clock.now_ms(), flag=0,
+            properties=f"KEYS\x01k{self.count:06d}\x02",
+        )  # fmt: skip
+        try:
+            answer = await client.invoke(target.address, request, body, timeout=30)
+        except MqframeError:
+            return False
+        if answer.code == 0:
+            self._acknowledged(target, body, int(answer.ext["msgId"][16:], 16))
+        return answer.code == 0
+
+    def _acknowledged(self, target: Member, body: bytes, offset: int) -> None:
+        inner = target.inner
+        log = b"" if inner is None else log_of(inner, offset, min(inner.store.max_offset, offset + 2000))
+        epoch = self.members.history(target).at(offset)
+        # Without a log to look at: whoever has it later says where it is.
+        end = offset + log.find(body) + len(body) if body in log else -1
+        if end < 0 and inner is not None and target.leads and target.epoch == epoch:
+            raise Broken(f"{body[:20]!r} was acknowledged at {offset} by {target.name}, which has it not")
+        if end >= 0:
+            self.promises.acknowledged(Acknowledged(body, end, epoch, target.name))
+
+    async def read(self, client: Client, member: Member, queue: Queue) -> None:
+        """Pull of `queue` from any member, whether it leads or not."""
+        at = self._progress[queue] if self.chance.random() < 0.7 else 0
+        request = PullMessage(
+            topic=queue[0], consumer_group="g", queue_id=queue[1], max_msg_nums=32, queue_offset=at,
+            sys_flag=PullFlag.SUBSCRIPTION, commit_offset=0, suspend_timeout_millis=0, sub_version=0,
+            subscription="*",
+        )  # fmt: skip
+        try:
+            answer = await client.invoke(member.address, request, timeout=5)
+        except MqframeError:
+            return
+        if answer.code == 0:
+            for message in decode_records(answer.body):
+                self.promises.saw(member.name, Seen(queue, message.queue_offset, message.body))
+                self._progress[queue] = max(self._progress[queue], message.queue_offset + 1)
+
+    # An operator
+
+    async def force(self, client: Client, member: Member) -> bool:
+        """Have `member` lead with what it has; whether that is done. What it lacks is promised no more."""
+        inner = member.inner
+        if inner is None:
+            return False
+        try:
+            answer = await client.invoke(member.address, ForceElection(accept_loss=True), timeout=30)
+        except MqframeError:
+            return False
+        if answer.code:
+            return False
+        self.forced += 1
+        inner = member.inner
+        assert inner is not None
+        self._give_up(log_of(inner, 0))
+        return True
+
+    def _give_up(self, log: bytes) -> None:
+        common = next(
+            (at for at, (one, other) in enumerate(zip(self.confirmed, log, strict=False)) if one != other),
+            min(len(self.confirmed), len(log)),
+        )
+        del self.confirmed[common:]
+        sends = [
+            each for each in self.promises.sends if log[each.end - len(each.body) : each.end] == each.body
+        ]
+        self.promises = Promises()
+        for each in sends:
+            self.promises.acknowledged(each)
+        self._compared.clear()
+        self._progress = dict.fromkeys(QUEUES, 0)
+
+    async def recorded(self) -> tuple[GroupState | None, dict[int, ReplicaNote]]:
+        """What the engine holds."""
+        snapshot = await MemoryCoordination(self.members.engine.memory, self.clock).look(
+            GroupPlace("DefaultCluster", "broker-a", 99)
+        )
+        notes = {number: decode_note(each, ReplicaNote) for number, each in snapshot.replicas.items()}
+        return None if snapshot.state is None else decode_note(snapshot.state, GroupState), notes
+
+    # What has to hold
+
+    def check(self, *, whole: bool = False) -> None:
+        """Raise `Broken` for what does not hold now."""
+        for member in self.members.running():
+            if member.inner is not None:
+                self._check_alone(member, member.inner)
+        leaders = [(each, each.inner) for each in self.members.leaders() if each.inner is not None]
+        newest = max(leaders, key=lambda each: each[0].epoch, default=None)
+        if newest is None:
+            return
+        self._looks += 1
+        member, inner = newest
+        if member.epoch != self._epoch_seen or whole or self._looks % LOOKS_WHOLE == 0:
+            self._check_leader(member, inner)
+
+    def _check_alone(self, member: Member, broker: Broker) -> None:
+        """What `member` calls confirmed is what was confirmed; of one that leads its reign's log is, too."""
+        store = broker.store
+        confirmed = store.confirmed_offset
+        if confirmed > store.max_offset:
+            raise Broken(f"{member.name} confirms {confirmed}, and its log ends at {store.max_offset}")
+        self.promises.told(member.name, member.process, confirmed)
+        known, _, start = self._compared.get(member.name, (broker, False, 0))
+        start = start if known is broker else 0
+        is_newest = member.leads and all(each.epoch <= member.epoch for each in self.members.leaders())
+        bound = len(self.confirmed) if is_newest else confirmed
+        if is_newest and store.max_offset < bound:
+            raise Broken(
+                f"{member.name} leads in epoch {member.epoch} and has {store.max_offset} bytes, of {bound}"
+                " that were confirmed"
+            )
+        self._agrees(member, broker, start, max(confirmed, bound))
+        self._compared[member.name] = (broker, member.leads, min(confirmed, len(self.confirmed)))
+
+    def _agrees(self, member: Member, broker: Broker, start: int, end: int) -> None:
+        mine = log_of(broker, start, end)
+        theirs = bytes(self.confirmed[start:end])
+        if mine[: len(theirs)] != theirs:
+            at = next(number for number, byte in enumerate(theirs) if mine[number] != byte)
+            what = "leads" if member.leads else "follows"
+            raise Broken(
+                f"{member.name} {what} in epoch {member.epoch}, and its log differs at {start + at}, below"
+                f" {end}, from what was confirmed; set aside: {self.members.set_aside(member)}"
+            )
+        self.confirmed += mine[len(theirs) :]
+
+    def _check_leader(self, member: Member, broker: Broker) -> None:
+        store = broker.store
+        if store.confirmed_offset < len(self.confirmed):
+            return  # it does not serve yet
+        self._epoch_seen = member.epoch
+        queues = {queue: readable(broker, queue) for queue in QUEUES}
+        log = Log(store.min_offset, log_of(broker, store.min_offset), store.confirmed_offset)
+        self.promises.leader_is(member.epoch, log, queues, {})
+
+
+def readable(broker: Broker, queue: Queue) -> Readable:
+    """All that can be read of a queue."""
+    store = broker.store
+    first = at = store.queue_min(*queue)
+    end, bodies = store.queue_max(*queue), []
+    while at < end:
+        result = store.get(*queue, at, 100, bytes_max=1 << 30)
+        bodies += [message.body for part in result.parts for message in decode_records(part)]
+        at = max(result.next_offset, at + 1)
+    return Readable(first, bodies)
