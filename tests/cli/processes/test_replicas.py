@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mqframe import Admin, Message, Producer, Puller, StoreReader
+from mqframe import Admin, ClientSettings, Message, Producer, Puller, StoreReader
 from mqframe.cli.configuration import load
 from mqframe.cli.processes.places import Place
 from mqframe.cli.processes.replicas import election_words, own_words, refuse_both, replica_places
@@ -136,7 +136,8 @@ def test_another_one_leads_when_the_leader_is_killed_and_nothing_acknowledged_is
     assert tuple(others) == addresses
     other = addresses[1 - addresses.index(leader)]
     acknowledged: dict[str, bytes] = {}
-    with Admin(nameserver=nameserver) as admin, Producer("p", nameserver=nameserver) as producer:
+    producer = Producer("p", nameserver=nameserver, client=ClientSettings(route_poll_seconds=0.5))
+    with Admin(nameserver=nameserver) as admin, producer:
 
         def are_both_in_sync() -> bool:
             return [(each.in_sync, each.behind_bytes) for each in admin.replicas()] == [(1, None), (None, 0)]
