@@ -185,9 +185,13 @@ class Workplace:
     def start_server(self, arguments: list[str]) -> None:
         if self._server is not None:
             return
+        from mqframe.testing.ports import lasting_port
+
         arguments = ["0" if each == METRICS_PORT else each for each in arguments]
         command = [sys.executable, "-m", "mqframe", "server", *arguments]
-        command += ["--nameserver-port", "0", "--broker-port", "0", "--set", "store.disk_limits=false"]
+        # A group's brokers come back where they were, and have the next port as well.
+        port = lasting_port(-2, 1, 8, 10, 11) if "--replicas" in arguments else 0
+        command += ["--nameserver-port", "0", "--broker-port", str(port), "--set", "store.disk_limits=false"]
         if "--data" not in arguments:
             command += ["--data", str(self.directory / "server")]
         self._server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

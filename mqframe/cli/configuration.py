@@ -60,6 +60,7 @@ def load(
     profile: str = "",
     layers: Sequence[Layer] = (),
     processes: int = 1,
+    replicas: int = 1,
 ) -> Resolved:
     """The settings of `program` (a key of `PROGRAMS`).
 
@@ -67,7 +68,7 @@ def load(
     `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
     "path=value". `variables`: the environment, by default the real one. `profile`: the one that counts in
     each section that has it; of a broker it is the name, and need not be there. `layers`: further sources.
-    `processes`: how many brokers a server starts. Raises `SettingError`.
+    `processes`: how many brokers a server starts; `replicas`: how many of each name. Raises `SettingError`.
     """
     layers = [*layers, command_line(items), environment(os.environ if variables is None else variables)]
     layers.append(
@@ -85,7 +86,7 @@ def load(
     if file is not None:
         layers.append(_file(file, sections))
     own: dict[str, Any] = {}
-    if program != "client" and len(os.sched_getaffinity(0)) > processes:
+    if program != "client" and len(os.sched_getaffinity(0)) > processes * replicas:
         # Servers with a processor to themselves; one inside another program must not take time from it.
         own["net.busy_poll_microseconds"] = BUSY_POLL_MICROSECONDS
     if processes > 1:

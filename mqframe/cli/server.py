@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 BROKERS_MAX: Final = 26
 """As many as there are letters to name them."""
+REPLICAS_MAX: Final = 3
 _OF_ALL: Final = ("--host", "--advertise")
 """Options that several brokers are given as they stand."""
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
@@ -66,6 +67,10 @@ def server(
     brokers: Annotated[
         int, typer.Option("--brokers", min=1, max=BROKERS_MAX, help="More than one: a process for each.")
     ] = 1,
+    replicas: Annotated[
+        int,
+        typer.Option("--replicas", min=1, max=REPLICAS_MAX, help="2 or 3: copies that elect a leader."),
+    ] = 1,
     metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
@@ -77,6 +82,9 @@ def server(
     One broker runs in the process of the name server. Several have processes of their own: the first with the
     name, port and store that a single one has, each further one with -b, -c … behind its name and store
     folder, and a port that is 10 higher. One that dies is started again.
+
+    With `--replicas` they have one name and the same messages, and elect a leader; another one leads seconds
+    after that died. On one machine this is for a look: no message outlives its disk.
     """
     chosen: dict[str, dict[str, Any]] = {
         "--host": {"nameserver.host": host, "broker.host": host, "metrics.host": host},
@@ -86,7 +94,7 @@ def server(
         "--metrics-port": {"metrics.port": metrics_port},
         "--data": data_option("server", data),
     }
-    _serve("server", chosen, config, set_, log_level, log_json, brokers=brokers)
+    _serve("server", chosen, config, set_, log_level, log_json, brokers=brokers, replicas=replicas)
 
 
 def nameserver(
@@ -151,6 +159,7 @@ def _serve(
     log_json: bool,
     *,
     brokers: int = 1,
+    replicas: int = 1,
     ready: Callable[[Mapping[str, str]], object] | None = None,
 ) -> None:
     """`ready`: who is told the addresses in place of standard output, and needs no warnings of settings."""
@@ -160,14 +169,14 @@ def _serve(
     check_level(log_level)
 
     def settings_of(name: str) -> Resolved:
-        return load(program, options, config, items or (), profile=name, processes=brokers)
+        return load(program, options, config, items or (), profile=name, processes=brokers, replicas=replicas)
 
     resolved = _of_the_name(program, settings_of)
     for warning in resolved.warnings if ready is None else ():
         sys.stderr.write(f"mqframe: {warning}\n")
     show_logs(log_level, as_json=log_json)
     _keep_private(program, resolved)
-    where = _places(brokers, settings_of) if program == "server" else ()
+    where = _places(brokers, replicas, settings_of) if program == "server" else ()
     if len(where) < 2:
         parts = _services(program, resolved)
         measured = tuple(parts)
@@ -193,10 +202,12 @@ def _of_the_name(program: str, settings_of: Callable[[str], Resolved]) -> Resolv
     return resolved if program == "nameserver" else settings_of(resolved.section(BrokerSettings).name)
 
 
-def _places(count: int, settings_of: Callable[[str], Resolved]) -> Sequence[Place]:
+def _places(brokers: int, replicas: int, settings_of: Callable[[str], Resolved]) -> Sequence[Place]:
     from mqframe.cli.processes.places import places, warn_of_unserved
+    from mqframe.cli.processes.replicas import refuse_both, replica_places
 
-    where = places(count, settings_of)
+    refuse_both(brokers, replicas)
+    where = replica_places(replicas, settings_of) if replicas > 1 else places(brokers, settings_of)
     warn_of_unserved(where, settings_of(""))
     return where
 
@@ -304,6 +315,7 @@ def _several(
     """A name server, and brokers in processes of their own, which are given `words`."""
     from mqframe.broker.settings import BrokerSettings
     from mqframe.cli.processes.brokers import Brokers, words_of
+    from mqframe.cli.processes.replicas import Replicas, election_words, own_words
     from mqframe.nameserver.server import NameServer
     from mqframe.nameserver.settings import NameServerSettings
     from mqframe.net.clock import SystemClock
@@ -319,9 +331,19 @@ def _several(
     words = [*words, "--set", f"net.busy_poll_microseconds={net.busy_poll_microseconds}"]
     words += ["--set", f"broker.share_new_topics={str(settings.share_new_topics).lower()}"]
 
+    are_replicas = where[0].number > 0
+    if are_replicas:
+        words = [*election_words(where, resolved), *words]
+
+    def leader() -> str:
+        return nameserver.registry.master(settings.name)
+
     def make_brokers() -> Services:
         nameservers = (_reachable(nameserver.address), *settings.nameservers)
-        return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
+        if not are_replicas:
+            return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
+        named = {each: words_of(each, nameservers, [*words, *own_words(each, resolved)]) for each in where}
+        return Replicas(named, clock, leader)
 
     return {"nameserver": lambda: nameserver, "brokers": make_brokers}
 

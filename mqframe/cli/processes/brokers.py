@@ -25,7 +25,7 @@ class BrokerProgram:
     kind = "broker"
 
     def __init__(self, place: Place, words: Sequence[str]) -> None:
-        self.name = place.name
+        self.name = place.title
         self.address = self.metrics_address = ""
         self.problem: MqframeError | None = None
         self._words = words

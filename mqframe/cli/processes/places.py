@@ -26,6 +26,7 @@ class Place:
     """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store.
 
     `metrics_port`, `operator_port`: `None` where metrics are not served, or operators have no port of theirs.
+    `number`: which one it is of an elected group, 0 outside of such.
     """
 
     name: str
@@ -33,25 +34,31 @@ class Place:
     directory: Path
     metrics_port: int | None = None
     operator_port: int | None = None
+    number: int = 0
+
+    @property
+    def title(self) -> str:
+        """What tells it from the others."""
+        return f"{self.name}.{self.number}" if self.number else self.name
 
 
-def places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
+def places(count: int, settings_of: Callable[[str], Resolved], option: str = "--brokers") -> list[Place]:
     """`count` brokers, the first with the name, the port and the store that it has when it is the only one.
 
     So one broker can become several, and keeps what it has. Of the others the name and the store's folder end
     with -b, -c …, and the ports are `PORT_STEP` apart; unless their profiles say otherwise. Their metrics
-    ports follow that of the name server. `settings_of`: the settings with the profile of that name. Raises
-    `SettingError` when there are not so many ports.
+    ports follow that of the name server. `settings_of`: the settings with the profile of that name; `option`:
+    what asked for so many. Raises `SettingError` when there are not so many ports.
     """
     base = settings_of("")
     name, port = base.section(BrokerSettings).name, base.section(BrokerSettings).port
     last = port + (count - 1) * PORT_STEP
     if port and last > 65535:
-        raise SettingError(f"--brokers {count} from port {port} on would need port {last}; the last is 65535")
+        raise SettingError(f"{option} {count} from port {port} on would need port {last}; the last is 65535")
     metrics = base.section(MetricsSettings)
     metrics_port = metrics.port if metrics.served else None
     if metrics_port and metrics_port + count > 65535:
-        raise SettingError(f"--brokers {count} with metrics from port {metrics_port} on: the last is 65535")
+        raise SettingError(f"{option} {count} with metrics from port {metrics_port} on: the last is 65535")
     stem = name.removesuffix("-a")
     names = [f"{stem}-{letter}" if number else name for number, letter in enumerate(ascii_lowercase[:count])]
     return [_place(each, number, base, settings_of(each), metrics_port) for number, each in enumerate(names)]

@@ -344,6 +344,11 @@ class BrokerRegistry:
             dict(self._brokers), {name: sorted(members) for name, members in self._clusters.items()}
         )
 
+    def master(self, name: str) -> str:
+        """The address of the master of the name `name`; empty: none is there."""
+        broker = self._brokers.get(name)
+        return "" if broker is None else broker.broker_addrs.get(MASTER_ID, "")
+
     def members(self, cluster: str, name: str) -> MemberGroup:
         """The brokers of one name."""
         broker = self._brokers.get(name)

@@ -19,12 +19,12 @@ class LeaseTimes:
     def __attrs_post_init__(self) -> None:
         if self.ttl < 2 * self.renew:
             raise SettingError(
-                f"replication.lease_ms = {self.ttl * 1000:.0f} is shorter than twice replication.renew_ms ="
+                f"election.lease_ms = {self.ttl * 1000:.0f} is shorter than twice election.renew_ms ="
                 f" {self.renew * 1000:.0f}: one late renewal would end a reign. Take a third for renewals"
             )
         if self.ttl <= self.renew + self.margin:
             raise SettingError(
-                f"replication.lease_ms = {self.ttl * 1000:.0f} leaves no time between a renewal"
+                f"election.lease_ms = {self.ttl * 1000:.0f} leaves no time between a renewal"
                 f" (renew_ms = {self.renew * 1000:.0f}) and its margin ({self.margin * 1000:.0f}):"
                 " a leader would never be sure to be one"
             )

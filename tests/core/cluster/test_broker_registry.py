@@ -112,6 +112,15 @@ def test_a_broker_goes_with_its_connection_unless_it_came_back_by_another() -> N
     assert registry.route("x") is None
 
 
+def test_the_master_of_a_name_is_who_has_number_0() -> None:
+    registry = BrokerRegistry()
+    assert registry.master("a") == ""
+    registry.register(told("x", "y", broker_id=1, address="a1:1"), 0)
+    assert registry.master("a") == ""
+    registry.register(told("x", "y"), 0)
+    assert registry.master("a") == "a0:1"
+
+
 def test_unregistering_one_of_a_name_keeps_the_topics() -> None:
     registry = BrokerRegistry()
     registry.register(told("x", "y"), 0)
