@@ -213,7 +213,9 @@ class SendPipeline:
             avoid = queue.broker_name
             if delay:
                 await self.transport.sleep(delay)
-            route = self.transport.known_route(route.topic) or route
+            latest = self.transport.known_route(route.topic)
+            if latest is not None and (fixed is None or latest.master_address(fixed.broker_name)):
+                route = latest
 
     def _doubt_route(self, topic: str, problem: MqframeError, now: float) -> None:
         """Ask for the route of `topic` before the next poll where `problem` says that it is old."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Final
 
 from mqframe.core.errors import StoreUnavailable
@@ -65,10 +67,8 @@ class InlineDispatch:
     def run(self, confirmed: int) -> None:
         """Dispatch everything that ends at or before `confirmed` (bytes)."""
         waiting = self._waiting
-        if not waiting or waiting[0].end > confirmed:
-            return
         taken: list[Appended] = []
-        while waiting and waiting[0].end <= confirmed:
+        while waiting and (waiting[0].end <= confirmed or self._part(confirmed)):
             each = waiting.popleft()
             if isinstance(each, Appended):
                 taken.append(each)
@@ -76,6 +76,8 @@ class InlineDispatch:
                 taken.append(self._described(each))
             else:
                 taken += self._copied(each, confirmed)
+        if not taken:
+            return
         try:
             arrivals = self._write(taken)
         except (OSError, MemoryError) as problem:
@@ -92,6 +94,17 @@ class InlineDispatch:
                     tell(queue.topic, queue.queue_id, queue.end, codes)
                 except Exception as problem:  # isolation boundary: others wait for the other queues
                     self.on_failure(Place(queue.topic, queue.queue_id, queue.end - 1, -1), problem)
+
+    def _part(self, confirmed: int) -> bool:
+        """Part the first of those that wait at `confirmed`, where some of its records end before it."""
+        first = self._waiting[0]
+        if not isinstance(first, Copied) or first.records[0].end > confirmed:
+            return False
+        end, records, queues = first
+        count = bisect_right(records, confirmed, key=attrgetter("end"))
+        self._waiting[0] = Copied(end, records[count:], queues[count:])
+        self._waiting.appendleft(Copied(records[count - 1].end, records[:count], queues[:count]))
+        return True
 
     def _copied(self, first: Copied, confirmed: int) -> list[Appended]:
         """All copied records that may be dispatched, from `first` on."""
