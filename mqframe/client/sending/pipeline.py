@@ -213,9 +213,13 @@ class SendPipeline:
             avoid = queue.broker_name
             if delay:
                 await self.transport.sleep(delay)
-            latest = self.transport.known_route(route.topic)
-            if latest is not None and (fixed is None or latest.master_address(fixed.broker_name)):
-                route = latest
+            route = self._latest(route, fixed)
+
+    def _latest(self, route: TopicRoute, fixed: MessageQueue | None) -> TopicRoute:
+        """What is known by now in place of `route`; that itself where a new one lacks the queue `fixed`."""
+        latest = self.transport.known_route(route.topic)
+        has_queue = latest is not None and (fixed is None or latest.master_address(fixed.broker_name))
+        return latest if latest is not None and has_queue else route
 
     def _doubt_route(self, topic: str, problem: MqframeError, now: float) -> None:
         """Ask for the route of `topic` before the next poll where `problem` says that it is old."""
