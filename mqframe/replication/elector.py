@@ -344,6 +344,8 @@ class Elector:
         found = candidate(self._me, self.seen, replicas, self._limits.members_min)
         if found.state is None:
             return found.why
+        if not lease.is_trusted(self._clock.monotonic()):
+            return "the engine did not renew the lease of this broker in time; it claims nothing before that"
         if self._may_claim_now(found, state is None, now):
             await self._claim(found.state, snapshot, lease)
         else:

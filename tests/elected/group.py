@@ -103,12 +103,19 @@ class Group:
             sys_flag=PullFlag.SUBSCRIPTION, commit_offset=0, suspend_timeout_millis=0, sub_version=0,
             subscription="*",
         )  # fmt: skip
+        asked = member.inner
         try:
             answer = await client.invoke(member.address, request, timeout=5)
         except MqframeError:
             return
         if answer.code == 0:
             for message in decode_records(answer.body):
+                if asked is member.inner and asked is not None:
+                    end = asked.store.confirmed_offset
+                    if message.commit_log_offset >= end:
+                        raise Broken(
+                            f"{member.name} let {message.commit_log_offset} be read, confirmed is {end}"
+                        )
                 self.promises.saw(member.name, Seen(queue, message.queue_offset, message.body))
                 self._progress[queue] = max(self._progress[queue], message.queue_offset + 1)
 

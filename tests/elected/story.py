@@ -26,7 +26,7 @@ DRIFT = 0.001
 KINDS = {
     "send": 45, "time": 40, "read": 12, "block": 9, "heal": 7, "slow": 4, "lossy": 4, "double": 2, "cut": 5,
     "cut later": 3, "pause": 8, "jump": 4, "kill": 6, "stop": 4, "start": 14, "power": 9, "away": 3,
-    "back": 5, "force": 6,
+    "back": 5, "force": 6, "half": 6, "fall": 6,
 }  # fmt: skip
 """Kinds of steps, and how often each comes."""
 PAUSES = (0.2, 2, 6, 12, 40)
@@ -103,8 +103,12 @@ class Story:
                 self._send(client, chance.choice((1, 1, 3, 20)))
             case "time":
                 await group.clock.sleep(chance.choice((0.01, 0.3, 1, 1, 3, 6, 15)))
-            case "read" if member.broker is not None:
-                self.sent.append(asyncio.ensure_future(group.read(client, member, chance.choice(QUEUES))))
+            case "read":
+                self._read(client)
+            case "half" if leaders and len(group.members.running()) > 1:
+                await self._half_change(client, leaders[-1])
+            case "fall" if leaders:
+                await self._fall(client, leaders[-1])
             case "pause":
                 group.simulation.host(member.name).pause(chance.choice(PAUSES))
             case "jump":
@@ -158,6 +162,47 @@ class Story:
         for _ in range(count):
             self.sent += self.group.send(client)
 
+    def _read(self, client: Client) -> None:
+        for member in self.group.members.running():
+            for queue in QUEUES:
+                self.sent.append(asyncio.ensure_future(self.group.read(client, member, queue)))
+
+    async def _half_change(self, client: Client, leader: Member) -> None:
+        """A broker is to join while the leader is not told whether it did; then the leader dies."""
+        group, chance = self.group, self.chance
+        other = chance.choice([each for each in group.members.running() if each is not leader])
+        group.simulation.step(f"half a change: {other.name} is to join {leader.name}")
+        await group.members.stop(other.name, kill=True)
+        await group.clock.sleep(chance.choice((1, 3, 7)))
+        await group.members.start(other.name)
+        await group.clock.sleep(chance.choice((0.1, 0.3, 0.5)))
+        group.members.engine.memory.go_away(leader.number, chance.choice((Fate.DONE, Fate.DONE, Fate.LATE)))
+        await group.clock.sleep(chance.choice((0, 0.1, 0.5)))
+        group.network.delay(leader.name, other.name, chance.choice((0, 0.5, 4)), one_way=True)
+        self._send(client, 10)
+        await group.clock.sleep(chance.choice((0.01, 0.5)))
+        if leader.broker is not None:
+            await group.members.stop(leader.name, kill=True)
+        group.members.engine.memory.come_back()
+
+    async def _fall(self, client: Client, leader: Member) -> None:
+        """The leader dies while others have unlike parts of its log; readers look at who is next."""
+        group, chance = self.group, self.chance
+        names = [each.name for each in group.members.running() if each is not leader]
+        group.simulation.step(f"{leader.name} falls")
+        for name in names:
+            if chance.random() < 0.5:
+                group.network.delay(leader.name, name, chance.choice((0.05, 4)), one_way=True)
+        self._send(client, 20)
+        await group.clock.sleep(chance.choice((0, 0.01, 0.3)))
+        if leader.broker is not None:
+            await group.members.stop(leader.name, kill=True)
+        if len(names) == 2 and chance.random() < 0.5:
+            group.network.block(*names)
+        for _ in range(24):
+            await group.clock.sleep(0.3)
+            self._read(client)
+
     async def _start_all(self) -> None:
         for member in self.group.members.all.values():
             if member.broker is None:
@@ -173,6 +218,11 @@ class Story:
         if chance.random() < 0.5:  # it is back before anybody notices
             await group.members.start(member.name)
             self._send(client, 1)
+            others = [each for each in group.members.running() if each is not member]
+            if others and chance.random() < 0.5:
+                last = chance.choice(others)
+                group.simulation.step(f"kill {last.name}")
+                await group.members.stop(last.name, kill=True)
 
     async def _force(self, client: Client, member: Member) -> None:
         done = await self.group.force(client, member)

@@ -369,3 +369,20 @@ def test_an_engine_that_is_away_at_the_start_is_waited_for_and_told_of() -> None
         assert only.elector.trouble == ""
 
     play(story)
+
+
+def test_a_broker_whose_lease_was_not_renewed_claims_nothing_before_it_is() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.start(1)
+        await scene.clock.aadvance(4.5)  # nobody leads before 5 s
+        scene.engine.go_away(1, Fate.DONE)  # the engine hears of renewals, the broker of no answer
+        await scene.clock.aadvance(5)
+        broker = scene.brokers[1]
+        assert broker.elector.seen is None
+        scene.engine.come_back(1)
+        await scene.clock.aadvance(0.1)
+        assert broker.elector.seen is None or broker.elector.seen.epoch <= 1
+        await scene.clock.aadvance(6)
+        assert (broker.role, (await scene.state()).epoch) == ("leads", 1)
+
+    play(story)
