@@ -68,6 +68,8 @@ class ElectedBroker:
         self._post: Post
         self._broker: Broker | None = None
         self._starting: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._ended: Broker | None = None
         self._working = asyncio.Lock()
         self._leader: LeaderNote | None = None
         self._epoch = self._kept.epoch
@@ -152,10 +154,10 @@ class ElectedBroker:
 
     async def abandon(self) -> None:
         """Stop as a killed process would. For tests."""
-        for task in (self._task, self._cutting, self._starting):
+        for task in (self._task, self._cutting, self._starting, self._ending):
             if task is not None:
                 task.cancel()
-        broker, self._broker = self._broker, None
+        broker, self._broker = self._broker or self._ended, None
         if broker is not None:
             await broker.abandon()
 
@@ -299,10 +301,15 @@ class ElectedBroker:
         if starting is not None and not starting.done():
             starting.remove_done_callback(self._led)
             starting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, MqframeError):
-                await starting
+            self._ending, self._ended = starting, broker
         elif broker is not None:
-            await broker.stop(leave=leave)
+            self._ending, self._ended = asyncio.ensure_future(broker.stop(leave=leave)), broker
+        if self._ending is not None:
+            # To its end, also when whoever waits is told to stop: else nobody could open the store again.
+            await asyncio.wait({self._ending})
+            ending, self._ending, self._ended = self._ending, None, None
+            if not ending.cancelled() and isinstance(problem := ending.exception(), Exception):
+                log.error("a broker did not stop in good order", problem=repr(problem))
         self._kept.told_confirmed(min(self._confirmed, self._end))
 
     def _cut_soon(self, offset: int) -> None:
