@@ -74,6 +74,7 @@ class ElectedBroker:
         self._leader: LeaderNote | None = None
         self._epoch = self._kept.epoch
         self._end = self._confirmed = 0
+        self._is_whole = True
         self._address = ""
         self._task: asyncio.Task[None] | None = None
         self._cutting: asyncio.Task[None] | None = None
@@ -180,7 +181,7 @@ class ElectedBroker:
             end=self._end,
             confirmed=self._confirmed,
             ready=ready,
-            is_clean=kept.is_clean,
+            is_clean=kept.is_clean and self._is_whole,
             store=kept.store,
             address=self._address,
             replication_address=self.replication_address,
@@ -189,6 +190,8 @@ class ElectedBroker:
     def _look(self) -> None:
         """Note what the store is like, for while it is closed."""
         if self._broker is not None:
+            # Copies only: what lacks a stretch in its middle is mended before it follows, and does not lead.
+            self._is_whole = getattr(self._broker.store, "is_whole", True)
             self._end = self._broker.store.max_offset
             self._confirmed = max(self._confirmed, self._broker.store.confirmed_offset)
 

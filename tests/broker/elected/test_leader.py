@@ -63,8 +63,8 @@ def test_a_leader_serves_nobody_before_all_that_its_log_held_is_confirmed(place:
 
 def _pull() -> PullMessage:
     return PullMessage(
-        topic="t", consumer_group="g", queue_id=0, max_msg_nums=32, queue_offset=0, sys_flag=0, commit_offset=0,
-        suspend_timeout_millis=0, sub_version=0, subscription="*",
+        topic="t", consumer_group="g", queue_id=0, max_msg_nums=32, queue_offset=0, sys_flag=0,
+        commit_offset=0, suspend_timeout_millis=0, sub_version=0, subscription="*",
     )  # fmt: skip
 
 
