@@ -68,10 +68,13 @@ class ElectedBroker:
         self._post: Post
         self._broker: Broker | None = None
         self._starting: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._ended: Broker | None = None
         self._working = asyncio.Lock()
         self._leader: LeaderNote | None = None
         self._epoch = self._kept.epoch
         self._end = self._confirmed = 0
+        self._is_whole = True
         self._address = ""
         self._task: asyncio.Task[None] | None = None
         self._cutting: asyncio.Task[None] | None = None
@@ -152,10 +155,10 @@ class ElectedBroker:
 
     async def abandon(self) -> None:
         """Stop as a killed process would. For tests."""
-        for task in (self._task, self._cutting, self._starting):
+        for task in (self._task, self._cutting, self._starting, self._ending):
             if task is not None:
                 task.cancel()
-        broker, self._broker = self._broker, None
+        broker, self._broker = self._broker or self._ended, None
         if broker is not None:
             await broker.abandon()
 
@@ -178,7 +181,7 @@ class ElectedBroker:
             end=self._end,
             confirmed=self._confirmed,
             ready=ready,
-            is_clean=kept.is_clean,
+            is_clean=kept.is_clean and self._is_whole,
             store=kept.store,
             address=self._address,
             replication_address=self.replication_address,
@@ -187,6 +190,8 @@ class ElectedBroker:
     def _look(self) -> None:
         """Note what the store is like, for while it is closed."""
         if self._broker is not None:
+            # Copies only: what lacks a stretch in its middle is mended before it follows, and does not lead.
+            self._is_whole = getattr(self._broker.store, "is_whole", True)
             self._end = self._broker.store.max_offset
             self._confirmed = max(self._confirmed, self._broker.store.confirmed_offset)
 
@@ -299,10 +304,15 @@ class ElectedBroker:
         if starting is not None and not starting.done():
             starting.remove_done_callback(self._led)
             starting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, MqframeError):
-                await starting
+            self._ending, self._ended = starting, broker
         elif broker is not None:
-            await broker.stop(leave=leave)
+            self._ending, self._ended = asyncio.ensure_future(broker.stop(leave=leave)), broker
+        if self._ending is not None:
+            # To its end, also when whoever waits is told to stop: else nobody could open the store again.
+            await asyncio.wait({self._ending})
+            ending, self._ending, self._ended = self._ending, None, None
+            if not ending.cancelled() and isinstance(problem := ending.exception(), Exception):
+                log.error("a broker did not stop in good order", problem=repr(problem))
         self._kept.told_confirmed(min(self._confirmed, self._end))
 
     def _cut_soon(self, offset: int) -> None:

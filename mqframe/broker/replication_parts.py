@@ -26,6 +26,7 @@ from mqframe.core.requests.admin import (
     GetAllSubscriptionGroupConfig,
     GetBrokerHaStatus,
 )
+from mqframe.core.requests.election import ForceElection
 from mqframe.core.requests.serving import Call, Handler, serves
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
@@ -48,6 +49,18 @@ class AlonePart(BrokerPart):
         raise Refusal(
             ResponseCode.SYSTEM_ERROR,
             "nobody can copy this broker: replication.role (brokerRole) is NONE",
+        )
+
+
+class NoFollowerPart(BrokerPart):
+    """A broker that cannot be forced to lead: of no elected group, or the leader of one."""
+
+    @serves(ForceElection)
+    def force_election(self, fields: ForceElection, call: Call) -> None:
+        raise Refusal(
+            ResponseCode.SYSTEM_ERROR,
+            "nothing is forced: this broker leads its group, or is of none that elects (replication.role ="
+            " ELECTED); ask a broker that follows",
         )
 
 
@@ -83,22 +96,23 @@ def make_replication(
         return _of_slave(follower, roles(follower, ELECTED_GROUP))
     if post is None and sections.is_slave:
         slave = SlavePart(sections, state, client, registration)
-        return _of_slave(slave, roles(slave))
+        return _of_slave(slave, roles(slave), NoFollowerPart())
     forget_commits(state.directory / "config")
     if post is not None:
         leader = LeaderPart(sections, state, post)
         return _of_master(leader, roles(leader, ELECTED_GROUP))
     if settings.role == NONE:
         alone = AlonePart(state.store)
-        return Replication([alone, change := roles(alone)], change)
+        return Replication([alone, change := roles(alone), NoFollowerPart()], change)
     master = MasterPart(sections, state)
     return _of_master(master, roles(master))
 
 
-def _of_slave(slave: SlavePart, roles: RolePart) -> Replication:
-    return Replication([slave, roles], roles, enforce=slave.enforce, refuses_readers=slave.refuses_readers)
+def _of_slave(slave: SlavePart, roles: RolePart, *more: BrokerPart) -> Replication:
+    parts = [slave, roles, *more]
+    return Replication(parts, roles, enforce=slave.enforce, refuses_readers=slave.refuses_readers)
 
 
 def _of_master(master: MasterPart, roles: RolePart) -> Replication:
     watch = partial(noting_copies, master, kind=GetAllSubscriptionGroupConfig)
-    return Replication([master, roles], roles, master.push, master.enforce, watch=watch)
+    return Replication([master, roles, NoFollowerPart()], roles, master.push, master.enforce, watch=watch)

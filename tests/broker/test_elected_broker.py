@@ -64,7 +64,8 @@ def test_a_leader_that_returns_has_its_tail_cut_and_kept_and_says_so(
         assert b"nobody else has it" in kept
         assert "the end of this log was cut off; what was cut is kept" in caplog.text
         inner = old.inner, new.inner
-        assert inner[0] is not None and inner[1] is not None
+        assert inner[0] is not None
+        assert inner[1] is not None
         assert inner[0].store.max_offset == inner[1].store.max_offset
         assert await scene.bodies(old) == await scene.bodies(new) == [*BODIES, b"in its place"]
 

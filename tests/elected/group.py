@@ -54,7 +54,7 @@ class Group:
         self.count = 0
         self._compared: dict[str, tuple[Broker, bool, int]] = {}
         self._progress = dict.fromkeys(QUEUES, 0)
-        self._looks = self._newest = 0
+        self._looks = self._newest = self._forced_after = 0
         self._epoch_seen = 0
 
     def watched(self) -> AbstractContextManager[object]:
@@ -133,6 +133,7 @@ class Group:
         if answer.code:
             return False
         self.forced += 1
+        self._forced_after = self._newest + 1
         inner = member.inner
         assert inner is not None
         self._give_up(log_of(inner, 0))
@@ -180,6 +181,8 @@ class Group:
         """What `member` calls confirmed is what was confirmed; of one that leads its reign's log is, too."""
         store = broker.store
         confirmed = store.confirmed_offset
+        if self.forced and self.members.history(member).last_epoch < self._forced_after:
+            return  # what it knew to be confirmed may be given up; it is cut before it follows
         if confirmed > store.max_offset:
             raise Broken(f"{member.name} confirms {confirmed}, and its log ends at {store.max_offset}")
         self.promises.told(member.name, member.process, confirmed)

@@ -224,10 +224,11 @@ class Story:
                 group.simulation.step(f"kill {last.name}")
                 await group.members.stop(last.name, kill=True)
 
-    async def _force(self, client: Client, member: Member) -> None:
+    async def _force(self, client: Client, member: Member) -> bool:
         done = await self.group.force(client, member)
         self.has_lost = self.has_lost or done
         self.group.simulation.step(f"{member.name} is forced to lead: {done}")
+        return done
 
     # The end
 
@@ -249,8 +250,11 @@ class Story:
             ):
                 # All who had everything lost power: only an operator can say who leads.
                 running = [each for each in group.members.running() if each.inner is not None]
-                most = max(running, key=lambda each: each.inner.store.max_offset if each.inner else 0)
-                await self._force(client, most)
+                for each in sorted(
+                    running, key=lambda each: -each.inner.store.max_offset if each.inner else 0
+                ):
+                    if await self._force(client, each):
+                        break
                 if await self._until_alike():
                     return
         raise Broken(f"all is calm, and the brokers are not alike: {await self._whereabouts()}")
@@ -308,3 +312,8 @@ class Story:
             for queue in QUEUES:
                 if readable(first, queue) != readable(other, queue):
                     raise Broken(f"queue {queue} is not alike everywhere in the end")
+
+
+def log_end(member: Member) -> int:
+    """Where the log of `member` ends."""
+    return 0 if member.inner is None else member.inner.store.max_offset

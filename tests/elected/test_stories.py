@@ -1,4 +1,4 @@
-"""Elected groups on a network, with machines and an engine that fail: short here, long by `-m long`."""
+"""Elected groups on a network that fails, with machines that do: short here, long by `-m long`."""
 
 from __future__ import annotations
 

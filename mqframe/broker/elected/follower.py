@@ -12,9 +12,10 @@ from mqframe.broker.elected.posts import FollowerPost
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.state import BrokerState
+from mqframe.core.codes import ResponseCode
 from mqframe.core.election.group import LeaderNote
 from mqframe.core.election.history import UNLED, EpochHistory
-from mqframe.core.errors import StoreError
+from mqframe.core.errors import Refusal, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
 from mqframe.core.replication.hello import EpochStart, Hello, Welcome
@@ -162,6 +163,13 @@ class FollowerPart(SlavePart):
 
     @serves(ForceElection)
     async def force_election(self, fields: ForceElection, call: Call) -> ForceElectionAnswer:
+        if fields.accept_loss and not self._store.is_whole:
+            # Others have what is missing, in the same epochs: they would follow, and never be alike.
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                "a part in the middle of this broker's log was damaged and set aside, so it cannot lead:"
+                " force another broker of the group, this one fetches from it what is missing",
+            )
         state = await self._post.force(fields.accept_loss)
         return ForceElectionAnswer(
             epoch=state.epoch,

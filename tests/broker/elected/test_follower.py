@@ -1,0 +1,67 @@
+"""A follower of an elected group: whom it follows, what it cuts, and what it refuses to cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elected.members import Engine
+from elected.scene import Scene, play
+
+BODIES = [b"message %d" % number for number in range(5)]
+
+
+def test_a_follower_has_what_its_leader_has_and_shows_what_is_confirmed(place: Path) -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start("one", "two")
+        leader = await scene.leader()
+        follower = scene["two" if leader.name == "one" else "one"]
+        await scene.clock.sleep(3)
+        await scene.sent(leader, *BODIES)
+        await scene.clock.sleep(1)
+        assert await scene.bodies(follower) == BODIES
+        counters = scene.counters(follower.name)
+        assert counters["replicationFollows"] == "true"
+        assert counters["replicationLeader"] == str(leader.number)
+        answer = await scene.send(follower, b"at the wrong broker")
+        assert answer.code == 14
+
+    play(place, scenario)
+
+
+def test_what_was_confirmed_is_not_cut_where_the_engine_and_a_disk_were_emptied(place: Path) -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start("one", "two")
+        await scene.sent(await scene.leader(), *BODIES)
+        await scene.clock.sleep(3)
+        for name in ("one", "two"):
+            await scene.members.stop(name, kill=False)
+        scene.members.engine = Engine(scene.simulation)
+        scene["one"].disk_life += 1  # an empty folder
+        await scene.start("one")
+        await scene.leader()
+        await scene.start("two")
+        await scene.clock.sleep(8)
+        trouble = scene.counters("two")["replicationTrouble"]
+        assert "Nothing is cut. Keep this store, and start the broker with an empty one" in trouble
+        inner = scene["two"].inner
+        assert inner is not None
+        assert inner.store.max_offset > 0
+        assert not (place / scene["two"].folder / "cut").exists()
+
+    play(place, scenario)
+
+
+def test_a_second_broker_with_one_number_takes_no_part_and_says_so(place: Path) -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start("one")
+        await scene.leader()
+        scene["two"].number = 1
+        await scene.start("two")
+        await scene.clock.sleep(8)
+        two = scene["two"].broker
+        assert two is not None
+        assert not two.leads
+        assert "replication.id = 1 of broker-a is that of another broker" in two.elector.trouble
+        assert "give each broker of the group a number of its own" in two.elector.trouble
+
+    play(place, scenario)
