@@ -11,7 +11,7 @@ from elected.story import Story
 from trust.checks import Broken
 from trust.series import Case, Cases, try_all, wanted
 
-CASES = 120
+CASES = 150
 
 
 def stories(seed: int) -> Cases:

@@ -41,7 +41,9 @@ def candidate(
         if me not in recorded:
             return Candidate(None, why=_not_in_set(me, state, replicas))
         rivals = {number: note for number, note in replicas.items() if number in recorded and note.is_clean}
-    if not mine.is_clean:
+    # Where no leader ever was, neither in the engine nor in the log, nothing was acknowledged either.
+    had_leader = state is not None or mine.epoch > 0 or mine.confirmed > 0
+    if not mine.is_clean and had_leader:
         return Candidate(
             None,
             why="this broker's machine failed, and what it had not synced may be gone; it cannot lead before"

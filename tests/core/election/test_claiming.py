@@ -86,3 +86,11 @@ def test_an_operators_word_makes_one_broker_the_whole_set_and_is_kept() -> None:
     assert later is not None
     assert (later.confirmed, later.forced_epoch) == (300, 5)  # as far as this broker was told
     assert claims(2, state, replica(3, 250), replica(2, 400)).state is None
+
+
+def test_a_failure_of_machines_before_there_was_a_leader_keeps_nobody_from_leading() -> None:
+    new = ReplicaNote(2, 0, 0, 0, 0, False, "s2", "h2:1", "h2:2")
+    found = claims(2, None, new)
+    assert found.state is not None
+    assert found.state.members == (2,)
+    assert claims(2, None, replica(2, 400, is_clean=False)).state is None  # an engine that was emptied
