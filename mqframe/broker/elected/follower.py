@@ -24,6 +24,7 @@ from mqframe.core.requests.serving import Call, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.net.client import Client
 from mqframe.replication.epoch_follower import EpochFollower
+from mqframe.replication.fetching import fetch
 
 LOOK_SECONDS: Final = 0.25
 """So soon a new leader is followed: it serves nobody before its set does."""
@@ -106,12 +107,31 @@ class FollowerPart(SlavePart):
             common = self._common(history, end, welcome)
             if common < end:
                 self._cut(common, history)
-            if history.at(end - 1) == UNLED:
-                await self._comparison.compare(master.address)
+            await self._compare_last(master, welcome)
         self._store.kept_from = welcome.start
         if self._follower.syncs and not await self._store.flush_log():
             raise StoreError("this log cannot be brought to disk: see the log, mend the disk")
         self._post.replicas.tell(welcome.confirmed)
+
+    async def _compare_last(self, master: MasterPlace, welcome: Welcome) -> None:
+        """Raises `StoreError` where the last record here is another one at the leader.
+
+        Histories do not tell it of what was stored before there were epochs, nor where an engine that was
+        emptied began to count them again.
+        """
+        last = self._store.last_record()
+        if last is None or last[0] < welcome.start:
+            return
+        offset, record = last
+        silent = self._settings.silent_ms / 1000
+        stretch = offset, offset + len(record)
+        there = await fetch(self._clock, master.replication_address, stretch, silent, self._dialer)
+        if there != record:
+            raise StoreError(
+                f"the record at log offset {offset} is another one at the leader {master.address}: the logs"
+                " differ, though their epochs do not tell. Nothing is cut. Keep this store, and start the"
+                " broker with an empty one"
+            )
 
     def _common(self, history: EpochHistory, end: int, welcome: Welcome) -> int:
         """Up to where this log and the leader's agree. Raises `StoreError` where it cannot follow."""

@@ -51,6 +51,28 @@ def test_what_was_confirmed_is_not_cut_where_the_engine_and_a_disk_were_emptied(
     play(place, scenario)
 
 
+def test_logs_that_differ_under_the_same_epochs_are_told_apart_by_their_last_record(place: Path) -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start("one", "two")
+        await scene.sent(await scene.leader(), *BODIES)
+        await scene.clock.sleep(3)
+        for name in ("one", "two"):
+            await scene.members.stop(name, kill=False)
+        # The engine counts epochs from the beginning, and so does a broker with an empty folder.
+        scene.members.engine = Engine(scene.simulation)
+        scene["one"].disk_life += 1
+        await scene.start("one")
+        await scene.sent(await scene.leader(), *[b"other" + body for body in BODIES])
+        await scene.start("two")
+        await scene.clock.sleep(8)
+        trouble = scene.counters("two")["replicationTrouble"]
+        assert "the logs differ, though their epochs do not tell. Nothing is cut" in trouble
+        assert not (place / scene["two"].folder / "cut").exists()
+        assert scene.counters("one")["replicationMembers"] == "1"
+
+    play(place, scenario)
+
+
 def test_a_second_broker_with_one_number_takes_no_part_and_says_so(place: Path) -> None:
     async def scenario(scene: Scene) -> None:
         await scene.start("one")
