@@ -105,3 +105,42 @@ def test_config_show_keeps_secrets_of_servers() -> None:
     assert rows["access.initial_user"] == rows["net.tls_server_key_password"] == "(secret)"
     assert rows["access.inner_credentials"] == ""
     assert "hidden" not in str(rows)
+
+
+GROUP = """
+[replication]
+role = "ELECTED"
+id = 1
+[election]
+coordination = "sqlite"
+lease_ms = 4000
+[plugins.sqlite]
+file = "group.sqlite"
+"""
+
+
+def test_the_file_of_an_elected_group_is_shown_with_its_origin(tmp_path: Path) -> None:
+    file = tmp_path / "broker-1.toml"
+    file.write_text(GROUP)
+    words = ("config", "show", "--for", "broker", "--config", str(file), "--json")
+    rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(run(*words))}
+    assert rows["election.lease_ms"] == (4000, f"{file} [election]")
+    assert rows["election.coordination"] == ("sqlite", f"{file} [election]")
+    assert rows["plugins.sqlite.file"] == ("group.sqlite", f"{file} [plugins.sqlite]")
+    assert rows["election.renew_ms"] == (1500, "default")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("lease_ms", "leese_ms", "did you mean election.lease_ms"),
+        ('"sqlite"', '"sqlight"', "did you mean sqlite?"),
+        ("4000", "2000", "election.lease_ms = 2000 is shorter than twice election.renew_ms = 1500"),
+    ],
+)
+def test_what_is_wrong_in_it_is_named(tmp_path: Path, right: str, wrong: str, said: str) -> None:
+    file = tmp_path / "broker-1.toml"
+    file.write_text(GROUP.replace(right, wrong))
+    result = CliRunner().invoke(app, ["config", "show", "--for", "broker", "--config", str(file)])
+    assert result.exit_code == 2
+    assert said in result.output

@@ -17,10 +17,18 @@ from replicas import Pair, play
 from scrapes import scrape
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.elected_broker import ElectedBroker
+from mqframe.broker.sections import BrokerSections
+from mqframe.broker.settings import BrokerSettings
 from mqframe.core.measuring.family import Family, Table
+from mqframe.hooks.manager import PluginManager
+from mqframe.replication.election_settings import ElectionSettings
+from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.incoming import Incoming
+from mqframe.store.settings import StoreSettings
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
+from mqframe.testing.ports import lasting_port
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BOARD = DEPLOY / "grafana/mqframe.json"
@@ -50,6 +58,27 @@ async def families_of(broker: Broker) -> list[tuple[Family, set[str]]]:
     ]
 
 
+async def group(folder: Path, gathered: list[tuple[Family, set[str]]]) -> None:
+    """Add what the leader of an elected group shows."""
+    clock = ManualClock()
+    sections = BrokerSections(
+        BrokerSettings(port=0, nameservers=(f"127.0.0.1:{lasting_port()}",)),
+        StoreSettings(directory=folder / "store", commit_log_file_bytes=1 << 20, disk_limits=False),
+        replication=ReplicationSettings(role="ELECTED", id=1),
+        election=ElectionSettings(coordination="sqlite", first_wait_ms=0),
+    )
+    plugins = PluginManager().configured({"sqlite": {"file": str(folder / "group.sqlite")}})
+    broker = ElectedBroker(sections, clock, plugins, boot="1")
+    await broker.start()
+    for _ in range(200):
+        await clock.aadvance(0.1)
+        if broker.leads and broker.address:
+            break
+    assert broker.leads
+    gathered.extend(await families_of(broker.broker))
+    await broker.stop()
+
+
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The names of all samples of a broker, alone or with a slave, and of the slave, each with its labels."""
@@ -67,6 +96,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
     asyncio.run(alone())
     play(tmp_path_factory.mktemp("pair"), pair)
+    asyncio.run(group(tmp_path_factory.mktemp("group"), gathered))
     found = {}
     for family, labels in gathered:
         ends = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)

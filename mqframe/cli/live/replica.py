@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mqframe.cli.access import admin_client
-from mqframe.cli.commands import new_app
+from mqframe.cli.commands import FAILED, new_app
 from mqframe.cli.live.watch import Interval, watch
 from mqframe.cli.output import Json, NameServer, show, show_one
 
@@ -33,7 +34,10 @@ def status(
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Show each broker's role, the end of its log, and how far slaves are behind, in bytes and seconds."""
+    """Show each broker's role, the end of its log, and how far slaves are behind, in bytes and seconds.
+
+    Of elected groups also the epoch, what is confirmed, who is in sync, and what keeps a broker from it.
+    """
     with admin_client(nameserver) as admin:
 
         def look() -> list[dict[str, Any]]:
@@ -84,6 +88,49 @@ def promote(
     role = "SYNC_MASTER" if sync else "ASYNC_MASTER"
     with admin_client(nameserver) as admin:
         _show_change(admin.promote(broker, number, role=role, force=force), as_json=json)
+
+
+@app.command()
+def elect(
+    broker: Annotated[str, typer.Argument(help="Name of the group's brokers.")],
+    number: Annotated[int, typer.Argument(help="Number of the follower that is to lead.", metavar="ID")],
+    yes: Annotated[bool, typer.Option("--yes", help="Accept the loss without being asked.")] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Have a broker lead its elected group that was not in sync, when those that were are gone for good.
+
+    Shows what may be lost by it, and asks. Refused while a leader is there, and where none is needed.
+    """
+    with admin_client(nameserver) as admin:
+        asked = admin.force_election(broker, number)
+        if not yes:
+            _accept(f"{broker} {number}", asked.loss)
+        made = admin.force_election(broker, number, accept_loss=True)
+        show_one(
+            {
+                "broker": made.broker,
+                "address": made.address,
+                "epoch": made.epoch,
+                "log_end": made.log_end,
+                "confirmed": made.confirmed,
+                "were_in_sync": list(made.members) if json else " ".join(map(str, made.members)),
+            },
+            as_json=json,
+        )
+
+
+def _accept(what: str, loss: str) -> None:
+    """Return when the person at the terminal accepts it. Raises `SettingError` where there is none."""
+    from mqframe.core.errors import SettingError
+
+    said = f"{what}: {loss}"
+    if not sys.stdin.isatty():
+        raise SettingError(f"{said}\nnothing was changed, as there is no terminal to ask at; add --yes")
+    typer.echo(said, err=True)
+    if not typer.confirm(f"Let {what} lead, and lose the rest?", err=True):
+        typer.echo("mqframe: nothing was changed", err=True)
+        raise typer.Exit(FAILED)
 
 
 def _show_change(made: RoleChanged, *, as_json: bool) -> None:
@@ -147,7 +194,9 @@ def replica_rows(replicas: Iterable[Replica], now_ms: int) -> list[dict[str, Any
             "id": each.broker_id,
             "role": each.role,
             "address": each.address,
+            "epoch": each.epoch,
             "log_end": each.log_end,
+            "confirmed": each.confirmed,
             "behind_bytes": each.behind_bytes,
             "behind_s": _seconds(each, now_ms),
             "state": _state(each),
@@ -166,6 +215,8 @@ def _seconds(replica: Replica, now_ms: int) -> float | None:
 def _state(replica: Replica) -> str:
     if replica.trouble:
         return replica.trouble
+    if replica.members is not None:
+        return f"in sync: {' '.join(map(str, replica.members))}"
     if replica.slaves is not None:
         if not replica.slaves:
             return "no slave is connected"

@@ -10,13 +10,16 @@ from typing import Final
 from mqframe.cli.commands import RETRY, WRONG
 from mqframe.cli.processes.parent import FAILED, READY
 from mqframe.cli.processes.places import Place
-from mqframe.cli.processes.restarts import ServerRestarts, Verdict
+from mqframe.cli.processes.restarts import Next, ServerRestarts, Verdict
 from mqframe.cli.processes.supervisor import Supervisor, how_it_ended
 from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
 from mqframe.net.clock import LoopClock
 
 STOP_SECONDS: Final = 50.0
 """How long a broker may take to stop before it is killed; below the minute that systemd is told to wait."""
+
+GROUP_WAIT_SECONDS: Final = 5.0
+"""Before one of an elected group is started again: others lead by then, and are not held up by its return."""
 
 
 class BrokerProgram:
@@ -28,6 +31,7 @@ class BrokerProgram:
         self.name = place.title
         self.address = self.metrics_address = ""
         self.problem: MqframeError | None = None
+        self._in_group = place.number > 0
         self._words = words
         self._said = ""
         self._restarts = ServerRestarts()
@@ -54,7 +58,10 @@ class BrokerProgram:
         """Serve again; unless it never did."""
         if not self.ready.is_set():
             self.problem = _problem(code)(f"{self.name}: {self._said or f'cannot start: {self.how(code)}'}")
-        return self._restarts.ended(code, lived_seconds)
+        verdict = self._restarts.ended(code, lived_seconds)
+        if self._in_group and verdict.next is Next.AGAIN:
+            return Verdict(verdict.next, max(verdict.seconds, GROUP_WAIT_SECONDS))
+        return verdict
 
     def stopped(self, code: int) -> None:
         """It was to end. One that was ended before it opened anything ended well, however."""

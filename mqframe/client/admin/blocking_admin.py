@@ -28,7 +28,7 @@ from mqframe.core.measuring.trace import TraceRecord
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.popping.bodies import RequestModeBody
-from mqframe.core.replication.replica import Replica, RoleChanged
+from mqframe.core.replication.replica import ForcedElection, Replica, RoleChanged
 from mqframe.core.requests.fields import Request
 from mqframe.core.retry.dead_letters import END_OF_TIME, DeadLetter, ResendTo
 from mqframe.core.wire.frame import Frame
@@ -241,6 +241,16 @@ class Admin(SyncClient[AsyncAdmin]):
         when it is master. Raises as `demote`.
         """
         return self._call(self._client.promote, broker, broker_id, role=role, force=force)
+
+    def force_election(self, broker: str, broker_id: int, *, accept_loss: bool = False) -> ForcedElection:
+        """Have the follower `broker_id` of the elected group `broker` lead with what it has.
+
+        For a group whose brokers in sync are gone for good: what was acknowledged, and is not in its log, is
+        lost. Without `accept_loss` nothing is changed, and the answer says what that would be. Raises
+        `FixError` when no such follower is registered, `AnswerError` where a leader is there, or force is not
+        needed.
+        """
+        return self._call(self._client.force_election, broker, broker_id, accept_loss=accept_loss)
 
     def log_range(self, address: str) -> tuple[int, int]:
         """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from itertools import chain
 
 import attrs
@@ -13,9 +14,11 @@ from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, FixError, GiveUpError, MqframeError, RetryError
-from mqframe.core.replication.replica import Replica, RoleChanged
+from mqframe.core.replication.replica import ForcedElection, Replica, RoleChanged
 from mqframe.core.replication.role_change import RoleChange
 from mqframe.core.requests.admin import GetBrokerHaStatus
+from mqframe.core.requests.election import ForceElection, ForceElectionAnswer
+from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import ViewMessageById
 from mqframe.core.requests.roles import DemoteBroker, PromoteBroker
 from mqframe.core.storage.record import decode_record
@@ -24,7 +27,7 @@ _CHANGE_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 _ROLE_TROUBLE, _ROLE_CHANGED = "roleTrouble", "roleChangedMs"
 _TROUBLE = "replicationTrouble"
-"""A counter of slaves of this project."""
+"""A counter of slaves of this project, and of elected leaders."""
 
 
 class ReplicaAdmin(ClusterAdmin):
@@ -101,6 +104,27 @@ class ReplicaAdmin(ClusterAdmin):
         await self._until_role(address, change.role)
         return RoleChanged(broker, address, change.role, change.log_end, tuple(change.objections))
 
+    async def force_election(
+        self, broker: str, broker_id: int, *, accept_loss: bool = False
+    ) -> ForcedElection:
+        """Have the follower `broker_id` of the elected group `broker` lead with what it has.
+
+        For a group whose brokers in sync are gone for good: what was acknowledged, and is not in its log, is
+        lost. Without `accept_loss` nothing is changed, and the answer says what that would be. Raises
+        `FixError` when no such follower is registered, `AnswerError` where a leader is there, or force is not
+        needed.
+        """
+        found = (await self.cluster_info()).broker_addr_table.get(broker)
+        known = {} if found is None else {n: a for n, a in found.broker_addrs.items() if n != MASTER_ID}
+        if broker_id not in known:
+            listed = ", ".join(map(str, sorted(known))) or "none"
+            raise FixError(f"no follower {broker_id} of {broker} is registered; known: {listed}")
+        address = self._for_operators(known[broker_id])
+        answer = await self._instance.call(address, ForceElection(accept_loss))
+        told = decode_fields(answer.ext, ForceElectionAnswer)
+        members = tuple(int(each) for each in told.members.split(",") if each)
+        return ForcedElection(broker, address, told.epoch, told.end, told.confirmed, members)
+
     async def _changed_ms(self, replica: Replica) -> int:
         """When operators changed the role of a broker, ms; 0 where they did not, or it does not say."""
         try:
@@ -159,7 +183,7 @@ class ReplicaAdmin(ClusterAdmin):
             end = int(runtime["commitLogMaxOffset"])
         except (MqframeError, KeyError, ValueError) as problem:
             return attrs.evolve(asked, trouble=str(problem) or repr(problem))
-        found = attrs.evolve(asked, role=config.get("brokerRole", ""), log_end=end)
+        found = _with_epoch(attrs.evolve(asked, role=config.get("brokerRole", ""), log_end=end), runtime)
         if status is None:
             return found
         if asked.broker_id == MASTER_ID:
@@ -194,3 +218,19 @@ class ReplicaAdmin(ClusterAdmin):
         except MqframeError:
             return None
         return decode_record(bytes(answer.body)).store_timestamp
+
+
+def _with_epoch(replica: Replica, runtime: Mapping[str, str]) -> Replica:
+    """`replica`, with what only brokers of elected groups say."""
+    epoch = runtime.get("replicationEpoch")
+    if epoch is None:
+        return replica
+    members = runtime.get("replicationMembers")
+    return attrs.evolve(
+        replica,
+        role="FOLLOWER" if members is None else "LEADER",
+        epoch=int(epoch),
+        confirmed=int(runtime.get("replicationConfirmed", 0)),
+        members=None if members is None else tuple(map(int, members.split())),
+        trouble="" if members is None else runtime.get(_TROUBLE, ""),
+    )

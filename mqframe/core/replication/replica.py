@@ -9,12 +9,14 @@ import attrs
 class Replica:
     """A master, whose `broker_id` is 0, or a slave.
 
-    `role`: as `brokerRole` says; empty where the broker did not answer, and `trouble` tells why. `log_end`:
+    `role`: as `brokerRole` says, or LEADER and FOLLOWER in an elected group; empty where the broker did not
+    answer, and `trouble` tells why. `log_end`:
     log offset behind the last record, bytes. Of slaves: `behind_bytes`, how much of the master's log is
     missing, and `behind_since_ms`, when the first of that was stored, epoch ms; `master`: the replication
     address that is followed, empty while none is. Of masters: `slaves` that are connected, and how many of
     these are `in_sync`. `None`: not known; brokers of Apache RocketMQ before 5.0.0 tell neither `master` nor
-    `slaves`.
+    `slaves`. Of elected groups: `epoch`, the newest reign that the broker knows; `confirmed`: log offset
+    up to where it knows that all in sync have the log; of leaders `members`: who is in sync, by number.
     """
 
     cluster: str
@@ -29,6 +31,37 @@ class Replica:
     slaves: int | None = None
     in_sync: int | None = None
     trouble: str = ""
+    epoch: int | None = None
+    confirmed: int | None = None
+    members: tuple[int, ...] | None = None
+
+
+@attrs.frozen
+class ForcedElection:
+    """What it takes to have a broker lead that was not in sync.
+
+    `log_end`: where its log ends; `confirmed`: up to where brokers in sync were known to have the log when
+    that was written down last, in the reign `epoch`, log offsets, bytes: more may have been confirmed since;
+    `members`: who was in sync then, by number.
+    """
+
+    broker: str
+    address: str
+    epoch: int
+    log_end: int
+    confirmed: int
+    members: tuple[int, ...]
+
+    @property
+    def loss(self) -> str:
+        """What may be lost, in words."""
+        known = max(0, self.confirmed - self.log_end)
+        had = ", ".join(map(str, self.members)) or "nobody"
+        return (
+            f"its log ends at {self.log_end}; in epoch {self.epoch} {self.confirmed} was confirmed or more,"
+            f" so {known} bytes that were acknowledged are missing at least. All of them are at those that"
+            f" were in sync: broker {had}"
+        )
 
 
 @attrs.frozen

@@ -3,6 +3,7 @@
 from mqframe.core.requests import access as access
 from mqframe.core.requests import admin as admin
 from mqframe.core.requests import consumers as consumers
+from mqframe.core.requests import election as election
 from mqframe.core.requests import insight as insight
 from mqframe.core.requests import messages as messages
 from mqframe.core.requests import nameserver as nameserver

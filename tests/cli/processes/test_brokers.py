@@ -68,6 +68,13 @@ def test_one_that_is_killed_at_its_start_cannot_start_either() -> None:
     assert str(killed.problem) == "broker-b: cannot start: killed by SIGKILL"
 
 
+def test_one_of_a_group_leaves_the_others_time_to_elect_a_leader() -> None:
+    one = BrokerProgram(attrs.evolve(PLACE, number=2), ["true"])
+    one.heard("ready 127.0.0.1:7")
+    assert one.name == "broker-b.2"
+    assert one.ended(-signal.SIGKILL, 100.0) == (Next.AGAIN, 5.0)
+
+
 def test_one_that_was_ready_comes_again_and_its_death_is_no_failure_of_all() -> None:
     served = program("ready 127.0.0.1:7")
     assert (served.address, served.ready.is_set()) == ("127.0.0.1:7", True)
