@@ -9,6 +9,7 @@ import attrs
 
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.elected.follower import FollowerPart
+from mqframe.broker.elected.kept import EPOCHS, REPLICA
 from mqframe.broker.elected.leader import LeaderPart
 from mqframe.broker.elected.posts import FollowerPost, Post
 from mqframe.broker.replication.commits import forget_commits
@@ -20,7 +21,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import Refusal, StoreError
 from mqframe.core.requests.admin import (
     ExchangeBrokerHaInfo,
     GetAllSubscriptionGroupConfig,
@@ -85,7 +86,10 @@ def make_replication(
     registration: NameServerRegistration,
     post: Post | None = None,
 ) -> Replication:
-    """The parts of a broker for its role; `post`: what it is in an elected group."""
+    """The parts of a broker for its role; `post`: what it is in an elected group.
+
+    Raises `StoreError` for a master whose store belongs to such a group.
+    """
     settings = sections.replication
 
     def roles(part: BrokerPart, fixed: str = OWN_PROGRAM) -> RolePart:
@@ -97,6 +101,12 @@ def make_replication(
     if post is None and sections.is_slave:
         slave = SlavePart(sections, state, client, registration)
         return _of_slave(slave, roles(slave), NoFollowerPart())
+    if post is None and (state.directory / REPLICA).exists():
+        raise StoreError(
+            f"the store in {state.directory} is that of a broker of an elected group; written to by itself, its"
+            f" log would differ from theirs under the same epochs. To leave the group for good, move {EPOCHS} and"
+            f" {REPLICA} away first; to stay, set replication.role = ELECTED"
+        )
     forget_commits(state.directory / "config")
     if post is not None:
         leader = LeaderPart(sections, state, post)

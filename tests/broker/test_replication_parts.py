@@ -9,6 +9,7 @@ from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
+from mqframe.core.errors import StoreError
 from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.wire.loose_json import decode
 
@@ -108,5 +109,18 @@ def test_only_a_sync_master_lets_sends_wait(tmp_path: Path) -> None:
             broker = await pair.start(role, role)
             assert (await pair.send(broker, b"x")).code == code
             await pair.stop(broker)
+
+    play(tmp_path, scenario)
+
+
+def test_a_store_of_an_elected_group_is_written_by_no_master_of_its_own(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a/replica.json").write_text("{}")
+        for role in ("NONE", "ASYNC_MASTER", "SYNC_MASTER"):
+            with pytest.raises(StoreError, match=r"move epochFileCheckpoint and replica.json away"):
+                await pair.start("a", role)
+        (tmp_path / "a/replica.json").unlink()
+        await pair.sent(await pair.start("a", "NONE"), b"x")
 
     play(tmp_path, scenario)
