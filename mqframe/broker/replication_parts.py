@@ -103,9 +103,9 @@ def make_replication(
         return _of_slave(slave, roles(slave), NoFollowerPart())
     if post is None and (state.directory / REPLICA).exists():
         raise StoreError(
-            f"the store in {state.directory} is that of a broker of an elected group; written to by itself, its"
-            f" log would differ from theirs under the same epochs. To leave the group for good, move {EPOCHS} and"
-            f" {REPLICA} away first; to stay, set replication.role = ELECTED"
+            f"the store in {state.directory} is of a broker of an elected group; written to by itself, its"
+            " log would differ from theirs under the same epochs. To leave the group for good, move"
+            f" {EPOCHS} and {REPLICA} away first; to stay, set replication.role = ELECTED"
         )
     forget_commits(state.directory / "config")
     if post is not None:
