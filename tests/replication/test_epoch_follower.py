@@ -1,4 +1,4 @@
-"""The connection of a follower to its elected leader, which speaks by itself."""
+"""The connection of a follower, to an elected leader that speaks by itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
+
 from mqframe.core.election.history import EpochHistory
+from mqframe.core.errors import StoreError
 from mqframe.core.replication.following import FollowLimits
 from mqframe.core.replication.stream import encode_report, epoch_frame_head
 from mqframe.replication.dialing import Dialer
@@ -16,73 +19,104 @@ from mqframe.testing.manual_clock import ManualClock
 
 
 class Target:
-    """A log from 1000 on, of which `flushed_offset` is on disk."""
+    """A log that takes what comes; `done`: says what became of each flush that was begun."""
 
-    max_offset = flushed_offset = 1000
-    is_whole = True
-    data = b""
+    def __init__(self, happened: list[object]) -> None:
+        self.happened = happened
+        self.max_offset = self.flushed_offset = 1000
+        self.is_whole = True
+        self.done: list[asyncio.Future[bool]] = []
 
     def append_copy(self, offset: int, *parts: bytes | memoryview) -> None:
+        data = b"".join(parts)
         assert offset == self.max_offset
-        self.data += b"".join(parts)
-        self.max_offset = 1000 + len(self.data)
+        self.max_offset += len(data)
+        if data:
+            self.happened.append(data)
 
     def forget_partial(self) -> None:
-        pass
+        """Nothing is kept of such a one."""
 
     def dispatch_soon(self) -> None:
-        pass
+        """Nobody reads."""
 
     async def flush_log(self) -> bool:
-        self.flushed_offset = self.max_offset
+        end = self.max_offset
+        self.done.append(asyncio.get_running_loop().create_future())
+        if not await self.done[-1]:
+            return False
+        self.flushed_offset = end
         return True
 
 
 class Epochs:
-    """`found`: where the log ended when an epoch was recorded."""
+    """Keeps epochs in `history`; those of `bad` not."""
 
-    def __init__(self, target: Target) -> None:
-        self.history = EpochHistory([(2, 900)])
-        self.target = target
-        self.found: list[int] = []
+    def __init__(self, happened: list[object]) -> None:
+        self.happened = happened
+        self.history = EpochHistory([(3, 0)])
+        self.is_bad = False
 
     def record(self, history: EpochHistory) -> None:
+        if self.is_bad:
+            raise StoreError("the disk is full")
         self.history = history
-        self.found.append(self.target.max_offset)
+        self.happened.append(history)
 
 
 class Place:
+    """A follower of the leader of epoch 7, connected to `writer`; `reader` gets what it reports."""
+
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    def __init__(self, *, syncs: bool) -> None:
+    def __init__(self) -> None:
         self.clock = ManualClock()
-        self.target = Target()
-        self.replicas = FollowerReplicas(950)
+        self.happened: list[object] = []
+        self.target = Target(self.happened)
+        self.replicas = FollowerReplicas(0)
+        self.epochs = Epochs(self.happened)
         self.follower = EpochFollower(
             self.target, self.clock, FollowLimits(5, 20), Dialer(self.clock), self.replicas
         )
-        self.epochs = self.follower.epochs = Epochs(self.target)
-        self.follower.epoch, self.follower.syncs = 4, syncs
+        self.follower.epochs = self.epochs
+        self.follower.epoch = 7
 
-    async def say(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.clock.aadvance(0)
-
-
-def play(scenario: Callable[[Place], Coroutine[Any, Any, None]], *, syncs: bool = False) -> None:
-    async def whole() -> None:
-        place, came = Place(syncs=syncs), asyncio.Event()
+    async def connect(self) -> asyncio.Server:
+        came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            place.reader, place.writer = reader, writer
-            came.set()
+            self.reader, self.writer = reader, writer
+            came.set_result(None)
 
         server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        await place.follower.connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        await came.wait()
-        place.follower.begin()
-        assert await place.reader.readexactly(8) == encode_report(1000)
+        await self.follower.connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await came
+        self.follower.begin()
+        assert await self.reader.readexactly(8) == encode_report(1000)
+        return server
+
+    async def say(self, offset: int, data: bytes, epoch: int, confirmed: int = 0) -> None:
+        self.writer.write(epoch_frame_head(offset, len(data), epoch, confirmed) + data)
+        await self.clock.aadvance(0)
+
+    async def flush_ends(self, *, well: bool = True) -> None:
+        self.target.done[-1].set_result(well)
+        await self.clock.aadvance(0)
+
+    async def reports(self, offset: int) -> None:
+        assert await self.reader.readexactly(8) == encode_report(offset)
+
+    async def reports_nothing(self) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await self.reader.read(1)
+
+
+def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        place = Place()
+        server = await place.connect()
         try:
             await scenario(place)
         finally:
@@ -96,31 +130,102 @@ def play(scenario: Callable[[Place], Coroutine[Any, Any, None]], *, syncs: bool 
 
 def test_an_epoch_is_recorded_before_its_first_byte_is_stored() -> None:
     async def scenario(place: Place) -> None:
-        await place.say(epoch_frame_head(1000, 2, 2, 1000) + b"ab")
-        await place.say(epoch_frame_head(1002, 2, 4, 1001) + b"cd")
-        assert place.epochs.history == EpochHistory([(2, 900), (4, 1002)])
-        assert place.epochs.found == [1002]
-        assert (place.target.data, place.replicas.told) == (b"abcd", 1001)
+        await place.say(1000, b"ab", 3)
+        await place.say(1002, b"", 7)
+        assert place.happened == [b"ab"]  # there is no byte of it yet
+        await place.say(1002, b"c", 7)
+        await place.say(1003, b"d", 7)
+        assert place.happened == [b"ab", EpochHistory([(3, 0), (7, 1002)]), b"c", b"d"]
 
     play(scenario)
 
 
-def test_bytes_of_an_epoch_that_is_older_or_beyond_the_leaders_are_not_stored() -> None:
-    for epoch in (1, 5):
-
-        async def scenario(place: Place, epoch: int = epoch) -> None:
-            await place.say(epoch_frame_head(1000, 2, epoch, 1000) + b"ab")
-            assert place.target.data == b""
-            assert "it is not the log that was followed" in place.follower.trouble
-            assert not place.follower.is_following
-
-        play(scenario)
-
-
-def test_a_follower_that_syncs_reports_what_is_on_disk_and_never_more() -> None:
+def test_nothing_of_an_epoch_that_cannot_be_recorded_is_stored() -> None:
     async def scenario(place: Place) -> None:
-        await place.say(epoch_frame_head(1000, 4, 2, 1000) + b"abcd")
-        assert await place.reader.readexactly(8) == encode_report(1004)
-        assert place.target.flushed_offset == 1004
+        place.epochs.is_bad = True
+        await place.say(1000, b"ab", 7, confirmed=900)
+        assert not place.follower.is_following
+        assert place.follower.trouble == "the disk is full"
+        assert (place.happened, place.replicas.told) == ([], 0)
 
-    play(scenario, syncs=True)
+    play(scenario)
+
+
+def test_replicas_are_told_what_is_confirmed_with_bytes_or_without() -> None:
+    async def scenario(place: Place) -> None:
+        await place.say(1000, b"ab", 7, confirmed=1000)
+        assert place.replicas.told == 1000
+        await place.reports(1002)
+        await place.say(1002, b"", 7, confirmed=1002)
+        assert place.replicas.told == 1002
+        await place.reports_nothing()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(("epoch", "last"), [(3, 7), (8, 3)])
+def test_bytes_of_an_epoch_that_is_older_or_not_the_leaders_close_the_connection(
+    epoch: int, last: int
+) -> None:
+    async def scenario(place: Place) -> None:
+        await place.say(1000, b"ab", last)
+        done = list(place.happened)
+        await place.say(1002, b"c", epoch, confirmed=1002)
+        assert not place.follower.is_following
+        assert (
+            f"of epoch 7 sends bytes of epoch {epoch} behind some of epoch {last}" in place.follower.trouble
+        )
+        assert (place.happened, place.replicas.told) == (done, 0)
+
+    play(scenario)
+
+
+def test_bytes_older_than_the_end_of_the_log_close_the_connection_when_they_are_the_first() -> None:
+    async def scenario(place: Place) -> None:
+        await place.say(1000, b"ab", 2)
+        assert not place.follower.is_following
+        assert "sends bytes of epoch 2 behind some of epoch 3" in place.follower.trouble
+        assert place.happened == []
+
+    play(scenario)
+
+
+def test_with_synchronous_flush_what_is_on_disk_is_reported_and_the_rest_after_its_own_flush() -> None:
+    async def scenario(place: Place) -> None:
+        place.follower.syncs = True
+        await place.say(1000, b"ab", 7)
+        await place.reports_nothing()
+        await place.say(1002, b"c", 7)  # while the first is flushed
+        await place.reports_nothing()
+        assert len(place.target.done) == 1
+        await place.flush_ends()
+        await place.reports(1002)
+        assert len(place.target.done) == 2
+        await place.reports_nothing()
+        await place.flush_ends()
+        await place.reports(1003)
+        assert len(place.target.done) == 2
+
+    play(scenario)
+
+
+def test_what_could_not_be_flushed_is_not_reported() -> None:
+    async def scenario(place: Place) -> None:
+        place.follower.syncs = True
+        await place.say(1000, b"ab", 7)
+        await place.flush_ends(well=False)
+        await place.reports_nothing()
+        assert place.follower.is_following
+
+    play(scenario)
+
+
+def test_a_connection_that_ends_takes_its_flush_with_it() -> None:
+    async def scenario(place: Place) -> None:
+        place.follower.syncs = True
+        await place.say(1000, b"ab", 7)
+        place.follower.close()
+        await place.clock.aadvance(0)
+        assert place.target.done[0].cancelled()
+
+    play(scenario)
