@@ -70,6 +70,21 @@ class Placed(NamedTuple):
     timestamp: int
 
 
+def placed(record: LogRecord, queue: ConsumeQueue | None) -> Placed:
+    """`record` as it waits to be listed by `queue`; by none where that is `None`."""
+    return Placed(
+        record.end,
+        queue,
+        record.queue_offset if queue is not None else 0,
+        record.physical_offset,
+        record.size,
+        record.topic,
+        record.properties,
+        record.is_indexed,
+        record.store_timestamp,
+    )
+
+
 class Copied(NamedTuple):
     """Records that lie one behind the other, `end` behind the last; `queues`: of each, `None` for no queue.
 
@@ -82,20 +97,7 @@ class Copied(NamedTuple):
 
     def singly(self) -> list[Placed]:
         """The same, one by one."""
-        return [
-            Placed(
-                record.end,
-                queue,
-                record.queue_offset if queue is not None else 0,
-                record.physical_offset,
-                record.size,
-                record.topic,
-                record.properties,
-                record.is_indexed,
-                record.store_timestamp,
-            )
-            for record, queue in zip(self.records, self.queues, strict=True)
-        ]
+        return [placed(record, queue) for record, queue in zip(self.records, self.queues, strict=True)]
 
 
 class Appender:

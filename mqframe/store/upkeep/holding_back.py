@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mqframe.core.storage.log_scan import LogRecord, read_record
-from mqframe.store.appending.appender import Placed
+from mqframe.store.appending.appender import Placed, placed
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
 
@@ -69,18 +69,3 @@ def _placed(files: MessageFiles, record: LogRecord) -> Placed:
     if record.has_queue_entry and not files.queues.deleted.owns(record):
         queue = files.queues.queue(record.topic, record.queue_id)
     return placed(record, queue)
-
-
-def placed(record: LogRecord, queue: ConsumeQueue | None) -> Placed:
-    """`record` as it waits to be listed by `queue`; by none where that is `None`."""
-    return Placed(
-        record.end,
-        queue,
-        record.queue_offset if queue is not None else 0,
-        record.physical_offset,
-        record.size,
-        record.topic,
-        record.properties,
-        record.is_indexed,
-        record.store_timestamp,
-    )
