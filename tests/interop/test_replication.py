@@ -14,6 +14,12 @@ from real_time import until
 from interop.apache import Apache, port_of
 from interop.conftest import LIGHT, StartJava
 from mqframe import Admin, FixError, Message, MqframeError, Producer, Puller, PushConsumer, SendStatus
+from mqframe.core.cluster.client_bodies import ConsumerList
+from mqframe.core.requests.consumers import GetConsumerListByGroup
+from mqframe.core.wire.loose_json import decode
+from mqframe.net.blocking import BlockingClient
+from mqframe.net.clock import SystemClock
+from mqframe.net.settings import NetSettings
 from mqframe.testing import Cluster
 from mqframe.testing.ports import lasting_port
 
@@ -170,6 +176,16 @@ def committed(nameserver: str, group: str) -> int:
         return sum(puller.committed(queue) or 0 for queue in puller.queues("copied"))
 
 
+def members(address: str, group: str) -> list[str]:
+    """The members of `group` that the broker at `address` knows."""
+    client = BlockingClient(SystemClock(), NetSettings())
+    try:
+        answer = client.invoke(address, GetConsumerListByGroup(group), timeout=5)
+        return [] if answer.code else decode(bytes(answer.body), ConsumerList).consumer_id_list
+    finally:
+        client.close()
+
+
 @pytest.mark.proves("replication", by="Apache 5.3.3")
 def test_a_java_consumer_goes_on_from_our_slave_and_returns_to_our_master(
     newest_java: StartJava, tmp_path: Path
@@ -195,8 +211,12 @@ def test_a_java_consumer_goes_on_from_our_slave_and_returns_to_our_master(
             assert set(found) == {f"{number:06}" for number in range(200)}
             until(lambda: not has_master(admin) and committed(names, "java") == 200, seconds=60)
             consumer.finish()
-            # Who joins now begins where the others were.
+            until(lambda: not members(slave.address, "java"), seconds=60)
+            # Who joins now begins where the others were, and has all queues before the master is back: one
+            # that asks that for an offset before it was told what is committed here gets what it knows.
             later = newest_java(*consume)
+            later.take("started", 1)
+            until(lambda: len(members(slave.address, "java")) == 1, seconds=60)
             with master.running():
                 until(lambda: has_master(admin) and committed(names, "java") == 200, seconds=60)
                 send(names, 200, 8)
