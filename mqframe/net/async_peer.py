@@ -249,7 +249,11 @@ class AsyncPeer(asyncio.Protocol):
                 return
             self._connection.hold(call)
             if result is not None:
-                self._group.spawn(self._finish(call, cast("Awaitable[Answer]", result)))
+                serving = self._group.spawn(self._finish(call, cast("Awaitable[Answer]", result)))
+                if inspect.iscoroutine(result):
+                    # Where the task is cancelled before it begins, nobody else ends what it was to wait for.
+                    end = result.close
+                    serving.add_done_callback(lambda _: end())
         elif inspect.iscoroutine(result):
             result.close()
 

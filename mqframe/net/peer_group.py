@@ -121,11 +121,12 @@ class PeerGroup:
         if self._timer is not None:
             self._timer.cancel()
 
-    def spawn(self, work: Awaitable[None]) -> None:
+    def spawn(self, work: Awaitable[None]) -> asyncio.Task[Any]:
         """Run `work` as a task that ends with this group."""
         task: asyncio.Task[Any] = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def arm(self, deadline: float) -> None:
         """End calls at `deadline` (monotonic seconds), the earliest of all."""
