@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -17,11 +18,9 @@ from mqframe.core.election.group import LeaderNote
 from mqframe.core.election.history import UNLED, EpochHistory
 from mqframe.core.errors import Refusal, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
-from mqframe.core.replication.following import FollowLimits
 from mqframe.core.replication.hello import EpochStart, Hello, Welcome
 from mqframe.core.requests.election import ForceElection, ForceElectionAnswer
 from mqframe.core.requests.serving import Call, serves
-from mqframe.hooks.interfaces import Periodic
 from mqframe.net.client import Client
 from mqframe.replication.epoch_follower import EpochFollower
 from mqframe.replication.fetching import fetch
@@ -35,6 +34,8 @@ _TABLES_SHARE: Final = 5
 class FollowerPart(SlavePart):
     """Follows the leader that it is told of, by a log that agrees with that one's."""
 
+    _follower: EpochFollower
+
     def __init__(
         self,
         sections: BrokerSections,
@@ -43,18 +44,16 @@ class FollowerPart(SlavePart):
         registration: NameServerRegistration,
         post: FollowerPost,
     ) -> None:
-        super().__init__(sections, state, client, registration)
+        follower = partial(EpochFollower, replicas=post.replicas)
+        super().__init__(sections, state, client, registration, follower)
         self._post = post
         self._leader: LeaderNote | None = None
         self._hello = msgspec.structs.replace(self._hello, boot=post.boot)
         self._dialer.introduce = self._introduce
-        limits = FollowLimits(self._settings.heartbeat_ms / 1000, self._settings.silent_ms / 1000)
-        self._follower: EpochFollower = EpochFollower(
-            self._store, state.clock, limits, self._dialer, post.replicas
-        )
         self._follower.epochs = post.kept
         self._follower.syncs = sections.store.flush == "SYNC_FLUSH"
-        self._retry_seconds = LOOK_SECONDS
+        self._look_seconds = self._retry_seconds = LOOK_SECONDS
+        self._tables_seconds /= _TABLES_SHARE
         state.identity.state_version = post.kept.epoch
 
     def follow(self, leader: LeaderNote | None) -> None:
@@ -172,14 +171,6 @@ class FollowerPart(SlavePart):
         """As of a slave, with the epoch."""
         epoch = one("mqframe_replication_epoch", Kind.GAUGE, "Newest known.", self._post.kept.epoch)
         return (*await super().metrics(), epoch)
-
-    def periodic(self) -> Sequence[Periodic]:
-        """As of a slave, oftener."""
-        tables = self._settings.tables_interval_ms / 1000 / _TABLES_SHARE
-        return (
-            Periodic(LOOK_SECONDS, self._look, "replication"),
-            Periodic(tables, self._copy_tables, "tables of the leader"),
-        )
 
     @serves(ForceElection)
     async def force_election(self, fields: ForceElection, call: Call) -> ForceElectionAnswer:

@@ -154,7 +154,10 @@ def _refusing(code: ResponseCode, why: str) -> Handler:
 
 
 class SlavePart(BrokerPart):
-    """Finds the master by the name servers, compares logs, follows, and copies tables."""
+    """Finds the master by the name servers, compares logs, follows, and copies tables.
+
+    `follower`: makes what copies the log.
+    """
 
     def __init__(
         self,
@@ -162,6 +165,7 @@ class SlavePart(BrokerPart):
         state: BrokerState,
         client: Client,
         registration: NameServerRegistration,
+        follower: Callable[..., Follower] = Follower,
     ) -> None:
         self._settings = settings = sections.replication
         self._store = cast("ReplicaStore", state.store)
@@ -187,8 +191,10 @@ class SlavePart(BrokerPart):
         self._secured = secured
         self._greets = secured or settings.hello == ALWAYS
         self._dialer = Dialer(state.clock, contexts)
-        self._follower = Follower(self._store, state.clock, limits, self._dialer)
+        self._follower = follower(self._store, state.clock, limits, self._dialer)
+        self._look_seconds = LOOK_SECONDS
         self._retry_seconds = settings.retry_ms / 1000
+        self._tables_seconds = settings.tables_interval_ms / 1000
         self._next_try = 0.0
         self.cutting_back = CuttingBack(Layout(self._store.settings.directory), state.clock)
         self._trouble = "the broker has just started"
@@ -289,8 +295,8 @@ class SlavePart(BrokerPart):
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
         return (
-            Periodic(LOOK_SECONDS, self._look, "replication"),
-            Periodic(self._settings.tables_interval_ms / 1000, self._copy_tables, "tables of the master"),
+            Periodic(self._look_seconds, self._look, "replication"),
+            Periodic(self._tables_seconds, self._copy_tables, "tables of the master"),
             Periodic(COPY_SECONDS, self._copy_timer, "timer of the master"),
         )
 
