@@ -209,7 +209,7 @@ class ElectedBroker:
             timeout = self._sections.replication.timeout_ms / 1000
             replicas = LeaderReplicas(reigning, self._clock, limits, timeout)
             opened = asyncio.Event()
-            post = LeaderPost(self._kept, election, reigning, replicas, self.elector.ring, opened.set)
+            post = LeaderPost(self._kept, reigning, replicas, self.elector.ring, opened.set)
             broker = self._make(post)
             # On disk before anything is stored in this epoch.
             self._kept.record(self._kept.history.begin(epoch, broker.store.max_offset))
@@ -250,7 +250,6 @@ class ElectedBroker:
     def _follower_post(self) -> FollowerPost:
         return FollowerPost(
             self._kept,
-            self._election,
             FollowerReplicas(self._kept.confirmed),
             self._run,
             self._cut_soon,

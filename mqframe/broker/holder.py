@@ -12,7 +12,7 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError, StoreError
 from mqframe.core.measuring.family import Metric
-from mqframe.core.os_errors import told
+from mqframe.core.os_errors import in_words
 from mqframe.core.replication.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.log import get_logger
@@ -59,8 +59,7 @@ class BrokerHolder:
 
     def _with_kept_role(self, sections: BrokerSections) -> BrokerSections:
         kept = self._file.load(lambda raw: decode(raw, ChangedRole))
-        configured = (self._configured.role, self._configured.id)
-        if kept is None or (kept.configured_role, kept.configured_id) != configured:
+        if kept is None or not kept.counts_with(self._configured.role, self._configured.id):
             return sections
         log.warning(
             "the role that an operator gave this broker while it ran is in force",
@@ -174,13 +173,13 @@ class BrokerHolder:
                 await between()
                 await self._start(sections, keep=keep)
             except (MqframeError, OSError) as problem:
-                self.trouble = _words(problem)
+                self.trouble = in_words(problem)
                 role = sections.role
                 log.error("the broker cannot start in its new role", role=role, problem=self.trouble)
                 try:
                     await self._start(former, keep=keep)
                 except (MqframeError, OSError) as again:
-                    self.trouble += f"; nor in its former role: {_words(again)}"
+                    self.trouble += f"; nor in its former role: {in_words(again)}"
                     log.error("the broker does not serve any more", problem=self.trouble)
                     self.on_lost()
                     raise GiveUpError(f"the broker serves no more: {self.trouble}") from again
@@ -249,7 +248,3 @@ def _evolved(replication: ReplicationSettings, role: str, number: int) -> Replic
     before: Any = replication
     changed: ReplicationSettings = attrs.evolve(before, role=role, id=number)
     return changed
-
-
-def _words(problem: Exception) -> str:
-    return told(problem) if isinstance(problem, OSError) else str(problem)

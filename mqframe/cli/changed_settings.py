@@ -55,7 +55,7 @@ def _role(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
     file = Layout(resolved.section(StoreSettings).directory).config / CHANGED_ROLE
     saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedRole))
     configured = resolved.section(ReplicationSettings)
-    if saved is not None and (saved.configured_role, saved.configured_id) == (configured.role, configured.id):
+    if saved is not None and saved.counts_with(configured.role, configured.id):
         yield "replication.role", saved.role, file
         yield "replication.id", saved.broker_id, file
 

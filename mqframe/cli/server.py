@@ -16,7 +16,7 @@ import typer
 from mqframe.cli.commands import exit_code, plugin_manager
 from mqframe.cli.configuration import data_option, given_origins
 from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import MqframeError, SettingError
 
 if TYPE_CHECKING:
     from mqframe.broker.broker import Broker
@@ -300,12 +300,18 @@ def _elected(sections: BrokerSections, plugins: PluginManager, access: Access | 
     """A broker of an elected group."""
     from mqframe.broker.elected_broker import ElectedBroker
     from mqframe.net.clock import SystemClock
+    from mqframe.store.upkeep.dispatch_mark import boot_id
 
     def prepare(broker: Broker) -> None:
         if access is not None:
             broker.enforce(access)
 
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    boot = boot_id()
+    if not boot:
+        raise SettingError(
+            "replication.role = ELECTED: this system does not name the boot of the machine, by which a broker"
+            " knows that a failure of it may have taken what was acknowledged; run it on Linux, with /proc"
+        )
     return ElectedBroker(sections, SystemClock(), plugins, boot=boot, prepare=prepare)
 
 

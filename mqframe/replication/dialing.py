@@ -10,9 +10,16 @@ from typing import Final, cast
 import msgspec
 
 from mqframe.core.errors import CallTimeout, ConnectError, FrameError, MqframeError
-from mqframe.core.os_errors import told
+from mqframe.core.os_errors import in_words
 from mqframe.core.printable import printable
-from mqframe.core.replication.hello import Hello, Welcome, WelcomeReader, encode_hello, signed_frame
+from mqframe.core.replication.hello import (
+    REFUSAL_CHARS_MAX,
+    Hello,
+    Welcome,
+    WelcomeReader,
+    encode_hello,
+    signed_frame,
+)
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.addresses import CLOSED
 from mqframe.net.clock import LoopClock, within
@@ -20,8 +27,6 @@ from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.opening import open_secured
 
 CONNECT_SECONDS: Final = 5.0
-TOLD_CHARS_MAX: Final = 1000
-"""Longest refusal that is passed on."""
 
 
 class Dialer:
@@ -74,8 +79,7 @@ class Dialer:
         try:
             await within(self._clock, CONNECT_SECONDS, _connected(context, address, place, protocol))
         except (OSError, CallTimeout) as problem:
-            why = told(problem) if isinstance(problem, OSError) else str(problem)
-            raise ConnectError(f"{_named(address)}: {why}") from None
+            raise ConnectError(f"{_named(address)}: {in_words(problem)}") from None
 
 
 def _named(address: str) -> str:
@@ -133,7 +137,7 @@ class _Introduction(asyncio.Protocol):
     def _take(self, welcome: Welcome) -> None:
         assert self._transport is not None
         if welcome.refusal:
-            refusal = printable(welcome.refusal)[:TOLD_CHARS_MAX]
+            refusal = printable(welcome.refusal)[:REFUSAL_CHARS_MAX]
             raise ConnectError(f"this slave is refused: {refusal}")
         if self._reader.rest:
             raise FrameError("it says more before it was told where this log ends")

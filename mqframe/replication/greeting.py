@@ -8,7 +8,14 @@ from typing import Final, Protocol, cast
 from mqframe.core.clock import Clock
 from mqframe.core.errors import FrameError
 from mqframe.core.printable import printable
-from mqframe.core.replication.hello import Hello, HelloReader, Welcome, encode_welcome, is_hello
+from mqframe.core.replication.hello import (
+    REFUSAL_CHARS_MAX,
+    Hello,
+    HelloReader,
+    Welcome,
+    encode_welcome,
+    is_hello,
+)
 from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
 from mqframe.net.tls.contexts import HANDSHAKE_BYTE
@@ -17,12 +24,8 @@ from mqframe.replication.reception import Reception, Stranger
 log = get_logger("replication")
 GREETINGS_MAX: Final = 64
 """Most connections at once that have not said who they are; more would be strangers."""
-
-
 QUIET_SECONDS: Final = 1.0
 """So long a connection may say nothing while others come."""
-TOLD_CHARS_MAX: Final = 1000
-"""Longest refusal: names of strangers may be in it."""
 
 
 class Entrance(Protocol):
@@ -164,7 +167,7 @@ class Greeting(asyncio.Protocol):
 
     def refuse(self, why: str, *, tell: bool = False) -> None:
         """Close the connection. `tell`: whether the other side knows what a welcome is."""
-        why = printable(why)[:TOLD_CHARS_MAX]
+        why = printable(why)[:REFUSAL_CHARS_MAX]
         log.error("a slave is refused", slave=self._stranger.address, problem=why)
         if tell and self._transport is not None:
             self._say(Welcome(refusal=why))

@@ -78,13 +78,11 @@ class LeaderFeeding(Feeding):
 
     def leave(self, slave: Connection) -> None:
         """As `Feeding.leave`."""
-        hello, members = slave.hello, self._replicas.members
-        if slave in self._slaves and hello is not None and members is not None and not hello.fetches:
-            super().leave(slave)
+        hello, members, was_there = slave.hello, self._replicas.members, slave in self._slaves
+        super().leave(slave)
+        if was_there and hello is not None and members is not None and not hello.fetches:
             members.left(hello.id, self.clock.monotonic())
             self._replicas.heard()
-        else:
-            super().leave(slave)
 
     def _tell_soon(self) -> None:
         """Say what is confirmed now, when those who wait for it were answered."""

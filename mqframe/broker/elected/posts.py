@@ -8,7 +8,6 @@ import attrs
 
 from mqframe.broker.elected.kept import KeptReplica
 from mqframe.core.election.group import GroupState
-from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.elector import Reigning
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
 
@@ -18,7 +17,6 @@ class LeaderPost:
     """A reign. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers."""
 
     kept: KeptReplica
-    election: ElectionSettings
     reigning: Reigning
     replicas: LeaderReplicas
     ring: Callable[[], object]
@@ -35,7 +33,6 @@ class FollowerPost:
     """
 
     kept: KeptReplica
-    election: ElectionSettings
     replicas: FollowerReplicas
     boot: str
     cut: Callable[[int], object]

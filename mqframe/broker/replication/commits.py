@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from mqframe.broker.replication.asking import CALL_SECONDS, ask
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BadAnswer, HeaderError, answer_error
+from mqframe.core.errors import BadAnswer, HeaderError
 from mqframe.core.replication.slave_offsets import SlaveOffsets, Told
 from mqframe.core.requests.consumers import OffsetAnswer, QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.fields import decode_fields
@@ -16,7 +17,6 @@ from mqframe.net.client import Client
 from mqframe.store.files.config_file import ConfigFile
 
 log = get_logger("replication")
-CALL_SECONDS: Final = 3.0
 OWN_COMMITS: Final = "slaveCommits.json"
 """The file of `OwnCommitTable`."""
 _AT_ONCE: Final = 64
@@ -57,11 +57,9 @@ class CommitsToTell:
         request = QueryConsumerOffset(
             commit.group, commit.topic, commit.queue_id, set_zero_if_not_found=False
         )
-        answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
-        if answer.code == ResponseCode.QUERY_NOT_FOUND:
-            return None
+        answer = await ask(self._client, master, request, ResponseCode.QUERY_NOT_FOUND)
         if answer.code:
-            raise answer_error(answer.code, answer.remark, master)
+            return None
         try:
             return decode_fields(answer.ext, OffsetAnswer).offset
         except HeaderError as problem:

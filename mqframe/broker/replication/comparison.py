@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import Generator
 from typing import Final
 
-from mqframe.broker.replication.commits import CALL_SECONDS
+from mqframe.broker.replication.asking import ask
+from mqframe.core.cluster.broker_info import told_log_bounds
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BadAnswer, StoreError, answer_error
+from mqframe.core.errors import StoreError
 from mqframe.core.replication.hello import PROTOCOL
 from mqframe.core.replication.last_common import last_common
-from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.messages import ViewMessageById
 from mqframe.core.wire.bodies import KVTable
-from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode
 from mqframe.net.client import Client
 from mqframe.store.files.layout import Layout
@@ -27,23 +26,12 @@ _EMPTY_STORE: Final = "start this broker with an empty store"
 
 async def log_bounds(client: Client, master: str) -> tuple[int, int]:
     """Where the log of `master`, "host:port", begins and ends. Raises what a call raises, `BadAnswer`."""
-    table = await _counters(client, master)
-    try:
-        return int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
-    except (KeyError, ValueError) as problem:
-        raise BadAnswer(f"{master} does not say where its log begins and ends: {problem!r}") from None
+    return told_log_bounds(await _counters(client, master), master)
 
 
 async def _counters(client: Client, master: str) -> dict[str, str]:
-    answer = await _ask(client, master, GetBrokerRuntimeInfo())
+    answer = await ask(client, master, GetBrokerRuntimeInfo())
     return decode(bytes(answer.body), KVTable).table
-
-
-async def _ask(client: Client, master: str, request: Request) -> Frame:
-    answer = await client.invoke(master, request, timeout=CALL_SECONDS)
-    if answer.code:
-        raise answer_error(answer.code, answer.remark, master)
-    return answer
 
 
 class LogsDiffer(StoreError):
@@ -99,7 +87,7 @@ class Comparison:
                 f" {low}, so that the logs cannot be compared: {_EMPTY_STORE}"
             )
         asked = ViewMessageById(offset=offset, mqframe_unconfirmed=True)
-        there = await _ask(self._client, master, asked)
+        there = await ask(self._client, master, asked)
         if bytes(there.body) != record:
             raise LogsDiffer(
                 f"the record at log offset {offset} is another one at the master {master}: the logs differ."
@@ -121,9 +109,7 @@ class Comparison:
                 if is_end or offset is None:
                     return offset
                 asked = ViewMessageById(offset=offset, mqframe_unconfirmed=True)
-                there = await self._client.invoke(master, asked, timeout=CALL_SECONDS)
-                if there.code not in (ResponseCode.SUCCESS, ResponseCode.SYSTEM_ERROR):
-                    raise answer_error(there.code, there.remark, master)
+                there = await ask(self._client, master, asked, ResponseCode.SYSTEM_ERROR)
                 answer = None if there.code else bytes(there.body)
 
 

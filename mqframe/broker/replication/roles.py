@@ -12,13 +12,13 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from mqframe.broker.replication.commits import CALL_SECONDS
+from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.master import MasterPart
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError, answer_error
+from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError
 from mqframe.core.replication.role_change import RoleChange
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerConfig, GetBrokerRuntimeInfo
@@ -233,11 +233,8 @@ class RolePart(BrokerPart):
         return found
 
     async def _role_of(self, address: str) -> tuple[str, int]:
-        runtime = await self._client.invoke(address, GetBrokerRuntimeInfo(), timeout=CALL_SECONDS)
-        config = await self._client.invoke(address, GetBrokerConfig(), timeout=CALL_SECONDS)
-        for answer in (runtime, config):
-            if answer.code:
-                raise answer_error(answer.code, answer.remark, address)
+        runtime = await ask(self._client, address, GetBrokerRuntimeInfo())
+        config = await ask(self._client, address, GetBrokerConfig())
         lines = bytes(config.body).decode(errors="replace").splitlines()
         roles = [line.partition("=")[2] for line in lines if line.startswith("brokerRole=")]
         try:
@@ -247,11 +244,9 @@ class RolePart(BrokerPart):
 
     async def _copy_tables(self, slave: SlavePart, others: Sequence[str]) -> list[str]:
         """Take over tables as they are now from the first of the others."""
-        for address in others[:1]:
-            lost = await slave.copy_tables(address)
-            if lost:
-                return [f"not copied from {address}: {', '.join(lost)}"]
-            return []
+        if others:
+            lost = await slave.copy_tables(others[0])
+            return [f"not copied from {others[0]}: {', '.join(lost)}"] if lost else []
         if slave.tables_copied_ms:
             return []
         return ["topics, groups and their progress were never copied from a master since this broker started"]

@@ -234,8 +234,7 @@ class SlavePart(BrokerPart):
 
     async def look_for_master(self) -> str:
         """Where name servers know a master of this name, "host:port", asked now; empty: nowhere."""
-        await self._registration.announce()
-        master = self._registration.master
+        master = await self._registration.find_master()
         return "" if master is None else master.address
 
     async def copy_tables(self, address: str) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.behind_log import BehindLog
-from mqframe.broker.replication.commits import CALL_SECONDS, OWN_COMMITS, CommitsToTell
+from mqframe.broker.replication.commits import OWN_COMMITS, CommitsToTell
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.codes import ResponseCode
@@ -14,7 +15,7 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
-from mqframe.core.errors import AnswerError, ConnectError, MqframeError, answer_error
+from mqframe.core.errors import ConnectError, MqframeError
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
@@ -73,18 +74,15 @@ class CopiedTables:
         for request, kind, take in self._copies:
             name = type(request).__name__
             try:
-                answer = await self._client.invoke(master, request, timeout=CALL_SECONDS)
-                if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-                    continue  # a master of 4.9 has no such table
+                answer = await ask(self._client, master, request, _UNKNOWN)
                 if answer.code:
-                    raise answer_error(answer.code, answer.remark, master)
+                    continue  # a master of 4.9 has no such table
                 take(decode(bytes(answer.body), kind))
                 if take == self._take_delays:
                     await self._offer_delays(master)
             except MqframeError as problem:
                 self._note("a table of the master was not copied", name, problem)
-                if not (isinstance(problem, AnswerError) and problem.code == _UNKNOWN):
-                    lost.append(name)
+                lost.append(name)
                 if isinstance(problem, ConnectError):
                     break  # the others would meet the same
             else:

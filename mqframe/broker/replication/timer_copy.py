@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.behind_log import BehindLog
-from mqframe.broker.replication.commits import CALL_SECONDS
 from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import MqframeError, answer_error
+from mqframe.core.errors import MqframeError
 from mqframe.core.os_errors import told
 from mqframe.core.requests.admin import GetTimerCheckPoint
 from mqframe.log import get_logger
@@ -46,11 +46,9 @@ class TimerCopy:
         await self.save()
 
     async def _ask(self, master: str) -> None:
-        answer = await self._client.invoke(master, GetTimerCheckPoint(), timeout=CALL_SECONDS)
-        if answer.code in _NO_TIMER or (not answer.code and not answer.body):
+        answer = await ask(self._client, master, GetTimerCheckPoint(), *_NO_TIMER)
+        if answer.code or not answer.body:
             return
-        if answer.code:
-            raise answer_error(answer.code, answer.remark, master)
         encoded = followed(bytes(answer.body))
         if encoded != self._due:
             await self._behind.offer("timer", master, lambda: self._take(encoded))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mqframe.cli.access import admin_client
-from mqframe.cli.commands import FAILED, new_app
+from mqframe.cli.asking import ask_first
+from mqframe.cli.commands import new_app
 from mqframe.cli.live.watch import Interval, watch
 from mqframe.cli.output import Json, NameServer, show, show_one
 
@@ -105,7 +105,8 @@ def elect(
     with admin_client(nameserver) as admin:
         asked = admin.force_election(broker, number)
         if not yes:
-            _accept(f"{broker} {number}", asked.loss)
+            what = f"{broker} {number}"
+            ask_first(f"{what}: {asked.loss}", f"Let {what} lead, and lose the rest?", "nothing was changed")
         made = admin.force_election(broker, number, accept_loss=True)
         show_one(
             {
@@ -118,19 +119,6 @@ def elect(
             },
             as_json=json,
         )
-
-
-def _accept(what: str, loss: str) -> None:
-    """Return when the person at the terminal accepts it. Raises `SettingError` where there is none."""
-    from mqframe.core.errors import SettingError
-
-    said = f"{what}: {loss}"
-    if not sys.stdin.isatty():
-        raise SettingError(f"{said}\nnothing was changed, as there is no terminal to ask at; add --yes")
-    typer.echo(said, err=True)
-    if not typer.confirm(f"Let {what} lead, and lose the rest?", err=True):
-        typer.echo("mqframe: nothing was changed", err=True)
-        raise typer.Exit(FAILED)
 
 
 def _show_change(made: RoleChanged, *, as_json: bool) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from mqframe.cli.commands import FAILED
-from mqframe.core.errors import AnswerError, SettingError
-from mqframe.core.printable import printable
+from mqframe.cli.asking import ask_first
+from mqframe.core.errors import AnswerError
 
 if TYPE_CHECKING:
     from mqframe import Admin, MessageQueue
@@ -82,12 +80,5 @@ def may_delete(what: str, contents: str, *, yes: bool) -> None:
 
     Raises `SettingError` where nobody can be asked, and ends the command when the answer is no.
     """
-    if yes:
-        return
-    said = printable(f"{what}: {contents}")
-    if not sys.stdin.isatty():
-        raise SettingError(f"{said}\nnothing was deleted, as there is no terminal to ask at; add --yes")
-    typer.echo(said, err=True)
-    if not typer.confirm(f"Delete {printable(what)}?", err=True):
-        typer.echo("mqframe: nothing was deleted", err=True)
-        raise typer.Exit(FAILED)
+    if not yes:
+        ask_first(f"{what}: {contents}", f"Delete {what}?", "nothing was deleted")

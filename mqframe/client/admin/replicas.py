@@ -10,10 +10,10 @@ import attrs
 
 from mqframe.client.admin.calls import body_of, unless
 from mqframe.client.admin.cluster import ClusterAdmin
-from mqframe.core.cluster.broker_info import HaRuntimeInfo
+from mqframe.core.cluster.broker_info import HaRuntimeInfo, told_log_bounds
 from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import BadAnswer, FixError, GiveUpError, MqframeError, RetryError
+from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
 from mqframe.core.replication.replica import ForcedElection, Replica, RoleChanged
 from mqframe.core.replication.role_change import RoleChange
 from mqframe.core.requests.admin import GetBrokerHaStatus
@@ -152,11 +152,7 @@ class ReplicaAdmin(ClusterAdmin):
 
     async def log_range(self, address: str) -> tuple[int, int]:
         """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""
-        table = await self.broker_runtime(address)
-        try:
-            return int(table["commitLogMinOffset"]), int(table["commitLogMaxOffset"])
-        except (KeyError, ValueError) as problem:
-            raise BadAnswer(f"{address} does not say where its log begins and ends: {problem!r}") from None
+        return told_log_bounds(await self.broker_runtime(address), address)
 
     async def stored_record(self, address: str, offset: int) -> bytes | None:
         """What the broker at `address` stores as a record at log `offset`, bytes as they lie there.

@@ -75,7 +75,7 @@ class ClientInstance:
         """Who answers for the transactions of each producer group (`mqframe.client.transactions.checks`)."""
         self.outages = Outages(clock)
         """Servers that cannot be reached at the moment."""
-        self.clock = self._clock = clock
+        self.clock = clock
         servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))
         self._routes = RouteCache(
             remoting, servers, settings.request_timeout_seconds, self._routes_changed, self.outages
@@ -115,8 +115,8 @@ class ClientInstance:
         self.remoting.check_usable()
         self._routes.start()
         self._periodic = self._periodic or [
-            Every(self._clock, self.settings.route_poll_seconds, self._routes.poll, name="route poll"),
-            Every(self._clock, self.settings.heartbeat_seconds, self.heartbeat_now, name="heartbeat"),
+            Every(self.clock, self.settings.route_poll_seconds, self._routes.poll, name="route poll"),
+            Every(self.clock, self.settings.heartbeat_seconds, self.heartbeat_now, name="heartbeat"),
         ]
 
     async def stop(self) -> None:
@@ -252,7 +252,7 @@ class ClientInstance:
         # Brokers serve the two side by side: a heartbeat that is still under way could bring the group back.
         if beats := tuple(self._beats.get(address, ())):
             with contextlib.suppress(CallTimeout):
-                await within(self._clock, _LAST_BEAT_SECONDS, asyncio.wait(beats))
+                await within(self.clock, _LAST_BEAT_SECONDS, asyncio.wait(beats))
         try:
             await self.call(address, request)
         except MqframeError as problem:

@@ -5,11 +5,8 @@ Source: PullMessageProcessor.java (composeResponseHeader), DefaultMessageStore.j
 
 from __future__ import annotations
 
-from typing import Final
-
+from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-
-MASTER_ID: Final = 0
 
 
 def suggested_broker(

@@ -34,6 +34,8 @@ PROTOCOL: Final = 1
 """The version of what is spoken here. Both sides say theirs; the leader refuses another one."""
 MESSAGE_BYTES_MAX: Final = 1 << 20
 """The longest JSON of either message, bytes."""
+REFUSAL_CHARS_MAX: Final = 1000
+"""The longest refusal that is said, and passed on: names of strangers may be in it."""
 _MARK: Final = b"\xffmqframe"
 HELLO: Final = int.from_bytes(_MARK, "big", signed=True)
 """What stands in the place of a first report."""

@@ -33,3 +33,7 @@ class ChangedRole(Body):
     configured_id: int
     configured_role: str
     role: str
+
+    def counts_with(self, configured_role: str, configured_id: int) -> bool:
+        """Whether it is in force where the broker is configured so."""
+        return (self.configured_role, self.configured_id) == (configured_role, configured_id)

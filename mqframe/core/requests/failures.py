@@ -63,7 +63,6 @@ _UNCONFIRMED: Final = {
     Outcome.NOT_ON_DISK: ResponseCode.FLUSH_DISK_TIMEOUT,
     Outcome.NOT_COPIED: ResponseCode.FLUSH_SLAVE_TIMEOUT,
     Outcome.TOO_FEW_COPIES: ResponseCode.SLAVE_NOT_AVAILABLE,
-    Outcome.NOT_LEADING: ResponseCode.SERVICE_NOT_AVAILABLE,
 }
 
 

@@ -15,4 +15,3 @@ class Outcome(Enum):
     NOT_ON_DISK = "was not on disk in time"
     NOT_COPIED = "was not copied in time"
     TOO_FEW_COPIES = "has fewer copies than were asked for, since too few slaves are in sync"
-    NOT_LEADING = "cannot be confirmed, since this broker does not lead any more"

@@ -36,6 +36,7 @@ from mqframe.hooks.interfaces.broker_service import Table as Table
 from mqframe.hooks.interfaces.codec import Codec as Codec
 from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
 from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
+from mqframe.hooks.interfaces.coordination import CALLS_IN_A_LEASE as CALLS_IN_A_LEASE
 from mqframe.hooks.interfaces.coordination import Coordination as Coordination
 from mqframe.hooks.interfaces.coordination import GroupAccess as GroupAccess
 from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
+
+CALLS_IN_A_LEASE: Final = 4
+"""So many calls, each as long as it may take, fit in a lease: what engines limit the time of calls by."""
 
 
 class WaitingClock(Clock, Protocol):

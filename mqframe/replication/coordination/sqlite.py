@@ -11,15 +11,13 @@ from typing import Final, NamedTuple, TypeVar
 
 from mqframe.core.config.settings import setting, settings, within
 from mqframe.core.errors import ClosedError, CoordinationError
-from mqframe.hooks.interfaces import Coordination, GroupPlace, Snapshot, WaitingClock
+from mqframe.hooks.interfaces import CALLS_IN_A_LEASE, Coordination, GroupPlace, Snapshot, WaitingClock
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
 from mqframe.replication.coordination.group_file import GroupFile
 from mqframe.store.upkeep.dispatch_mark import boot_id
 
 T = TypeVar("T")
-CALLS_IN_A_LEASE: Final = 4
-"""So many calls, each as long as it may take, fit in a lease."""
 _BUSY_SHARE: Final = 0.5
 """Of the time limit, how long to wait for other processes: after that it is known that nothing was done."""
 log = get_logger("replication")

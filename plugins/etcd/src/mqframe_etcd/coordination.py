@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from mqframe.core.errors import ClosedError, CoordinationError
-from mqframe.hooks.interfaces import Coordination, GroupPlace, Snapshot, WaitingClock
+from mqframe.hooks.interfaces import CALLS_IN_A_LEASE, Coordination, GroupPlace, Snapshot, WaitingClock
 from mqframe.log import get_logger
 from mqframe_etcd.answers import NOT_FOUND, EtcdRefusal
 from mqframe_etcd.gateway import Gateway
@@ -14,8 +14,6 @@ from mqframe_etcd.keys import GroupKeys, Json, number, revision_of, transaction
 from mqframe_etcd.options import EtcdOptions
 from mqframe_etcd.watch import Watch
 
-CALLS_IN_A_LEASE: Final = 4
-"""So many calls, each as long as it may take, fit in a lease."""
 log = get_logger("etcd")
 
 
