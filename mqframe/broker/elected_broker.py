@@ -61,6 +61,12 @@ class ElectedBroker:
         self._plugins = plugins or PluginManager()
         self._boot = boot
         self._prepare = prepare
+        if not boot:
+            raise SettingError(
+                "replication.role = ELECTED: this system does not name the boot of the machine, by which a"
+                " broker knows that a failure of it may have taken what was acknowledged; run it on Linux,"
+                " with /proc"
+            )
         self._run = secrets.token_hex(8)
         self._layout = Layout(sections.store.directory)
         self._kept = KeptReplica(sections.store.directory, uuid.uuid4().hex)

@@ -16,7 +16,7 @@ import typer
 from mqframe.cli.commands import exit_code, plugin_manager
 from mqframe.cli.configuration import data_option, given_origins
 from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
-from mqframe.core.errors import MqframeError, SettingError
+from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
     from mqframe.broker.broker import Broker
@@ -306,13 +306,7 @@ def _elected(sections: BrokerSections, plugins: PluginManager, access: Access | 
         if access is not None:
             broker.enforce(access)
 
-    boot = boot_id()
-    if not boot:
-        raise SettingError(
-            "replication.role = ELECTED: this system does not name the boot of the machine, by which a broker"
-            " knows that a failure of it may have taken what was acknowledged; run it on Linux, with /proc"
-        )
-    return ElectedBroker(sections, SystemClock(), plugins, boot=boot, prepare=prepare)
+    return ElectedBroker(sections, SystemClock(), plugins, boot=boot_id(), prepare=prepare)
 
 
 def _several(

@@ -163,3 +163,13 @@ def test_a_replication_port_that_nobody_knows_before_is_refused(place: Path) -> 
         members.replication = {"port": 0}
         with pytest.raises(SettingError, match=r"replication\.port = 0"):
             members.sections(members.all["one"])
+
+
+def test_a_machine_whose_boots_have_no_names_is_refused(place: Path) -> None:
+    with Simulation(1) as simulation:
+        members = Members(place, simulation, 1, None)
+        member = members.all["one"]
+        plugins = members.engine.plugins(member)
+        with pytest.raises(SettingError, match="does not name the boot"):
+            ElectedBroker(members.sections(member), simulation.clock, plugins, boot="")
+        assert not (place / member.folder).exists()

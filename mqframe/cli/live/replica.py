@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mqframe.cli.access import admin_client
-from mqframe.cli.asking import ask_first
 from mqframe.cli.commands import new_app
 from mqframe.cli.live.watch import Interval, watch
+from mqframe.cli.names.deletion import ask_first
 from mqframe.cli.output import Json, NameServer, show, show_one
 
 if TYPE_CHECKING:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from mqframe.cli.asking import ask_first
-from mqframe.core.errors import AnswerError
+from mqframe.cli.commands import FAILED
+from mqframe.core.errors import AnswerError, SettingError
+from mqframe.core.printable import printable
 
 if TYPE_CHECKING:
     from mqframe import Admin, MessageQueue
@@ -82,3 +84,18 @@ def may_delete(what: str, contents: str, *, yes: bool) -> None:
     """
     if not yes:
         ask_first(f"{what}: {contents}", f"Delete {what}?", "nothing was deleted")
+
+
+def ask_first(said: str, question: str, undone: str) -> None:
+    """Return when the person at the terminal, who is told `said`, answers `question` with yes.
+
+    Raises `SettingError` where nobody can be asked, and ends the command when the answer is no; `undone`:
+    what is said then.
+    """
+    said = printable(said)
+    if not sys.stdin.isatty():
+        raise SettingError(f"{said}\n{undone}, as there is no terminal to ask at; add --yes")
+    typer.echo(said, err=True)
+    if not typer.confirm(printable(question), err=True):
+        typer.echo(f"mqframe: {undone}", err=True)
+        raise typer.Exit(FAILED)

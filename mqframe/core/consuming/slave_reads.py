@@ -5,8 +5,11 @@ Source: PullMessageProcessor.java (composeResponseHeader), DefaultMessageStore.j
 
 from __future__ import annotations
 
-from mqframe.core.cluster.registration import MASTER_ID
+from typing import Final
+
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+
+MASTER_ID: Final = 0
 
 
 def suggested_broker(

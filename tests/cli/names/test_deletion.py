@@ -50,7 +50,7 @@ def test_a_person_is_asked(at: str, monkeypatch: pytest.MonkeyPatch, answer: str
     run("group", "create", "cli-asked")
     runner = CliRunner()
     with monkeypatch.context() as patch:
-        patch.setattr("mqframe.cli.asking.sys", SeenAtTerminal())
+        patch.setattr("mqframe.cli.names.deletion.sys", SeenAtTerminal())
         result = runner.invoke(app, ["group", "delete", "cli-asked", "--json"], input=answer)
     assert result.exit_code == code
     assert "0 members online, 0 messages to consume; its progress stays" in result.stderr
