@@ -29,6 +29,7 @@ from mqframe.store.settings import StoreSettings
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 from mqframe.testing.ports import lasting_port
+from mqframe.testing.simulation.pools import work_at_once
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BOARD = DEPLOY / "grafana/mqframe.json"
@@ -69,14 +70,15 @@ async def group(folder: Path, gathered: list[tuple[Family, set[str]]]) -> None:
     )
     plugins = PluginManager().configured({"sqlite": {"file": str(folder / "group.sqlite")}})
     broker = ElectedBroker(sections, clock, plugins, boot="1")
-    await broker.start()
-    for _ in range(200):
-        await clock.aadvance(0.1)
-        if broker.leads and broker.address:
-            break
-    assert broker.leads
-    gathered.extend(await families_of(broker.broker))
-    await broker.stop()
+    with work_at_once():  # its lease lasts by the clock, files and the engine's are written in threads
+        await broker.start()
+        for _ in range(200):
+            await clock.aadvance(0.1)
+            if broker.leads and broker.address:
+                break
+        assert broker.leads
+        gathered.extend(await families_of(broker.broker))
+        await broker.stop()
 
 
 @pytest.fixture(scope="module")

@@ -144,9 +144,20 @@ public class Interop {
         });
         consumer.start();
         say("started");
+        if (slowly) {
+            int queues = consumer.fetchSubscribeMessageQueues(topic).size();
+            while (held(consumer, topic) < queues) pause();
+            say("holds", queues);
+        }
         while (System.in.read() >= 0) { }
         consumer.shutdown();
         say("stopped");
+    }
+
+    /** Of how many queues it has learned where to begin. */
+    static long held(DefaultMQPushConsumer consumer, String topic) {
+        return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet().stream()
+            .filter(queue -> queue.getTopic().equals(topic)).count();
     }
 
     static void pause() {

@@ -20,6 +20,7 @@ from mqframe.core.requests.consumers import (
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.hooks.interfaces import ConsumeHook
 from mqframe.testing.consuming import CollectingListener
+from mqframe.testing.simulation.pools import work_at_once
 
 
 def refuse_back(scene, times: int = 1) -> None:
@@ -228,18 +229,14 @@ class TestFailure:
             listener = CollectingListener(LATER, OK)
             scene.broker.put("orders", 0, b"a", b"b")
             async with running(scene, listener):
-                for _ in range(60_000):
-                    if len(listener.offsets()) == 2:
-                        break
-                    await asyncio.sleep(0.001)  # files are read in a thread, which takes real time
-                    await scene.pass_time(0.1)
                 await scene.pass_time(20.0)
                 assert listener.offsets() == [0, 1]
                 assert scene.committed() == []
                 assert scene.broker.sent(GetConsumerListByGroup) == []
                 assert scene.broker.heartbeats[-1].consumer_data_set[0].message_model == "BROADCASTING"
 
-        play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
+        with work_at_once():  # local offsets are read and written in threads
+            play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
 
     def test_message_that_takes_too_long_is_handed_back(self) -> None:
         async def story(scene):

@@ -8,7 +8,6 @@ import zlib
 
 import attrs
 import pytest
-from thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.consuming.push.settings import ConsumerSettings
@@ -19,6 +18,7 @@ from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateCo
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.hooks.interfaces import ConsumeHook
 from mqframe.testing.consuming import AllQueues, ClientScene, CollectingListener, play_in
+from mqframe.testing.simulation.pools import work_at_once
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
@@ -612,9 +612,7 @@ class TestUnreadable:
             scene.broker.put("orders", 0, zlib.compress(b"x" * 101), sys_flag=SysFlag.COMPRESSED)
             scene.broker.put("orders", 0, zlib.compress(b"x" * 100), sys_flag=SysFlag.COMPRESSED)
             await scene.start(listener)
-            for _ in range(3):
-                await at_rest()  # local offsets are read in a thread
-                await scene.pass_time(10.0)
+            await scene.pass_time(30.0)
             assert came == [(0, b"a"), (2, b"x" * 100)]
             sent = [each.topic for each in scene.broker.sent(SendMessageV2)]
             assert sent == ([] if broadcasting else [f"%RETRY%{GROUP}"])
@@ -622,7 +620,8 @@ class TestUnreadable:
                 assert scene.stored() == 3
 
         settings = ConsumerSettings(offset_directory=tmp_path)
-        play(story, broadcasting=broadcasting, settings=settings)
+        with work_at_once():  # local offsets are read and written in threads
+            play(story, broadcasting=broadcasting, settings=settings)
 
 
 class TestBroadcasting:
@@ -635,7 +634,8 @@ class TestBroadcasting:
             assert listener.offsets() == [0, 0, 1]
             assert scene.broker.sent(LockBatchMq) == []
 
-        play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
+        with work_at_once():  # local offsets are read and written in threads
+            play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
 
 
 def test_hooks_see_every_attempt() -> None:
