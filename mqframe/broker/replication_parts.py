@@ -8,6 +8,7 @@ from functools import partial
 import attrs
 
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.elected.epochs import EpochsPart
 from mqframe.broker.elected.follower import FollowerPart
 from mqframe.broker.elected.kept import EPOCHS, REPLICA
 from mqframe.broker.elected.leader import LeaderPart
@@ -90,6 +91,18 @@ def make_replication(
 
     Raises `StoreError` for a master whose store belongs to such a group.
     """
+    made = _of_role(sections, state, client, registration, post)
+    epochs = EpochsPart(sections.replication.id, state.identity, state.store, post)
+    return attrs.evolve(made, parts=[*made.parts, epochs])
+
+
+def _of_role(
+    sections: BrokerSections,
+    state: BrokerState,
+    client: Client,
+    registration: NameServerRegistration,
+    post: Post | None,
+) -> Replication:
     settings = sections.replication
 
     def roles(part: BrokerPart, fixed: str = OWN_PROGRAM) -> RolePart:

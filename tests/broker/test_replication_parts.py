@@ -10,7 +10,7 @@ from replicas import Pair, play
 from mqframe.broker.broker import Broker
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.errors import StoreError
-from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetBrokerHaStatus
+from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetBrokerEpochCache, GetBrokerHaStatus
 from mqframe.core.wire.loose_json import decode
 
 
@@ -81,6 +81,17 @@ def test_all_roles_say_who_follows_whom(tmp_path: Path) -> None:
 
 async def status(pair: Pair, broker: Broker) -> HaRuntimeInfo:
     return decode(bytes((await pair.invoke(broker, GetBrokerHaStatus())).body), HaRuntimeInfo)
+
+
+@pytest.mark.parametrize("role", ["NONE", "ASYNC_MASTER", "SLAVE"])
+def test_a_broker_of_no_elected_group_has_no_epochs(tmp_path: Path, role: str) -> None:
+    async def scenario(pair: Pair) -> None:
+        refused = await pair.invoke(await pair.start("one", role), GetBrokerEpochCache())
+        assert refused.code == 1
+        assert refused.remark is not None
+        assert "no epochs" in refused.remark
+
+    play(tmp_path, scenario)
 
 
 def test_who_asks_for_the_master_is_told_by_the_master_alone(tmp_path: Path) -> None:

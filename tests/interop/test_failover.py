@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from elected_group import ElectedGroup, Etcd
+from elected_group import ElectedGroup, Etcd, SharedFile
 from real_time import until
 from steady_load import CLIENT, TOPIC, Sender, consuming, rests, sending, stored
 
 from interop.conftest import StartJava, need
 from interop.foreign import ForeignClient
+from interop.mqadmin import rows, running
 from mqframe import Message, MqframeError, Producer, ProducerSettings, SendStatus
 
 SHORT = (
@@ -143,6 +144,36 @@ def test_the_group_rests_without_its_engine_and_goes_on_with_it(
             etcd.start()
             clients.goes_on()
         logs_are_alike(group)
+
+
+def test_mqadmin_shows_a_group_as_a_master_with_its_slaves_and_the_epochs_of_each(
+    newest_class_path: str, tmp_path: Path
+) -> None:
+    engine = SharedFile(tmp_path)
+    with ElectedGroup(tmp_path, engine, TWO, *SHORT) as group:
+        leader = group.leader()
+        until(lambda: group.in_sync() == (1, 2, 3))
+        group.admin.create_topic(TOPIC, queues=1)
+        with Producer("p", nameserver=group.nameserver) as producer:
+            producer.send(Message(TOPIC, b"one"))
+        end = group.until_alike()
+        with running(newest_class_path, group.nameserver, tmp_path) as mqadmin:
+            status = "\n".join(mqadmin("haStatus", "-b", leader.address))
+            assert f"#MasterCommitLogMaxOffset {end}" in status
+            assert "#SlaveNum 2" in status
+            assert "#InSyncSlaveNum 2" in status
+            for follower in group.others(leader):
+                told = "\n".join(mqadmin("haStatus", "-b", follower.address))
+                assert f"#CommitLogMaxOffset {end}" in told
+            listed = {(row[2], row[3]) for row in rows(mqadmin("clusterList"))}
+            followers = {(str(each.number), each.address) for each in group.others(leader)}
+            assert listed == {("0", leader.address), *followers}
+            told = "\n".join(mqadmin("getBrokerEpoch", "-b", "group-a"))
+            for each in group.members.values():
+                assert (
+                    f"#brokerAddr {each.address}\n#brokerId {each.number}\n"
+                    f"#Epoch: EpochEntry{{epoch=1, startOffset=0, endOffset={end}}}"
+                ) in told
 
 
 class HeldSends:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from real_time import until
 
-from interop.conftest import java_client
+from interop.mqadmin import Run, pairs, refusal, rows, running
 from mqframe import (
     Admin,
     ClientSettings,
@@ -39,7 +39,6 @@ OTHERS = {
     # It runs until it is ended and repeats what consumerProgress and consumerStatus ask.
     "startMonitoring",
 }  # fmt: skip
-Run = Callable[..., list[str]]
 
 
 class Place(NamedTuple):
@@ -90,41 +89,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(scope="module")
 def mqadmin(place: Place, newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Runs one command and returns the lines that it prints."""
-    home = tmp_path_factory.mktemp("mqadmin")
-    client = java_client(
-        newest_class_path, ["Mqadmin", place.cluster.nameserver], home, [f"-Djava.io.tmpdir={home}"]
-    )
-    assert client.process.stdin
-    stdin = client.process.stdin
-
-    def run(*words: object) -> list[str]:
-        stdin.write("\t".join(map(str, words)) + "\n")
-        stdin.flush()
-        lines = []
-        while (line := client.next_line()) != ["done"]:
-            assert line is not None, f"{words} ended mqadmin"
-            lines.append("\t".join(line[1:]).rstrip())
-        return lines
-
-    yield run
-    client.end()
-
-
-def rows(lines: list[str]) -> list[list[str]]:
-    """The words of each line of a table, without its head."""
-    return [line.split() for line in lines if line and not line.startswith("#")]
-
-
-def pairs(lines: list[str]) -> dict[str, str]:
-    """What is printed as "key : value" or "key = value"."""
-    found = (re.split(r"\s*[=:]\s+", line.strip(), maxsplit=1) for line in lines)
-    return {pair[0]: pair[1] for pair in found if len(pair) == 2}
-
-
-def refusal(lines: list[str]) -> str:
-    """The code and the sentence that a command was refused with, of which it makes an exception."""
-    [found] = [line for line in lines if line.startswith("Caused by: ") and "CODE: " in line]
-    return found.partition("CODE: ")[2].partition(" BROKER: ")[0].strip()
+    with running(newest_class_path, place.cluster.nameserver, tmp_path_factory.mktemp("mqadmin")) as run:
+        yield run
 
 
 # Cluster, topics, routes
@@ -423,7 +389,6 @@ def test_what_mqframe_has_in_its_files_already(mqadmin: Run, place: Place) -> No
 
 
 WITHOUT_MEANING = [
-    ("getBrokerEpoch -b broker-a", "1007", "keeps no epochs of masters"),
     ("getControllerMetaData -a {names}", "1005", "has no controller"),
     ("getSyncStateSet -a {names} -b broker-a", "1005", "has no controller"),
     ("getControllerConfig -a {names}", "1010", "has no controller"),
@@ -454,6 +419,12 @@ def test_what_has_no_meaning_is_refused_with_a_reason(
 def test_a_static_topic_has_nothing_to_be_moved(mqadmin: Run, place: Place) -> None:
     printed = "".join(mqadmin("remappingStaticTopic", "-t", "static", "-c", "DefaultCluster"))
     assert "No topic route to do the remapping" in printed
+
+
+def test_a_broker_of_no_group_has_no_epochs_to_show(mqadmin: Run) -> None:
+    """Those of a group are in test_failover.py."""
+    said = refusal(mqadmin("getBrokerEpoch", "-b", "broker-a"))
+    assert said.startswith("1  DESC: the log of this broker has no epochs: ")
 
 
 def test_no_command_is_forgotten(mqadmin: Run) -> None:

@@ -1,7 +1,7 @@
-"""Answers of a broker to operators: time spans, statistics, lags, queue entries, forbidden groups, resets.
+"""Answers of a broker to operators: time spans, statistics, lags, entries, epochs, forbidden groups, resets.
 
 Source: QueueTimeSpan.java, QueryCorrectionOffsetBody.java, BrokerStatsData.java, ConsumeStatsList.java,
-QueryConsumeQueueResponseBody.java, GroupForbidden.java.
+QueryConsumeQueueResponseBody.java, GroupForbidden.java, EpochEntryCache.java.
 """
 
 from __future__ import annotations
@@ -91,6 +91,24 @@ class HaRuntimeInfo(Body):
     in_sync_slave_nums: int = 0
     master: bool = True
     master_commit_log_max_offset: int = 0
+
+
+class EpochEntry(Body):
+    """A reign in the log: from which log offset to which, bytes; the last one ends at 2^63 - 1."""
+
+    end_offset: int
+    epoch: int
+    start_offset: int
+
+
+class EpochEntryCache(Body):
+    """The reigns that a log holds something of, oldest first; `max_offset`: where the log ends, bytes."""
+
+    broker_id: int = 0
+    broker_name: str = ""
+    cluster_name: str = ""
+    epoch_list: list[EpochEntry] = []
+    max_offset: int = 0
 
 
 class ConsumeStatsList(Body):

@@ -212,6 +212,11 @@ class GetBrokerHaStatus(Request):
     """How far the replicas of a broker are."""
 
 
+@request(1007, answer_body="EpochEntryCache", needs=cluster(Action.GET), since="5.0.0")
+class GetBrokerEpochCache(Request):
+    """The epochs of the log of a broker that elects its master with others."""
+
+
 class ExchangeBrokerHaAnswer(Header):
     """Where a master is, where its log is copied, and where its log ended when it started."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_NO_CONTROLLER: Final = "mqframe has no controller: the master of a broker name is the broker itself"
-_NO_EPOCHS: Final = "mqframe keeps no epochs of masters: it runs without a controller"
+_NO_CONTROLLER: Final = (
+    "mqframe has no controller: the master of a broker name is the broker itself, or whom its group elected"
+    " (`mqframe replica status`)"
+)
 _NO_CONTAINER: Final = (
     "mqframe runs each broker in a process of its own, not in containers: start `mqframe broker`"
 )
@@ -26,7 +28,6 @@ UNSERVED: Final[Mapping[int, str]] = {
     905: "mqframe's slaves do not act for their master: it does not matter who has the lowest id",
     908: "mqframe's slaves keep no flush offset of their master: they compare logs before they follow",
     **dict.fromkeys((1001, 1002, 1003, 1004, 1005, 1006, 1008, 1009, 1010, 1011, 1012, 1013), _NO_CONTROLLER),
-    1007: _NO_EPOCHS,
     **dict.fromkeys((2001, 2002, 2003), _NO_COLD_CONTROL),
     2004: "mqframe leaves to the operating system how far it reads ahead in the commit log",
 }

@@ -1,0 +1,50 @@
+"""The epochs of a broker's log, as mqadmin's `getBrokerEpoch` shows them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.broker.elected.posts import Post
+from mqframe.broker.service import BrokerPart
+from mqframe.broker.tables.identity import Identity
+from mqframe.core.cluster.broker_info import EpochEntry, EpochEntryCache
+from mqframe.core.codes import ResponseCode
+from mqframe.core.election.history import EpochHistory
+from mqframe.core.errors import Refusal
+from mqframe.core.requests.admin import GetBrokerEpochCache
+from mqframe.core.requests.serving import Call, serves
+from mqframe.store.reading.reads import StoreReads
+
+_TO_THE_LOGS_END: Final = 2**63 - 1
+"""What Apache's brokers give as the end of the last epoch; mqadmin puts the log's end in its place."""
+
+
+class EpochsPart(BrokerPart):
+    """Tells the epochs of broker `number` of an elected group; a broker of none has no epochs."""
+
+    def __init__(self, number: int, identity: Identity, store: StoreReads, post: Post | None) -> None:
+        self._number = number
+        self._identity = identity
+        self._store = store
+        self._post = post
+
+    @serves(GetBrokerEpochCache)
+    def epochs(self, fields: GetBrokerEpochCache, call: Call) -> EpochEntryCache:
+        if self._post is None:
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                "the log of this broker has no epochs: it is of no group that elects (replication.role ="
+                " ELECTED)",
+            )
+        return EpochEntryCache(
+            broker_id=self._number,
+            broker_name=self._identity.name,
+            cluster_name=self._identity.cluster,
+            epoch_list=_entries(self._post.kept.history),
+            max_offset=self._store.max_offset,
+        )
+
+
+def _entries(history: EpochHistory) -> list[EpochEntry]:
+    ends = [*(each.start for each in history.reigns[1:]), _TO_THE_LOGS_END]
+    return [EpochEntry(end, *each) for end, each in zip(ends, history.reigns, strict=False)]
