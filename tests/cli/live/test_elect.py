@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,22 @@ from elected_group import ElectedGroup, SharedFile
 from real_time import until
 
 from mqframe import Message, Producer
+
+
+def at_a_terminal(answer: str, *words: str) -> tuple[int, str]:
+    """The exit code of `mqframe` with `words`, and what it says to a person who answers with `answer`."""
+    there, here = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mqframe", *words],
+            stdin=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        os.write(there, f"{answer}\n".encode())
+        _, said = process.communicate(timeout=120)
+    finally:
+        os.close(there)
+        os.close(here)
+    return process.returncode, said
 
 
 def test_a_broker_that_was_not_in_sync_leads_by_an_operators_word_alone(
@@ -46,6 +66,11 @@ def test_a_broker_that_was_not_in_sync_leads_by_an_operators_word_alone(
         told = group.admin.force_election("group-a", other.number)
         assert (told.epoch, told.members) == (1, (leader.number,))
         assert group.leaders(other) == []
-        run("replica", "elect", "group-a", str(other.number), "--yes")
+        code, said = at_a_terminal("n", "replica", "elect", "group-a", str(other.number))
+        assert (code, said.endswith("mqframe: nothing was changed\n")) == (1, True), said
+        assert group.leaders(other) == []
+        code, said = at_a_terminal("y", "replica", "elect", "group-a", str(other.number))
+        assert code == 0, said
+        assert f"Let group-a {other.number} lead, and lose the rest? [y/N]:" in said
         assert group.leader(other).number == other.number
         until(lambda: [row["role"] for row in read("replica", "status")] == ["LEADER"])
