@@ -9,50 +9,93 @@ from typing import Any
 import attrs
 import msgspec
 import pytest
-from replication.master_port import HELLO, HOME, LIMITS, Line, Log
+from replication.master_port import HOME, LIMITS, Line, Log
 
 from mqframe.core.election.group import GroupState
 from mqframe.core.election.history import EpochHistory
 from mqframe.core.election.lease import Lease, LeaseTimes
-from mqframe.core.election.sync_set import SetLimits
-from mqframe.core.replication.hello import EpochStart
-from mqframe.core.replication.stream import encode_report, epoch_frame_head
+from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.replication.hello import EpochStart, Hello, Welcome
+from mqframe.core.replication.stream import epoch_frame_head, frame_head
 from mqframe.replication.elector import Reigning
 from mqframe.replication.leader_feeding import LeaderFeeding
 from mqframe.replication.reception import Reception
 from mqframe.replication.reign import LeaderReplicas
+from mqframe.replication.settings import ALWAYS
 from mqframe.testing.manual_clock import ManualClock
 
-HISTORY = EpochHistory([(2, 1000), (3, 1150)])
-FOLLOWER = msgspec.structs.replace(HELLO, id=2, epoch=3)
+HELLO = Hello("C", "broker-a", 2, 1000, 1250, "first", epoch=3)
+STATE = GroupState(epoch=7, leader=1, members=(1, 2), confirmed=1100)
+HISTORY = EpochHistory([(3, 1000), (7, 1250)])
+WHOLE = 1250
+
+
+class Follower(Line):
+    """One connection."""
+
+    async def hello(self, **change: object) -> Welcome:
+        """What is answered to a hello; nothing comes behind it."""
+        return await self.greet(msgspec.structs.replace(HELLO, **change))
+
+    async def leaves(self) -> None:
+        self.writer.close()
+        await self.place.clock.aadvance(0)
+
+    async def gets(self, expected: bytes) -> None:
+        assert await self.reader.readexactly(len(expected)) == expected
+
+    async def gets_nothing(self) -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await self.reader.read(1)
 
 
 class Place:
-    """Broker 1 leads in epoch 3 with 2 in its set; its log goes from 1000 to 1250."""
+    """The port of the broker 1 that leads in epoch 7, over a log of 250 bytes from 1000 on."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.log = Log(bytes(range(250)))
-        lease = Lease(LeaseTimes(5, 1.5, 1), 0.0)
-        reigning = Reigning(GroupState(3, 1, (1, 2), 1100), 9, lease)
-        self.replicas = LeaderReplicas(reigning, self.clock, SetLimits(1, 5, 1), 3.0)
-        self.replicas.attach(1250, lambda: None)
-        self.replicas.told = lambda: self.replicas.confirmed(self.log.max_offset)
-        self.newer = 0
+        lease = Lease(LeaseTimes(ttl=1000, renew=1, margin=1), self.clock.monotonic())
+        limits = SetLimits(1, lag_seconds=5, away_seconds=1)
+        reigning = Reigning(STATE, 4, lease)
+        self.replicas = LeaderReplicas(reigning, self.clock, limits, 1)
+        self.confirmed: list[int] = []
+        self.newer: list[str] = []
         self.feeding = LeaderFeeding(
-            self.log, self.clock, LIMITS, lambda: None, Reception(attrs.evolve(HOME, id=1), "always"),
-            replicas=self.replicas, history=lambda: HISTORY, newer=self._note_newer,
-        )  # fmt: skip
-        self.lines: list[Line] = []
+            self.log,
+            self.clock,
+            LIMITS,
+            lambda: None,
+            Reception(attrs.evolve(HOME, id=1), ALWAYS),
+            replicas=self.replicas,
+            history=lambda: HISTORY,
+            newer=lambda: self.newer.append("newer"),
+        )
+        self.replicas.attach(WHOLE, self.move)
+        self.lines: list[Follower] = []
 
-    def _note_newer(self) -> None:
-        self.newer += 1
+    def move(self) -> None:
+        """As a store does: ask what is confirmed now."""
+        self.confirmed.append(self.replicas.confirmed(self.log.max_offset))
 
-    async def connect(self) -> Line:
+    @property
+    def members(self) -> SyncSet:
+        assert self.replicas.members is not None
+        return self.replicas.members
+
+    async def connect(self) -> Follower:
         streams = await asyncio.open_connection("127.0.0.1", self.feeding.port)
-        self.lines.append(Line(self, *streams))  # type: ignore[arg-type]
+        self.lines.append(Follower(self, *streams))  # type: ignore[arg-type]
         await self.clock.aadvance(0)
         return self.lines[-1]
+
+    async def follows(self, number: int = 2, offset: int = WHOLE) -> Follower:
+        """A follower that has reported `offset`."""
+        line = await self.connect()
+        assert (await line.hello(id=number)).refusal == ""
+        await line.report(offset)
+        return line
 
 
 def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
@@ -69,87 +112,215 @@ def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(whole())
 
 
-def test_a_follower_is_told_all_that_it_compares() -> None:
+def told(confirmed: int, offset: int = WHOLE) -> bytes:
+    """A frame without bytes."""
+    return epoch_frame_head(offset, 0, 7, confirmed)
+
+
+def test_a_follower_is_told_the_epoch_and_its_history_and_what_is_confirmed() -> None:
     async def scenario(place: Place) -> None:
-        welcome = await (await place.connect()).greet(FOLLOWER)
-        assert welcome.refusal == ""
-        assert (welcome.id, welcome.epoch, welcome.confirmed) == (1, 3, 1100)
-        assert welcome.history == (EpochStart(2, 1000), EpochStart(3, 1150))
-        assert (welcome.start, welcome.end) == (1000, 1250)
+        line = await place.connect()
+        assert await line.hello() == Welcome(
+            id=1,
+            epoch=7,
+            history=(EpochStart(3, 1000), EpochStart(7, 1250)),
+            start=1000,
+            end=1250,
+            confirmed=1100,
+        )
+        assert place.newer == []
 
     play(scenario)
 
 
-def test_no_frame_has_bytes_of_two_epochs_and_what_is_confirmed_is_told() -> None:
+def test_a_broker_that_knows_a_newer_epoch_is_refused_and_the_leader_hears_of_it() -> None:
     async def scenario(place: Place) -> None:
-        line = await place.connect()
-        await line.greet(FOLLOWER)
-        await line.report(1120)
-        data = place.log.data
-        # Both are sent as the report comes, before that counts.
-        sent = epoch_frame_head(1120, 30, 2, 1100) + data[120:150]
-        sent += epoch_frame_head(1150, 100, 3, 1100) + data[150:]
-        assert await line.reader.readexactly(len(sent)) == sent
-        await line.say(encode_report(1250))
-        await place.clock.aadvance(0)
-        assert place.replicas.confirmed(1250) == 1250
+        same, newer = await place.connect(), await place.connect()
+        assert (await same.hello(epoch=7)).refusal == ""
+        assert place.newer == []
+        refusal = (await newer.hello(id=3, epoch=8)).refusal
+        assert refusal == "epoch 8 is known there, this broker leads in epoch 7: it is replaced"
+        assert await newer.is_left()
+        assert place.newer == ["newer"]
+        await same.report(WHOLE)
+        assert [each.id for each in place.feeding.slaves()] == [2]
 
     play(scenario)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "said"),
     [
         ({"protocol": 2}, "update the older of them"),
         ({"cluster": "D"}, "both need the same broker.cluster and broker.name"),
         ({"broker": "broker-b"}, "both need the same broker.cluster and broker.name"),
         ({"id": 1}, "give each broker its own"),
         ({"file_bytes": 2000}, "both need the same store.commit_log_file_bytes"),
-        ({"epoch": 4}, "epoch 4 is known there, this broker leads in epoch 3: it is replaced"),
     ],
 )
-def test_who_does_not_belong_to_the_group_is_told_why(change: dict[str, Any], told: str) -> None:
+def test_who_does_not_belong_to_the_group_is_told_why(change: dict[str, Any], said: str) -> None:
     async def scenario(place: Place) -> None:
         line = await place.connect()
-        welcome = await line.greet(msgspec.structs.replace(FOLLOWER, **change))
-        assert told in welcome.refusal
-        assert place.newer == (1 if "epoch" in change else 0)
-        assert place.replicas.confirmed(1250) == 1100
+        assert said in (await line.hello(**change)).refusal
+        assert await line.is_left()
+        assert (place.confirmed, place.newer) == ([], [])
 
     play(scenario)
 
 
 def test_two_brokers_with_one_number_do_not_take_turns() -> None:
     async def scenario(place: Place) -> None:
-        first, second = await place.connect(), await place.connect()
-        await first.greet(FOLLOWER)
-        await first.report(1200)
-        other = msgspec.structs.replace(FOLLOWER, boot="of another process")
-        assert "give each broker its own" in (await second.greet(other)).refusal
+        await place.follows()
+        second = await place.connect()
+        assert "give each broker its own" in (await second.hello(boot="of another process")).refusal
+        assert [each.following for each in place.feeding.slaves()] == [WHOLE]
 
     play(scenario)
 
 
-def test_a_plain_slave_is_left_without_a_word_of_the_log() -> None:
+def test_a_slave_that_says_no_hello_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(place: Place) -> None:
         line = await place.connect()
-        await line.report(0)
+        await line.report(WHOLE)
         assert await line.is_left()
-        assert place.replicas.confirmed(1250) == 1100
+        assert "it says no hello" in caplog.text
+        assert (place.feeding.slaves(), place.confirmed, place.newer) == ([], [], [])
 
     play(scenario)
 
 
-def test_what_a_follower_said_counts_no_more_when_its_connection_ends() -> None:
+def test_frames_say_of_which_epoch_their_bytes_are_and_have_those_of_one_alone() -> None:
+    async def scenario(place: Place) -> None:
+        place.log.data += b"more"
+        line = await place.follows(offset=1200)
+        # What is confirmed is what was so when the frame left.
+        await line.gets(epoch_frame_head(1200, 50, 3, 1100) + place.log.data[200:250])
+        await line.gets(epoch_frame_head(1250, 4, 7, 1100) + b"more")
+
+    play(scenario)
+
+
+def test_what_a_member_acknowledged_is_confirmed_and_counts_no_more_when_it_has_left() -> None:
+    async def scenario(place: Place) -> None:
+        place.log.data += b"more"
+        assert place.members.least == -1
+        line = await place.follows()
+        assert (place.members.least, place.members.has_enough) == (1250, True)
+        assert place.confirmed[-1] == 1250
+        await line.report(1254)
+        assert place.members.least == 1254
+        assert place.confirmed[-1] == 1254
+        said = len(place.confirmed)
+        await line.leaves()
+        assert place.members.least == -1
+        assert place.confirmed[said:] == [1254]  # asked again, and nothing lost
+        await place.clock.aadvance(1.1)
+        wanted = place.members.wanted(1254, place.clock.monotonic())
+        assert wanted is not None
+        assert wanted.members == (1,)
+
+    play(scenario)
+
+
+def test_a_member_that_connects_again_counts_from_what_it_says_then() -> None:
+    async def scenario(place: Place) -> None:
+        await place.follows()
+        assert place.members.least == 1250
+        again = await place.connect()
+        await again.hello()
+        assert place.members.least == -1
+        await again.report(1200)
+        assert place.members.least == 1200
+        assert len(place.feeding.slaves()) == 1
+
+    play(scenario)
+
+
+def test_a_broker_that_is_not_clean_counts_only_after_it_was_out_of_the_set() -> None:
     async def scenario(place: Place) -> None:
         line = await place.connect()
-        await line.greet(FOLLOWER)
-        await line.report(1200)
-        assert place.replicas.confirmed(1250) == 1200
-        line.writer.close()
-        await place.clock.aadvance(0)
-        assert place.replicas.members is not None
-        assert place.replicas.members.least < 0
-        assert place.replicas.confirmed(1250) == 1200  # and never goes back
+        await line.hello(is_clean=False)
+        await line.report(WHOLE)
+        assert place.members.least == -1
+        wanted = place.members.wanted(WHOLE, place.clock.monotonic())
+        assert wanted is not None
+        assert wanted.members == (1,)
+
+    play(scenario)
+
+
+def test_a_broker_outside_of_the_set_is_fed_and_may_join_when_it_has_everything() -> None:
+    async def scenario(place: Place) -> None:
+        await place.follows()
+        line = await place.follows(3, offset=1249)
+        await line.gets(epoch_frame_head(1249, 1, 3, 1250) + b"\xf9")
+        now = place.clock.monotonic()
+        assert place.members.wanted(WHOLE, now) is None
+        await line.report(WHOLE)
+        wanted = place.members.wanted(WHOLE, now)
+        assert wanted is not None
+        assert wanted.members == (1, 2, 3)
+
+    play(scenario)
+
+
+def test_what_is_confirmed_is_told_without_bytes_soon_after_it_has_grown() -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.follows()
+        await line.gets(told(1100))
+        await line.gets_nothing()
+        await place.clock.aadvance(0.005)
+        await line.gets(told(1250))
+        await line.report(WHOLE)
+        await place.clock.aadvance(0.005)
+        await line.gets_nothing()  # it has not grown
+        place.log.data += b"more"
+        place.feeding.push()
+        await line.gets(epoch_frame_head(1250, 4, 7, 1250) + b"more")
+        await line.report(1254)
+        await place.clock.aadvance(0.005)
+        await line.gets(told(1254, 1254))
+        await line.gets_nothing()
+
+    play(scenario)
+
+
+def test_what_is_appended_next_says_what_is_confirmed() -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.follows()
+        await line.gets(told(1100))
+        place.log.data += b"more"
+        place.feeding.push()
+        await line.gets(epoch_frame_head(1250, 4, 7, 1250) + b"more")
+        await place.clock.aadvance(0.005)
+        await line.gets_nothing()
+
+    play(scenario)
+
+
+def test_all_followers_are_told_what_one_of_them_confirmed() -> None:
+    async def scenario(place: Place) -> None:
+        outside = await place.follows(3)
+        await outside.gets(told(1100))
+        await place.follows()
+        await place.clock.aadvance(0.005)
+        await outside.gets(told(1250))
+
+    play(scenario)
+
+
+def test_a_connection_that_fetches_counts_for_nothing_and_gets_plain_frames() -> None:
+    async def scenario(place: Place) -> None:
+        line = await place.follows(offset=1150)
+        said, fetching = len(place.confirmed), await place.connect()
+        assert (await fetching.hello(fetches=True)).confirmed == 1150
+        await fetching.report(1200)
+        await fetching.gets(frame_head(1200, 50) + place.log.data[200:250])
+        assert place.members.least == 1150
+        await fetching.leaves()
+        assert place.members.least == 1150
+        assert place.confirmed[said:] == []
+        await line.report(1160)
+        assert place.confirmed[said:] == [1160]
 
     play(scenario)
