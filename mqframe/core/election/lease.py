@@ -52,7 +52,3 @@ class Lease:
     def is_trusted(self, now: float) -> bool:
         """Whether nobody else can lead at `now`."""
         return now < self.trusted_until
-
-    def is_due(self, now: float) -> bool:
-        """Whether it is time for a renewal."""
-        return now - self._since >= self.times.renew
