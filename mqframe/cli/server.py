@@ -315,7 +315,7 @@ def _several(
     """A name server, and brokers in processes of their own, which are given `words`."""
     from mqframe.broker.settings import BrokerSettings
     from mqframe.cli.processes.brokers import Brokers, words_of
-    from mqframe.cli.processes.replicas import Replicas, election_words, own_words
+    from mqframe.cli.processes.replicas import Replicas, away_seconds, election_words, own_words
     from mqframe.nameserver.server import NameServer
     from mqframe.nameserver.settings import NameServerSettings
     from mqframe.net.clock import SystemClock
@@ -343,7 +343,7 @@ def _several(
         if not are_replicas:
             return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
         named = {each: words_of(each, nameservers, [*words, *own_words(each, resolved)]) for each in where}
-        return Replicas(named, clock, leader)
+        return Replicas(named, clock, leader, away_seconds(resolved))
 
     return {"nameserver": lambda: nameserver, "brokers": make_brokers}
 

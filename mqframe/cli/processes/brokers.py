@@ -18,21 +18,21 @@ from mqframe.net.clock import LoopClock
 STOP_SECONDS: Final = 50.0
 """How long a broker may take to stop before it is killed; below the minute that systemd is told to wait."""
 
-GROUP_WAIT_SECONDS: Final = 5.0
-"""Before one of an elected group is started again: others lead by then, and are not held up by its return."""
-
 
 class BrokerProgram:
-    """The broker at `place`, started by `words`, as its supervisor sees it."""
+    """The broker at `place`, started by `words`, as its supervisor sees it.
+
+    `away_seconds`: how long it is away at least before it is started again.
+    """
 
     kind = "broker"
 
-    def __init__(self, place: Place, words: Sequence[str]) -> None:
+    def __init__(self, place: Place, words: Sequence[str], away_seconds: float = 0.0) -> None:
         self.name = place.title
         self.address = self.metrics_address = ""
         self.problem: MqframeError | None = None
-        self._in_group = place.number > 0
         self._words = words
+        self._away_seconds = away_seconds
         self._said = ""
         self._restarts = ServerRestarts()
         self._serving = False
@@ -59,8 +59,8 @@ class BrokerProgram:
         if not self.ready.is_set():
             self.problem = _problem(code)(f"{self.name}: {self._said or f'cannot start: {self.how(code)}'}")
         verdict = self._restarts.ended(code, lived_seconds)
-        if self._in_group and verdict.next is Next.AGAIN:
-            return Verdict(verdict.next, max(verdict.seconds, GROUP_WAIT_SECONDS))
+        if verdict.next is Next.AGAIN:
+            return Verdict(verdict.next, max(verdict.seconds, self._away_seconds))
         return verdict
 
     def stopped(self, code: int) -> None:
@@ -76,11 +76,13 @@ class BrokerProgram:
 class Brokers:
     """Brokers in processes of their own, started together; those that die are started again.
 
-    `words`: what starts one, by its place.
+    `words`: what starts one, by its place; `away_seconds`: as of `BrokerProgram`.
     """
 
-    def __init__(self, words: Mapping[Place, Sequence[str]], clock: LoopClock) -> None:
-        self._programs = [BrokerProgram(place, each) for place, each in words.items()]
+    def __init__(
+        self, words: Mapping[Place, Sequence[str]], clock: LoopClock, away_seconds: float = 0.0
+    ) -> None:
+        self._programs = [BrokerProgram(place, each, away_seconds) for place, each in words.items()]
         self._supervisor = Supervisor(self._programs, clock, stop_seconds=STOP_SECONDS)
         self._running: asyncio.Task[int] | None = None
 

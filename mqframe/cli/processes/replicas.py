@@ -15,6 +15,7 @@ from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import CallTimeout, FixError
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
+from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.settings import ELECTED, ReplicationSettings
 from mqframe.store.files.layout import Layout
 
@@ -24,8 +25,11 @@ GROUP_FILE: Final = "election.sqlite"
 LEADER_SECONDS_MAX: Final = 20.0
 """How long a start waits for a leader. One that was not stopped in order is elected within a lease."""
 _LOOK_SECONDS: Final = 0.05
-_TIMES: Final = {"lease_ms": 3000, "renew_ms": 1000, "margin_ms": 500}
+_LEASE_MS: Final = 3000
+_TIMES: Final = {"election.lease_ms": _LEASE_MS, "election.renew_ms": 1000, "election.margin_ms": 500}
 """Shorter than between machines: all see one clock, and no network is between them."""
+_AWAY_LEASES: Final = 2
+"""Before one that died is started again: others lead by then, and are not held up by its return."""
 _FIRST_WAIT_MS: Final = 2000
 """All start together, so one that has more of the log is soon there."""
 
@@ -48,14 +52,24 @@ def election_words(where: Sequence[Place], resolved: Resolved) -> list[str]:
         wanted["election.coordination"] = "sqlite"
     if "sqlite" not in resolved.plugins():
         wanted["plugins.sqlite.file"] = where[0].directory.absolute().parent / GROUP_FILE
-    times = {f"election.{name}": value for name, value in _TIMES.items()}
-    if not times.keys() & given.keys():
-        wanted |= times
+    if not _has_times(resolved):
+        wanted |= _TIMES
     if "election.first_wait_ms" not in given:
         # Nobody has more than nothing.
         fresh = not any(_has_messages(place) for place in where)
         wanted["election.first_wait_ms"] = 0 if fresh else _FIRST_WAIT_MS
     return [word for path, value in wanted.items() for word in ("--set", f"{path}={value}")]
+
+
+def _has_times(resolved: Resolved) -> bool:
+    """Whether times of elections were given, which then count with the usual ones of the rest."""
+    return not _TIMES.keys().isdisjoint(given_origins(resolved))
+
+
+def away_seconds(resolved: Resolved) -> float:
+    """How long a broker of the group that died is away at least, with the elections of `resolved`."""
+    lease_ms = resolved.section(ElectionSettings).lease_ms if _has_times(resolved) else _LEASE_MS
+    return _AWAY_LEASES * lease_ms / 1000
 
 
 def own_words(place: Place, resolved: Resolved) -> list[str]:
@@ -73,12 +87,19 @@ def _has_messages(place: Place) -> bool:
 
 
 class Replicas(Brokers):
-    """The brokers of a group. `leader`: the address of the one that leads as clients know it, or empty."""
+    """The brokers of a group. `leader`: the address of the one that leads as clients know it, or empty.
+
+    `away_seconds`: what `away_seconds` gives.
+    """
 
     def __init__(
-        self, words: Mapping[Place, Sequence[str]], clock: LoopClock, leader: Callable[[], str]
+        self,
+        words: Mapping[Place, Sequence[str]],
+        clock: LoopClock,
+        leader: Callable[[], str],
+        away_seconds: float,
     ) -> None:
-        super().__init__(words, clock)
+        super().__init__(words, clock, away_seconds)
         self._clock = clock
         self._leader = leader
 

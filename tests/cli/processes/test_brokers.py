@@ -69,7 +69,7 @@ def test_one_that_is_killed_at_its_start_cannot_start_either() -> None:
 
 
 def test_one_of_a_group_leaves_the_others_time_to_elect_a_leader() -> None:
-    one = BrokerProgram(attrs.evolve(PLACE, number=2), ["true"])
+    one = BrokerProgram(attrs.evolve(PLACE, number=2), ["true"], away_seconds=5.0)
     one.heard("ready 127.0.0.1:7")
     assert one.name == "broker-b.2"
     assert one.ended(-signal.SIGKILL, 100.0) == (Next.AGAIN, 5.0)

@@ -18,7 +18,13 @@ import pytest
 from mqframe import Admin, ClientSettings, Message, Producer, Puller, StoreReader
 from mqframe.cli.configuration import load
 from mqframe.cli.processes.places import Place
-from mqframe.cli.processes.replicas import election_words, own_words, refuse_both, replica_places
+from mqframe.cli.processes.replicas import (
+    away_seconds,
+    election_words,
+    own_words,
+    refuse_both,
+    replica_places,
+)
 from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import FixError, MqframeError, SettingError
 from mqframe.testing.ports import lasting_port
@@ -67,6 +73,12 @@ def test_a_group_at_home_is_led_at_once_when_nobody_has_anything(tmp_path: Path)
     held.parent.mkdir(parents=True)
     held.touch()
     assert values(election_words(where, of("")))["election.first_wait_ms"] == "2000"
+
+
+def test_one_that_died_is_away_for_two_leases(tmp_path: Path) -> None:
+    assert away_seconds(settings(tmp_path)("")) == 6.0
+    assert away_seconds(settings(tmp_path, "election.lease_ms=4000")("")) == 8.0
+    assert away_seconds(settings(tmp_path, "election.renew_ms=1200")("")) == 10.0
 
 
 def test_what_was_said_of_elections_counts(tmp_path: Path) -> None:
@@ -123,7 +135,7 @@ def test_another_one_leads_when_the_leader_is_killed_and_nothing_acknowledged_is
 ) -> None:
     port = lasting_port(-2, 1, 8, 10, 11)
     # A lease of 3 s, as it has at home, is lost where other tests leave no processor to its holder.
-    lease = ("election.lease_ms=8000", "election.renew_ms=1000", "election.margin_ms=500")
+    lease = ("election.lease_ms=5000", "election.renew_ms=1000", "election.margin_ms=500")
     chosen = ("store.disk_limits=false", "store.commit_log_file_bytes=1048576", *lease)
     running = start(
         *("server", "--replicas", "2", "--nameserver-port", "0", "--broker-port", str(port)),

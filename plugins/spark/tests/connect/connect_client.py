@@ -5,6 +5,7 @@ server is at the port that all local ones have, or at the next free one, where i
 tests that run beside this one have such servers, too.
 """
 
+import faulthandler
 import io
 import json
 import sys
@@ -25,6 +26,8 @@ from pyspark.sql.connect.client.core import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 NAMESERVER, FOLDER, PORT = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+SECONDS_MAX = 240
+faulthandler.dump_traceback_later(SECONDS_MAX, exit=True)  # whoever waits for ever says where
 SCHEMA = {"type": "record", "name": "n", "fields": [{"name": "id", "type": "long"}]}
 DefaultChannelBuilder.default_port = staticmethod(lambda: PORT)
 spark = (
