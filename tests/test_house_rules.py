@@ -41,8 +41,8 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "mqframe.net": [
-        {"access", "addresses", "busy_poll", "clock", "latencies", "settings", "turns", "unread"},
-        {"budgets", "endpoint", "deadlines"},
+        {"access", "addresses", "busy_poll", "clock", "latencies", "listening", "settings", "turns"},
+        {"budgets", "endpoint", "deadlines", "unread"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},
         {"async_peer", "blocking_peer"},

@@ -16,6 +16,7 @@ from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.latencies import Latencies
+from mqframe.net.listening import listen, port_of
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
@@ -104,13 +105,12 @@ class Server:
 
         May be called several times, for several addresses. Raises `OSError` when the address cannot be used.
         """
-        loop = asyncio.get_running_loop()
-        listener = await loop.create_server(self._arrive, host.strip("[]"), port, backlog=1024)
+        listener = await listen(self._arrive, host, port)
+        self._listeners.append(listener)
         self._group.start()
         if self._group.busy_poll is None and self._busy_poll_seconds:
-            self._group.busy_poll = BusyPoll(loop, self._busy_poll_seconds)
-        self._listeners.append(listener)
-        return int(listener.sockets[0].getsockname()[1])
+            self._group.busy_poll = BusyPoll(asyncio.get_running_loop(), self._busy_poll_seconds)
+        return port_of(listener)
 
     async def stop(self) -> None:
         """Stop listening, send what is gathered, close all connections."""

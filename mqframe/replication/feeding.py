@@ -14,6 +14,7 @@ from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.replication.send_rate import SendRate
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.listening import listen, port_of
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
 from mqframe.net.tls.following import FollowingContext
@@ -110,10 +111,9 @@ class Feeding:
 
     async def start(self, host: str, port: int) -> None:
         """Listen; 0: at any free port. Raises `OSError`."""
-        loop = asyncio.get_running_loop()
         arrive = self._lobby.arrive if self._gate is None else self._gate.arrive
-        self._listener = await loop.create_server(arrive, host.strip("[]"), port)
-        self.port = int(self._listener.sockets[0].getsockname()[1])
+        self._listener = await listen(arrive, host, port)
+        self.port = port_of(self._listener)
 
     async def stop(self) -> None:
         """Close the port and all connections."""

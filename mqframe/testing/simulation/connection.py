@@ -233,6 +233,10 @@ class Listener:
         """The address that it listens on."""
         return "127.0.0.1", self.port
 
+    async def start_serving(self) -> None:
+        """Return at once: it serves from the beginning."""
+        return
+
     def close(self) -> None:
         """Listen no more."""
         if self._network.listeners.get(self.port) is self:

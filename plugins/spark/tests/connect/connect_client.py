@@ -156,5 +156,5 @@ def outcome(part: Callable[[], Any]) -> Any:
 
 
 PARTS = (batch, stream, sink, stream_sink, table, functions, refused, job, lag)
-print(json.dumps({part.__name__: outcome(part) for part in PARTS}))
+print(json.dumps({part.__name__: outcome(part) for part in PARTS}), flush=True)
 spark.stop()

@@ -1,0 +1,31 @@
+"""Opening a port so that nothing stays open where that is interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+_BACKLOG: Final = 1024
+"""Connections that may wait to be taken: many clients come back together when a server does."""
+
+
+async def listen(arrive: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> asyncio.Server:
+    """Serve connections to `host` (name, IPv4 or IPv6) and `port` (0: any free one) by what `arrive` makes.
+
+    As `create_server` of the running loop, which leaves its port open, without anybody to close it, when it
+    is cancelled at its end. Raises `OSError` when the address cannot be used.
+    """
+    loop = asyncio.get_running_loop()
+    listener = await loop.create_server(arrive, host.strip("[]"), port, backlog=_BACKLOG, start_serving=False)
+    try:
+        await listener.start_serving()
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def port_of(listener: asyncio.Server) -> int:
+    """The port of `listener`, which listens at one address."""
+    return int(listener.sockets[0].getsockname()[1])
