@@ -32,6 +32,8 @@ log = get_logger("broker")
 
 ANNOUNCED_SECONDS_MAX: Final = 1.0
 """For so long the answer to a change waits for name servers: well below what callers wait for it (3 s)."""
+LISTED_SECONDS: Final = 2.0
+"""How often one that took an id over from another looks whether it is listed: nobody finds it before."""
 _EMPTY: Final = TopicConfigTable(
     mapping_data_version=DataVersion(), topic_queue_mapping_detail_map={}, topic_queue_mapping_info_map={}
 )
@@ -71,6 +73,7 @@ class NameServerRegistration:
         self._announced = -1
         self._task: asyncio.Task[None] | None = None
         self._timer: Every | None = None
+        self._looks: Every | None = None
 
     @property
     def master(self) -> MasterPlace | None:
@@ -102,6 +105,8 @@ class NameServerRegistration:
         await self.announce()
         seconds = self._live.current.register_interval_ms / 1000
         self._timer = Every(self._clock, seconds, self.announce, name="registration")
+        if self.identity.state_version and not self.identity.broker_id:
+            self._looks = Every(self._clock, LISTED_SECONDS, self._announce_where_missing, name="listing")
 
     def topics_changed(self) -> None:
         """Announce soon what changed; changes that come until then go along."""
@@ -130,6 +135,23 @@ class NameServerRegistration:
         self._announced = self._topics.changes
         body = await self._body(self._topics.dump())
         await asyncio.gather(*(self._register(server, body) for server in self._live.current.nameservers))
+
+    async def _announce_where_missing(self) -> None:
+        """Announce all topics to name servers that list nobody, or a broker of before, in place of this one.
+
+        A registration may get no answer, or be overtaken by one of before this broker changed its role.
+        """
+        servers = [each for each in self._live.current.nameservers if each not in self._holders]
+        listed = await asyncio.gather(*map(self._listed, servers))
+        missing = [
+            server
+            for server, address in zip(servers, listed, strict=True)
+            if address not in (None, self.identity.address)
+        ]
+        if missing:
+            log.warning("name servers do not list this broker; it registers again", nameservers=missing)
+            body = await self._body(self._topics.dump())
+            await asyncio.gather(*(self._register(server, body) for server in missing))
 
     async def find_master(self) -> MasterPlace | None:
         """Ask all name servers where the master of this slave is; `None`: none knows.
@@ -178,6 +200,11 @@ class NameServerRegistration:
         if told or not identity.state_version:
             return told or identity.address
         # Name servers of Apache RocketMQ ignore a registration without a word.
+        return await self._listed(server) or identity.address
+
+    async def _listed(self, server: str) -> str | None:
+        """Who is listed under the id of this broker at `server`, "host:port", or empty; `None`: no answer."""
+        identity = self.identity
         asked = GetBrokerMemberGroup(identity.cluster, identity.name)
         timeout = self._live.current.register_timeout_ms / 1000
         try:
@@ -187,8 +214,8 @@ class NameServerRegistration:
             group = decode(bytes(members.body), MemberGroupBody).broker_member_group
         except MqframeError as problem:
             log.debug("name server does not say who holds an id", nameserver=server, problem=str(problem))
-            return identity.address
-        return group.broker_addrs.get(identity.broker_id, identity.address)
+            return None
+        return group.broker_addrs.get(identity.broker_id, "")
 
     def _note_holder(self, server: str, holder: str) -> None:
         if holder == self.identity.address:
@@ -238,8 +265,9 @@ class NameServerRegistration:
 
     def cancel(self) -> None:
         """Announce nothing further, without leaving."""
-        if self._timer is not None:
-            self._timer.stop()
+        for timer in (self._timer, self._looks):
+            if timer is not None:
+                timer.stop()
         if self._task is not None:
             self._task.cancel()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
+from mqframe.broker.cluster.registration import LISTED_SECONDS, MasterPlace, NameServerRegistration
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.live_settings import LiveSettings
@@ -170,6 +170,31 @@ def test_with_a_state_version_it_asks_name_servers_that_say_nothing_by_themselve
         servers.members = {}
         await registration.announce()
         assert registration.holders == {}
+
+    scene(play)
+
+
+def test_one_that_took_an_id_over_registers_again_where_it_is_not_listed() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        asked = [("one", GetBrokerMemberGroup, []), ("two", GetBrokerMemberGroup, [])]
+        again = [(server, kind, ["t"] if kind is RegisterBroker else []) for server in ("one", "two")
+                 for kind in (GetBrokerMemberGroup, RegisterBroker, GetBrokerMemberGroup)]  # fmt: skip
+        registration.identity.state_version = 7
+        servers.members = {0: "127.0.0.1:10911", 1: "127.0.0.1:10921"}
+        await registration.start()
+        servers.take()
+        await clock.aadvance(LISTED_SECONDS)
+        assert servers.take() == asked
+        servers.away = {"two"}
+        await clock.aadvance(LISTED_SECONDS)
+        assert servers.take() == asked[:1]
+        servers.away = set()
+        for listed in ({1: "127.0.0.1:10911"}, {0: "127.0.0.1:10921"}):
+            servers.members = listed
+            await clock.aadvance(LISTED_SECONDS)
+            assert servers.take() == again
+        await clock.aadvance(LISTED_SECONDS)
+        assert servers.take() == []  # it was ignored: the other one has the id until it is gone
 
     scene(play)
 

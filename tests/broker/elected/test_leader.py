@@ -6,10 +6,15 @@ import contextlib
 from pathlib import Path
 
 import pytest
+from elected.members import NAMES_PORT
 from elected.scene import Scene, play
 
+from mqframe.broker.cluster.registration import LISTED_SECONDS
+from mqframe.core.cluster.route_bodies import MemberGroupBody
 from mqframe.core.errors import MqframeError
 from mqframe.core.requests.messages import PullMessage
+from mqframe.core.requests.nameserver import GetBrokerMemberGroup, UnregisterBroker
+from mqframe.core.wire.loose_json import decode
 
 BODIES = [b"message %d" % number for number in range(5)]
 
@@ -77,5 +82,27 @@ def test_a_topic_that_is_known_by_its_messages_only_is_made(place: Path) -> None
         await scene.kill(first.name)
         second = await scene.leader()
         assert await scene.bodies(second) == [b"of a topic whose table was not copied yet"]
+
+    play(place, scenario)
+
+
+def test_a_leader_that_a_name_server_lost_is_listed_again_within_seconds(place: Path) -> None:
+    async def scenario(scene: Scene) -> None:
+        await scene.start("one", "two")
+        leader = await scene.leader()
+        names = f"127.0.0.1:{NAMES_PORT}"
+
+        async def listed() -> str | None:
+            answer = await scene.client.invoke(names, GetBrokerMemberGroup("DefaultCluster", "broker-a"))
+            return decode(bytes(answer.body), MemberGroupBody).broker_member_group.broker_addrs.get(0)
+
+        assert await listed() == leader.address
+        lost = UnregisterBroker(
+            broker_name="broker-a", broker_addr=leader.address, cluster_name="DefaultCluster", broker_id=0
+        )
+        await scene.client.invoke(names, lost)
+        assert await listed() is None
+        await scene.clock.sleep(LISTED_SECONDS + 0.5)
+        assert await listed() == leader.address
 
     play(place, scenario)
