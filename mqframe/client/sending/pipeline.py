@@ -216,10 +216,15 @@ class SendPipeline:
             route = self._latest(route, fixed)
 
     def _latest(self, route: TopicRoute, fixed: MessageQueue | None) -> TopicRoute:
-        """What is known by now in place of `route`; that itself where a new one lacks the queue `fixed`."""
+        """What is known by now in place of `route`; that itself where a new one has no queue to try.
+
+        A broker that died is missing in routes until another one leads in its place.
+        """
         latest = self.transport.known_route(route.topic)
-        has_queue = latest is not None and (fixed is None or latest.master_address(fixed.broker_name))
-        return latest if latest is not None and has_queue else route
+        if latest is None:
+            return route
+        has_queue = latest.write_queues() if fixed is None else latest.master_address(fixed.broker_name)
+        return latest if has_queue else route
 
     def _doubt_route(self, topic: str, problem: MqframeError, now: float) -> None:
         """Ask for the route of `topic` before the next poll where `problem` says that it is old."""

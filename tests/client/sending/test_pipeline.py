@@ -132,6 +132,18 @@ def test_a_route_is_doubted_once_a_second_at_most_and_the_next_try_goes_by_the_n
     assert [at - port.doubted[0][1] for _, at in port.doubted] == pytest.approx([0])
 
 
+def test_a_route_in_which_nobody_takes_messages_for_now_is_not_gone_by(clock):
+    port = ScriptedTransport(clock, ConnectError("dead"), ConnectError("dead"), brokers="a")
+    old, port.route = port.route, ScriptedTransport(clock, brokers="").route
+    assert port.route.write_queues() == ()
+    sender = sender_over(port)
+    sent = run_blocking(
+        sender.deliver(sender.encoder.one(Message("t", b"x")), awaited_rules(2), old, clock.monotonic() + 9)
+    )
+    assert sent.status is SendStatus.SEND_OK
+    assert [address for address, *_ in port.asked] == ["a:10911"] * 3
+
+
 def test_a_retry_keeps_the_unique_key(clock):
     port = ScriptedTransport(clock, answer(1))
     result = deliver(port)
