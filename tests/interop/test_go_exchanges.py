@@ -85,6 +85,12 @@ def test_python_asks_and_go_answers(go: StartGo, servers: Servers, topic: str) -
     assert client.finish() == []
 
 
+def held_queues(admin: Admin, group: str) -> set[MessageQueue]:
+    """The queues that members of `group` say they have."""
+    members = admin.consumer_connections(group).connection_set
+    return {queue for each in members for queue in admin.running_info(group, each.client_id).queues}
+
+
 @pytest.mark.proves("pulling")
 def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
     remember(servers, "go_pulls", topic)
@@ -94,7 +100,17 @@ def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
             for n in range(12)
             for queue in [MessageQueue(topic, servers.broker_name, n % 4 // 3)]
         ]
-    lines = go("pull", servers.nameserver, topic, "go_pulls", "2", f"broker={servers.broker_name}").finish()
+    client = go("pull", servers.nameserver, topic, "go_pulls", "2", f"broker={servers.broker_name}")
+    lines = []
+    while len([line for line in lines if line[0] == "pulled"]) < 2:
+        line = client.next_line()
+        assert line is not None
+        lines.append(line)
+    ends = {MessageQueue(topic, servers.broker_name, queue_id): end for queue_id, end in enumerate([9, 3])}
+    with Admin(nameserver=servers.nameserver) as admin:
+        # This client commits what its rebalance gave it, and forgets all else.
+        until(lambda: ends.keys() <= held_queues(admin, "go_pulls"))
+    assert client.finish() == []
     by_queue = [[n for n in range(12) if n % 4 // 3 == queue_id] for queue_id in range(2)]
     assert [[*line[1:4], line[7]] for line in lines if line[0] == "got"] == [
         [ids[n], str(queue_id), str(offset), str(n)]
@@ -105,7 +121,6 @@ def test_pulls_by_offset(go: StartGo, servers: Servers, topic: str) -> None:
     assert [(line[0], line[2:]) for line in pulled] == [
         (str(queue_id), [str(end), "0", str(end)]) for queue_id, end in enumerate([9, 3])
     ]
-    ends = {MessageQueue(topic, servers.broker_name, queue_id): end for queue_id, end in enumerate([9, 3])}
     until_committed(servers, "go_pulls", ends)
 
 

@@ -101,6 +101,7 @@ func pull(asked request) {
 	var queues int
 	_, problem = fmt.Sscan(asked.words[1], &queues)
 	must(problem)
+	ends := make(map[*primitive.MessageQueue]int64)
 	for id := 0; id < queues; id++ {
 		queue := &primitive.MessageQueue{Topic: topic, BrokerName: asked.options["broker"], QueueId: id}
 		next := int64(0)
@@ -119,6 +120,10 @@ func pull(asked request) {
 				break
 			}
 		}
+		ends[queue] = next
+	}
+	untilInputEnds()
+	for queue, next := range ends {
 		must(member.UpdateOffset(queue, next))
 	}
 	must(member.PersistOffset(context.Background(), topic))
