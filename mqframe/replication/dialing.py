@@ -127,6 +127,9 @@ class _Introduction(asyncio.Protocol):
         """Take the answer in (asyncio.Protocol)."""
         if self._transport is None:
             return
+        if self.welcomed.done():  # whoever waited has gone, and closes this in its next turn
+            self.close()
+            return
         try:
             welcome = self._reader.read(data)
             if welcome is not None:

@@ -22,7 +22,7 @@ from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import client_context
 from mqframe.net.tls.following import FollowingContext
-from mqframe.replication.dialing import Dialer
+from mqframe.replication.dialing import Dialer, _Introduction
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -282,3 +282,25 @@ def test_a_master_without_tls_is_named(pems: Pems) -> None:
         assert "if it takes plain connections only" in str(problem)
 
     play(scenario)
+
+
+def test_a_welcome_that_comes_when_nobody_waits_any_more_ends_the_connection() -> None:
+    class Line(asyncio.Transport):
+        is_open = True
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            assert self.is_open
+
+        def abort(self) -> None:
+            self.is_open = False
+
+    async def whole() -> None:
+        talk, line = Talk(), Line()
+        greeting = _Introduction(HELLO, None, talk, "127.0.0.1:1")
+        greeting.connection_made(line)
+        greeting.welcomed.cancel()  # as by who waits for it, whose turn has not come yet
+        greeting.data_received(encode_welcome(Welcome()))
+        assert (line.is_open, talk.transport) == (False, None)
+        greeting.close()
+
+    asyncio.run(whole())

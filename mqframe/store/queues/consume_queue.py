@@ -93,6 +93,10 @@ class ConsumeQueue:
             if os.pwrite(descriptor, entries, at) != size:
                 write_all(descriptor, entries, at)
         else:
+            if offset < self._floor:
+                # It was looked up in what was wrong; or the offsets, given away for what this log has lost
+                # (`raise_to`), are those of other messages in the log of its master.
+                self._floor, self._floor_for = 0, -1
             self._write_across(offset, entries)
         self.dirty_bytes += size
         end = offset + size // ENTRY_BYTES
@@ -155,8 +159,6 @@ class ConsumeQueue:
             return False
         self.write(offset, entries, covered)
         self.dirty_bytes = max(self.dirty_bytes, self.end * ENTRY_BYTES - at)
-        if offset < self._floor:
-            self._floor, self._floor_for = 0, -1  # it was looked up in what was wrong
         return True
 
     def _holds(self, at: int, entries: bytes) -> bool:

@@ -170,6 +170,24 @@ def test_fillers_between_records_hide_nothing(tmp_path):
     assert queue.drop_files_before(1000 + (per_file - 1) * 100) == 1
 
 
+def test_a_message_at_an_offset_that_was_given_away_before_is_not_hidden(tmp_path):
+    queue = ConsumeQueue(str(tmp_path), "t", 3, FILE_ENTRIES * ENTRY.size, Descriptors(2))
+    queue.write(0, FILLER, 0)
+    queue.raise_to(3)
+    assert queue.min_offset(100) == 3
+    queue.write(0, ENTRY.pack(100, 10, 1), 110)
+    queue.write(1, ENTRY.pack(110, 10, 1), 120)
+    assert queue.min_offset(100) == 0
+    assert [queue.entry(0), queue.entry(1)] == [(100, 10, 1), (110, 10, 1)]
+    assert queue.end == 3
+    never = ConsumeQueue(str(tmp_path), "t", 4, FILE_ENTRIES * ENTRY.size, Descriptors(2))
+    never.raise_to(2)
+    assert never.min_offset(100) == 2
+    never.write(0, ENTRY.pack(120, 10, 1), 130)
+    assert never.min_offset(100) == 0
+    assert never.entry(0) == (120, 10, 1)
+
+
 def test_a_queue_of_fillers_has_nothing_from_anywhere(tmp_path):
     queue = ConsumeQueue(tmp_path, "t", 0, FILE, Descriptors(10))
     queue.write(0, ENTRY.pack(0, 100, 0), 100)
