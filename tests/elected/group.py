@@ -55,6 +55,7 @@ class Group:
         self._compared: dict[str, tuple[Broker, bool, int]] = {}
         self._progress = dict.fromkeys(QUEUES, 0)
         self._looks = self._newest = self._forced_after = 0
+        self._unanswered: Member | None = None
         self._epoch_seen = 0
 
     def watched(self) -> AbstractContextManager[object]:
@@ -122,22 +123,35 @@ class Group:
     # An operator
 
     async def force(self, client: Client, member: Member) -> bool:
-        """Have `member` lead with what it has; whether that is done. What it lacks is promised no more."""
-        inner = member.inner
-        if inner is None:
+        """Have `member` lead with what it has; whether that is done, as far as it answers."""
+        if member.inner is None:
             return False
         try:
             answer = await client.invoke(member.address, ForceElection(accept_loss=True), timeout=30)
         except MqframeError:
+            self._unanswered = member  # it may do so all the same
             return False
         if answer.code:
             return False
+        self._is_forced(member)
+        return True
+
+    def _is_forced(self, member: Member) -> None:
+        """What `member` lacks is promised no more."""
         self.forced += 1
         self._forced_after = self._newest + 1
-        inner = member.inner
-        assert inner is not None
-        self._give_up(log_of(inner, 0))
-        return True
+        assert member.inner is not None
+        self._give_up(log_of(member.inner, 0))
+
+    def _note_unanswered(self) -> None:
+        """Find out whether the last operator's word without an answer was heeded."""
+        member = self._unanswered
+        if member is None or member.broker is None or member.inner is None:
+            return
+        seen = member.broker.elector.seen
+        if seen is not None and seen.leader == member.number and seen.forced_epoch > self._newest:
+            self._unanswered = None
+            self._is_forced(member)
 
     def _give_up(self, log: bytes) -> None:
         common = next(
@@ -166,6 +180,7 @@ class Group:
 
     def check(self, *, whole: bool = False) -> None:
         """Raise `Broken` for what does not hold now."""
+        self._note_unanswered()
         self._newest = max([self._newest, *[each.epoch for each in self.members.running()]])
         for member in self.members.running():
             if member.inner is not None:

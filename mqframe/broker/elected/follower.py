@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -24,6 +24,7 @@ from mqframe.core.requests.serving import Call, serves
 from mqframe.net.client import Client
 from mqframe.replication.epoch_follower import EpochFollower
 from mqframe.replication.fetching import fetch
+from mqframe.store.upkeep.quarantine import Report
 
 LOOK_SECONDS: Final = 0.25
 """So soon a new leader is followed: it serves nobody before its set does."""
@@ -154,6 +155,7 @@ class FollowerPart(SlavePart):
                 " was stored before this group elected leaders: the engine was emptied, or a disk replaced."
                 " Nothing is cut. Keep this store, and start the broker with an empty one"
             )
+        common = last_whole(common, self._store.missing())
         self._post.cut(common)
         raise StoreError(f"what this log has behind {common} is cut off, for the leader does not have it")
 
@@ -192,3 +194,11 @@ class FollowerPart(SlavePart):
 
 def _told(history: EpochHistory) -> str:
     return ", ".join(f"epoch {each.epoch} from {each.start}" for each in history.reigns) or "no epochs"
+
+
+def last_whole(offset: int, missing: Iterable[Report]) -> int:
+    """Where a log is cut to have nothing behind `offset`: there, or at the start of a missing part around it.
+
+    In the middle of such a part no record begins; and what lies there comes from the leader anyway.
+    """
+    return min([offset, *(each.start for each in missing if each.start < offset < each.end)])

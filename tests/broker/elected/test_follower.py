@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from elected.members import Engine
 from elected.scene import Scene, play
+
+from mqframe.broker.elected.follower import last_whole
+from mqframe.store.upkeep.quarantine import Report
 
 BODIES = [b"message %d" % number for number in range(5)]
 
@@ -87,3 +91,11 @@ def test_a_second_broker_with_one_number_takes_no_part_and_says_so(place: Path) 
         assert "give each broker of the group a number of its own" in two.elector.trouble
 
     play(place, scenario)
+
+
+@pytest.mark.parametrize(
+    ("offset", "cut"), [(0, 0), (100, 100), (101, 100), (199, 100), (200, 200), (250, 250), (301, 300)]
+)
+def test_a_log_is_cut_where_a_record_begins_though_parts_are_missing(offset: int, cut: int) -> None:
+    missing = [Report(start, end, False, "", 0, 0) for start, end in ((100, 200), (300, 400))]
+    assert last_whole(offset, missing) == cut
