@@ -55,7 +55,8 @@ class Group:
         self._compared: dict[str, tuple[Broker, bool, int]] = {}
         self._progress = dict.fromkeys(QUEUES, 0)
         self._looks = self._newest = self._forced_after = 0
-        self._unanswered: Member | None = None
+        self._unanswered: tuple[Member, int] | None = None
+        """Who was told last to lead, and did not answer; the newest epoch then."""
         self._epoch_seen = 0
 
     def watched(self) -> AbstractContextManager[object]:
@@ -129,7 +130,7 @@ class Group:
         try:
             answer = await client.invoke(member.address, ForceElection(accept_loss=True), timeout=30)
         except MqframeError:
-            self._unanswered = member  # it may do so all the same
+            self._unanswered = member, self._newest  # it may do so all the same
             return False
         if answer.code:
             return False
@@ -145,11 +146,13 @@ class Group:
 
     def _note_unanswered(self) -> None:
         """Find out whether the last operator's word without an answer was heeded."""
-        member = self._unanswered
-        if member is None or member.broker is None or member.inner is None:
+        if self._unanswered is None:
+            return
+        member, newest = self._unanswered
+        if member.broker is None or member.inner is None:
             return
         seen = member.broker.elector.seen
-        if seen is not None and seen.leader == member.number and seen.forced_epoch > self._newest:
+        if seen is not None and seen.leader == member.number and seen.forced_epoch > newest:
             self._unanswered = None
             self._is_forced(member)
 
