@@ -22,7 +22,7 @@ from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import client_context
 from mqframe.net.tls.following import FollowingContext
-from mqframe.replication.dialing import Dialer, _Introduction
+from mqframe.replication.dialing import Dialer
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -295,12 +295,19 @@ def test_a_welcome_that_comes_when_nobody_waits_any_more_ends_the_connection() -
             self.is_open = False
 
     async def whole() -> None:
-        talk, line = Talk(), Line()
-        greeting = _Introduction(HELLO, None, talk, "127.0.0.1:1")
-        greeting.connection_made(line)
-        greeting.welcomed.cancel()  # as by who waits for it, whose turn has not come yet
-        greeting.data_received(encode_welcome(Welcome()))
-        assert (line.is_open, talk.transport) == (False, None)
-        greeting.close()
+        slave, line, made = Slave(), Line(), []
+
+        async def connect(make: Callable[[], asyncio.Protocol], *place: Any) -> None:
+            made.append(make())
+            made[0].connection_made(line)
+
+        asyncio.get_running_loop().create_connection = connect  # type: ignore[method-assign, assignment]
+        opening = asyncio.ensure_future(slave.dialer.open(slave.talk, "127.0.0.1:1"))
+        await slave.clock.aadvance(0)
+        opening.cancel()
+        made[0].data_received(encode_welcome(Welcome()))  # before the turn of who was cancelled
+        with suppress(asyncio.CancelledError):
+            await opening
+        assert (line.is_open, slave.talk.transport) == (False, None)
 
     asyncio.run(whole())
