@@ -161,7 +161,12 @@ class Feeding:
             self._push_evenly(self.rate)
         elif not seconds:
             self._push()
-        elif self._gathering is None:
+        else:
+            self.push_later(seconds)
+
+    def push_later(self, seconds: float) -> None:
+        """Send so much later what there is then, unless that is about to happen anyway."""
+        if self._gathering is None:
             self._gathering = self.clock.call_later(seconds, self._push)
 
     def _push(self) -> None:

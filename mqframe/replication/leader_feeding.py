@@ -9,7 +9,6 @@ from mqframe.core.election.history import EpochHistory
 from mqframe.core.replication.epoch_feed import EpochFeed
 from mqframe.core.replication.feed import Feed
 from mqframe.core.replication.hello import EpochStart, Hello, Welcome
-from mqframe.net.clock import Timer
 from mqframe.replication.feeding import Connection, Feeding
 from mqframe.replication.reign import LeaderReplicas
 
@@ -35,7 +34,6 @@ class LeaderFeeding(Feeding):
         self._replicas = replicas
         self._history = history
         self._newer = newer
-        self._telling: Timer | None = None
 
     def objection(self, hello: Hello | None) -> str:
         """As `Feeding.objection`; a broker that knows a newer epoch has another leader."""
@@ -77,7 +75,8 @@ class LeaderFeeding(Feeding):
             now = self.clock.monotonic()
             members.acknowledged(hello.id, slave.feed.acknowledged, self.source.max_offset, now)
             self._replicas.heard()
-            self._tell_soon()
+            # What is appended next may go out before, and says what is confirmed.
+            self.push_later(_TELL_SECONDS)
 
     def leave(self, slave: Connection) -> None:
         """As `Feeding.leave`."""
@@ -86,18 +85,3 @@ class LeaderFeeding(Feeding):
         if was_there and hello is not None and members is not None and not hello.fetches:
             members.left(hello.id, self.clock.monotonic())
             self._replicas.heard()
-
-    def abandon(self) -> None:
-        """As `Feeding.abandon`."""
-        if self._telling is not None:
-            self._telling.cancel()
-        super().abandon()
-
-    def _tell_soon(self) -> None:
-        """Say what is confirmed now, unless what is appended next goes out before, and says it."""
-        if self._telling is None:
-            self._telling = self.clock.call_later(_TELL_SECONDS, self._tell)
-
-    def _tell(self) -> None:
-        self._telling = None
-        self.push()

@@ -6,6 +6,7 @@ Source: BrokerOuterAPI.java.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -133,8 +134,7 @@ class NameServerRegistration:
         """Announce all topics to all name servers now."""
         self._topics.take_changed()
         self._announced = self._topics.changes
-        body = await self._body(self._topics.dump())
-        await asyncio.gather(*(self._register(server, body) for server in self._live.current.nameservers))
+        await self._register_at(self._live.current.nameservers, self._topics.dump())
 
     async def _announce_where_missing(self) -> None:
         """Announce all topics to name servers that list nobody, or a broker of before, in place of this one.
@@ -150,16 +150,15 @@ class NameServerRegistration:
         ]
         if missing:
             log.warning("name servers do not list this broker; it registers again", nameservers=missing)
-            body = await self._body(self._topics.dump())
-            await asyncio.gather(*(self._register(server, body) for server in missing))
+            await self._register_at(missing, self._topics.dump())
 
     async def find_master(self) -> MasterPlace | None:
         """Ask all name servers where the master of this slave is; `None`: none knows.
 
         What slaves say of topics does not count, so none are said.
         """
-        body = await self._body(TopicConfigTable(data_version=self._topics.version))
-        await asyncio.gather(*(self._register(server, body) for server in self._live.current.nameservers))
+        none = TopicConfigTable(data_version=self._topics.version)
+        await self._register_at(self._live.current.nameservers, none)
         return self.master
 
     async def _announce_changes(self) -> None:
@@ -172,6 +171,10 @@ class NameServerRegistration:
         # A name server that was started anew does not know this broker yet, and may refuse a single topic.
         if server in self._unreachable or not await self._register(server, body):
             await self._register(server, await self._body(self._topics.dump()))
+
+    async def _register_at(self, servers: Sequence[str], table: TopicConfigTable) -> None:
+        body = await self._body(table)
+        await asyncio.gather(*(self._register(server, body) for server in servers))
 
     async def _register(self, server: str, body: bytes) -> bool:
         request = RegisterBroker(

@@ -87,9 +87,9 @@ def _has_messages(place: Place) -> bool:
 
 
 class Replicas(Brokers):
-    """The brokers of a group. `leader`: the address of the one that leads as clients know it, or empty.
+    """The brokers of a group, made as `Brokers`.
 
-    `away_seconds`: what `away_seconds` gives.
+    `leader`: the address of the one that leads as clients know it, or empty.
     """
 
     def __init__(
