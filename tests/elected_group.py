@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -135,9 +136,9 @@ class Member:
         assert self._process is not None
         return self._process.pid
 
-    def start(self) -> None:
-        """Start it; `ready` waits for it."""
-        self._process = run(self._words, self._errors)
+    def start(self, *more: str) -> None:
+        """Start it, with settings of this run besides, "section.key=value"; `ready` waits for it."""
+        self._process = run([*self._words, *setting_words(more)], self._errors)
 
     def ready(self) -> None:
         """Wait until it serves."""
@@ -154,8 +155,16 @@ class Member:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
-    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End it by a signal, and wait for that."""
+    def refuses(self) -> str:
+        """Wait until it has ended by itself, as it cannot start; what it said last."""
+        assert self._process is not None
+        code = self._process.wait(60)
+        self.end()
+        assert code == 1, self.said()
+        return self.said().splitlines()[-1]
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int | None:
+        """End it by a signal, and wait for that; its exit code, `None` where it did not run."""
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(number)
@@ -168,6 +177,7 @@ class Member:
                 process.wait(60)
                 assert process.stdout is not None
                 process.stdout.close()
+        return None if process is None else process.returncode
 
     def kill(self) -> None:
         self.end(signal.SIGKILL)
@@ -203,7 +213,7 @@ class ElectedGroup:
             *engine.settings, *more,
         )  # fmt: skip
         words = ["--name", "group-a", "--nameserver", self.nameserver, "--log-level", "info"]
-        words += [word for each in settings for word in ("--set", each)]
+        words += setting_words(settings)
         self.members = {number: Member(folder, number, words) for number in range(1, count + 1)}
         self._names: subprocess.Popen[str] | None = None
         client = ClientSettings(request_timeout_seconds=ANSWER_SECONDS)
@@ -290,6 +300,11 @@ class ElectedGroup:
 
         until(alike)
         return ends.pop()[0]
+
+
+def setting_words(settings: Iterable[str]) -> list[str]:
+    """The words of `settings`, each "section.key=value", on a command line; the last one of a key counts."""
+    return [word for each in settings for word in ("--set", each)]
 
 
 def run(words: list[str], errors: Path) -> subprocess.Popen[str]:
