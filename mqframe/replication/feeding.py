@@ -156,13 +156,12 @@ class Feeding:
         """Send what there is of the log to those who can take it, at once or a little later."""
         if not self._slaves:
             return
-        seconds = self.limits.gather_seconds
         if self.rate is not None:
             self._push_evenly(self.rate)
-        elif not seconds:
-            self._push()
+        elif self.limits.gather_seconds:
+            self.push_later(self.limits.gather_seconds)
         else:
-            self.push_later(seconds)
+            self._push()
 
     def push_later(self, seconds: float) -> None:
         """Send so much later what there is then, unless that is about to happen anyway."""
@@ -352,10 +351,7 @@ class Connection(asyncio.Protocol):
     def send_part(self, size: int) -> int:
         """Send `size` bytes of the log, or what there is of that; how many were sent."""
         left = size
-        while left:
-            sent = self.send_next(left)
-            if sent is None or not sent.size:
-                break
+        while left and (sent := self.send_next(left)) is not None and sent.size:
             left -= sent.size
         return size - left
 
@@ -373,9 +369,8 @@ class Connection(asyncio.Protocol):
 
     def is_stuck(self, now: float) -> bool:
         """Whether the slave takes nothing of what waits for it."""
-        return self._transport is not None and self.feed.is_stuck(
-            self._transport.get_write_buffer_size(), now
-        )
+        line = self._transport
+        return line is not None and self.feed.is_stuck(line.get_write_buffer_size(), now)
 
     def _push_again(self) -> None:
         self._pushes_again = False
