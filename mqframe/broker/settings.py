@@ -6,6 +6,7 @@ from typing import Final
 
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.errors import SettingError
 from mqframe.core.messages.names import is_path_part
 
 _NAME_CHARACTERS_MAX: Final = 200
@@ -364,3 +365,13 @@ class BrokerSettings:
         live=True,
     )
     rpc_hooks: tuple[str, ...] = setting((), doc="RPC hook plugins around every request", plugin="rpc_hook")
+
+    def __attrs_post_init__(self) -> None:
+        taken = {self.port: "broker.port", self.port - 2: "broker.port - 2 (broker.vip_port)"}
+        if not self.vip_port:
+            del taken[self.port - 2]
+        if self.operator_port and self.operator_port in taken:
+            raise SettingError(
+                f"broker.operator_port = {self.operator_port} is {taken[self.operator_port]} as well: choose"
+                " another port for operators"
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqframe.core.config.settings import at_least, setting, settings, within
+from mqframe.core.errors import SettingError
 from mqframe.core.storage.file_modes import bad_mode
 
 
@@ -83,3 +84,10 @@ class NameServerSettings:
     values_max: int = setting(
         100_000, doc="most values of key-value configuration, in all namespaces", check=at_least(64)
     )
+
+    def __attrs_post_init__(self) -> None:
+        if self.operator_port and self.operator_port == self.port:
+            raise SettingError(
+                f"nameserver.operator_port = {self.operator_port} is nameserver.port as well: choose another"
+                " port for operators"
+            )

@@ -36,7 +36,7 @@ def rendered(*words: str) -> list[dict[str, Any]]:
 def test_every_value_that_templates_use_is_given_and_the_other_way_round() -> None:
     used = {name for path in TEMPLATES for name in re.findall(r"\.Values\.(\w+)", path.read_text())}
     assert used == set(VALUES)
-    for part in ("nameserver", "broker", "image"):
+    for part in ("nameserver", "broker", "image", "metrics"):
         names = {
             name for path in TEMPLATES for name in re.findall(rf"\.Values\.{part}\.(\w+)", path.read_text())
         }
@@ -86,9 +86,11 @@ def test_helm_renders_two_stateful_sets_that_select_their_own_pods(tmp_path: Pat
         there = {volume["name"] for volume in template["spec"]["volumes"]}
         there |= {claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]}
         assert mounted == there == {"data", "settings", "tmp", "secrets"}
-        ports = {port["name"] for port in container["ports"]}
-        probes = [value for key, value in container.items() if key.endswith("Probe")]
-        assert {probe["tcpSocket"]["port"] for probe in probes} <= ports
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "metrics"}
+        assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "metrics"}
+        assert f"--metrics-port={ports['metrics']}" in container["args"]
+        assert template["metadata"]["annotations"]["prometheus.io/port"] == str(ports["metrics"])
         assert template["spec"]["securityContext"]["runAsNonRoot"] is True
 
 
@@ -104,3 +106,34 @@ def test_helm_tells_brokers_all_name_servers() -> None:
     assert nameservers.split(";") == [
         f"shop-mqframe-nameserver-{n}.shop-mqframe-nameserver.queues.svc:9876" for n in range(3)
     ]
+
+
+def test_helm_makes_an_elected_group_of_each_broker_that_has_copies(tmp_path: Path) -> None:
+    found = rendered("--set", "broker.copies=3", "--set", "broker.replicas=2")
+    groups = [
+        each for each in found if each["kind"] == "StatefulSet" and "-broker-" in each["metadata"]["name"]
+    ]
+    assert [each["metadata"]["name"] for each in groups] == ["shop-mqframe-broker-0", "shop-mqframe-broker-1"]
+    selectors = [tuple(each["spec"]["selector"]["matchLabels"].items()) for each in groups]
+    assert len(set(selectors)) == 2
+    for group in groups:
+        assert group["spec"]["replicas"] == 3
+        (container,) = group["spec"]["template"]["spec"]["containers"]
+        # What runs in the second pod, without a name server and with an engine of this machine.
+        words = [
+            *container["command"][3:],
+            *(word for word in container["args"] if not word.startswith(("--config", "--metrics-port"))),
+        ]
+        script = container["command"][2].replace("exec mqframe", "printf '%s\\n'")
+        pod = f"{group['metadata']['name']}-1"
+        printed = subprocess.run(
+            ["sh", "-c", script, *words], env={"POD_NAME": pod}, capture_output=True, text=True, check=True
+        ).stdout.split("\n")
+        assert {
+            f"--name={group['metadata']['name']}",
+            "--set=replication.role=ELECTED",
+            "--set=replication.id=2",
+            "--set=replication.min_in_sync=2",
+            "--set=election.coordination=etcd",
+        } <= set(printed)
+        assert printed[0] == "broker"

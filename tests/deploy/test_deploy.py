@@ -18,6 +18,8 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted(DEPLOY.glob("*.service"))
 EXPOSURE_MAX = 20
 """Tenths of what `systemd-analyze security` gives: 0 can do nothing, 100 everything."""
+ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("MQFRAME_")}
+"""Without what configures these tests, which is no setting of servers."""
 slow = pytest.mark.skipif(
     not (os.environ.get("CI") or os.environ.get("MQFRAME_SLOW")),
     reason="needs a registry; set MQFRAME_SLOW=1",
@@ -26,7 +28,7 @@ slow = pytest.mark.skipif(
 
 def stages() -> list[list[tuple[str, str]]]:
     """Each instruction of the Dockerfile with its words, by stage."""
-    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    lines = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
     found: list[list[tuple[str, str]]] = []
     for word, _, rest in (line.partition(" ") for line in lines if line.strip() and not line.startswith("#")):
         if word == "FROM":
@@ -97,6 +99,30 @@ def test_the_image_starts_a_command_that_there_is() -> None:
     assert (ROOT / ".dockerignore").exists()
 
 
+def missing_in(mqframe: Path, folder: Path) -> dict[str, str]:
+    """What the pages of deployment have in their settings, or start, and this `mqframe` does not take."""
+    found = {}
+    for page in ("access", "deploy", "failover", "operate", "security", "deduplication", "schedules"):
+        text = (ROOT / f"docs/howto/{page}.md").read_text()
+        for number, block in enumerate(re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)):
+            path = folder / f"{page}-{number}.toml"
+            path.write_text(block)
+            words = [mqframe, "config", "show", "--for", "server", "--config", path, "--changed"]
+            done = subprocess.run(words, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+            if done.returncode:
+                found[path.name] = done.stderr
+    for command in ("dashboard", "schedule", "replica", "user"):
+        words = [mqframe, command, "--help"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+        if done.returncode:
+            found[command] = done.stderr
+    return found
+
+
+def test_settings_on_pages_of_deployment_are_taken(tmp_path: Path) -> None:
+    assert missing_in(Path(sys.executable).with_name("mqframe"), tmp_path) == {}
+
+
 @pytest.mark.slow
 @slow
 def test_what_the_image_installs_can_run_a_server(tmp_path: Path) -> None:
@@ -110,15 +136,14 @@ def test_what_the_image_installs_can_run_a_server(tmp_path: Path) -> None:
         [environment / "bin/pip", "install", "--quiet", *places], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert missing_in(environment / "bin/mqframe", tmp_path) == {}
     command = [environment / "bin/mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
-    # What configures these tests is no setting of servers.
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("MQFRAME_")}
     server = subprocess.Popen(
         [*command, "--data", str(tmp_path / "data")],
         stdout=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
-        env=clean,
+        env=ENVIRONMENT,
     )
     try:
         assert server.stdout is not None

@@ -31,6 +31,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 automountServiceAccountToken: false
+# Variables that are made of services could be named like those of settings.
+enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
   runAsUser: 10001
@@ -72,7 +74,21 @@ volumeMounts:
   {{- end }}
 {{- end -}}
 
+{{/* Health is answered from the first moment on, also while a store is recovered, by a thread of its own. */}}
+{{- define "mqframe.probes" -}}
+readinessProbe:
+  httpGet: {path: /readyz, port: metrics}
+  timeoutSeconds: 5
+livenessProbe:
+  httpGet: {path: /healthz, port: metrics}
+  periodSeconds: 20
+  timeoutSeconds: 5
+  failureThreshold: 6
+{{- end -}}
+
 {{- define "mqframe.annotations" -}}
+prometheus.io/scrape: "true"
+prometheus.io/port: {{ .Values.metrics.port | quote }}
 checksum/settings: {{ .Values.settings | sha256sum }}
 {{- with .Values.podAnnotations }}
 {{ toYaml . }}
