@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mqframe.cli.access import admin_client
+from mqframe.cli.live.lag import ASKED_AT_ONCE
 from mqframe.cli.output import Json, NameServer, show, show_one
+from mqframe.core.cluster.broker_info import broker_load
 from mqframe.core.config.configuration import DEFAULT
-from mqframe.core.errors import FixError, SettingError
+from mqframe.core.errors import FixError, MqframeError, SettingError
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -25,7 +28,8 @@ def cluster(
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """List brokers, or show the counters or the settings of one."""
+    """List brokers with their versions, rates (messages a second) and disks, or show the counters or the
+    settings of one."""
     if origins and not settings:
         raise SettingError("--origins says more of --settings, which is not given; add --settings NAME")
     with admin_client(nameserver) as admin:
@@ -37,8 +41,27 @@ def cluster(
             ask = admin.broker_runtime if runtime else admin.broker_config
             show_one(dict(sorted(ask(address).items())), as_json=json)
             return
-        info = admin.cluster_info()
-    show(broker_rows(info), as_json=json, empty="no broker is registered")
+        rows = broker_rows(admin.cluster_info())
+        with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+            loads = list(pool.map(lambda row: _load(admin, row["address"]), rows))
+    shown = [row | load for row, load in zip(rows, loads, strict=True)]
+    show(shown, as_json=json, empty="no broker is registered")
+
+
+def _load(admin: Admin, address: str) -> dict[str, Any]:
+    """What the broker at `address` does; nothing but why, of one that does not say."""
+    try:
+        counters = admin.broker_runtime(address)
+    except MqframeError as problem:
+        return dict.fromkeys(("version", "in_per_s", "out_per_s", "disk_percent")) | {"problem": str(problem)}
+    load = broker_load(counters)
+    return {
+        "version": load.version,
+        "in_per_s": load.in_per_second,
+        "out_per_s": load.out_per_second,
+        "disk_percent": load.disk_percent,
+        "problem": counters.get("storeTrouble", ""),
+    }
 
 
 def _with_origins(admin: Admin, address: str) -> list[dict[str, str]]:

@@ -14,6 +14,7 @@ from mqframe.cli.live.rates import Look, Progress, group_rates, topic_rates
 from mqframe.cli.live.watch import Interval, View, show_view, watch
 from mqframe.cli.names.known import listed_topics
 from mqframe.cli.output import Json, NameServer, on_terminal
+from mqframe.core.cluster.broker_info import broker_load
 from mqframe.core.consuming.lag import lag_of
 from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.messages.names import is_system_group
@@ -100,19 +101,13 @@ def _progress(admin: Admin, *, every: bool) -> dict[tuple[str, str], Progress]:
 
 def _broker(admin: Admin, name: str, address: str) -> dict[str, Any]:
     runtime = admin.broker_runtime(address)
-    disk = float(runtime.get("commitLogDiskRatio") or 0)
+    load = broker_load(runtime)
     return {
         "broker": name,
         "address": address,
-        # Over the last ten seconds, as brokers count themselves.
-        "in_per_s": _first(runtime.get("putTps")),
-        "out_per_s": _first(runtime.get("getTransferredTps") or runtime.get("getTransferedTps")),
+        "in_per_s": load.in_per_second,
+        "out_per_s": load.out_per_second,
         "today": int(runtime.get("msgPutTotalTodayNow") or 0)
         - int(runtime.get("msgPutTotalTodayMorning") or 0),
-        "disk_percent": round(disk * 100, 1),
+        "disk_percent": load.disk_percent,
     }
-
-
-def _first(rates: str | None) -> float:
-    words = (rates or "").split()  # Apache's have none until ten seconds have passed
-    return round(float(words[0]), 1) if words else 0.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
 import msgspec
 
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody, QueueBody
@@ -181,6 +182,37 @@ def pushed_offsets(body: bytes) -> dict[MessageQueue, int]:
         if not isinstance(queue, MessageQueue):
             raise BodyError(f"reset: {queue!r} is no message queue")
     return offsets
+
+
+@attrs.frozen
+class BrokerLoad:
+    """What a broker's counters say of it at a glance.
+
+    `in_per_second`, `out_per_second`: messages over the last ten seconds, as it counts itself;
+    `disk_percent`: how much of the log's disk is used. What is not told, or is no number, is 0.
+    """
+
+    version: str
+    in_per_second: float
+    out_per_second: float
+    disk_percent: float
+
+
+def broker_load(counters: Mapping[str, str]) -> BrokerLoad:
+    """The load of the broker with these `counters`, Apache's included (RuntimeInfo, code 28)."""
+    return BrokerLoad(
+        counters.get("brokerVersionDesc", ""),
+        round(_first_number(counters.get("putTps")), 1),
+        round(_first_number(counters.get("getTransferredTps") or counters.get("getTransferedTps")), 1),
+        round(_first_number(counters.get("commitLogDiskRatio")) * 100, 1),
+    )
+
+
+def _first_number(text: str | None) -> float:
+    try:
+        return float((text or "0").split(maxsplit=1)[0])
+    except (ValueError, IndexError):
+        return 0.0  # Apache's have no rates until ten seconds have passed
 
 
 def told_log_bounds(counters: Mapping[str, str], address: str) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mqframe.core.cluster.broker_info import broker_load
 from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.config.configuration import DEFAULT
 from mqframe.core.config.suggestions import did_you_mean
@@ -103,24 +104,15 @@ def _state(runtime: Mapping[str, str] | MqframeError) -> dict[str, Any]:
             "started": "",
             "problem": str(runtime),
         }
+    load = broker_load(runtime)
     return {
-        "version": runtime.get("brokerVersionDesc", ""),
-        # Over the last ten seconds, as brokers count themselves.
-        "in_per_s": _first(runtime.get("putTps")),
-        "out_per_s": _first(runtime.get("getTransferredTps") or runtime.get("getTransferedTps")),
-        "disk": _percent(runtime.get("commitLogDiskRatio")),
+        "version": load.version,
+        "in_per_s": load.in_per_second,
+        "out_per_s": load.out_per_second,
+        "disk": f"{load.disk_percent}%" if runtime.get("commitLogDiskRatio") else "",
         "started": time_text(_number(runtime.get("bootTimestamp"))),
         "problem": runtime.get("storeTrouble", ""),
     }
-
-
-def _first(rates: str | None) -> float:
-    words = (rates or "").split()  # Apache's have none until ten seconds have passed
-    return round(_number(words[0]), 1) if words else 0.0
-
-
-def _percent(ratio: str | None) -> str:
-    return f"{_number(ratio):.1%}" if ratio else ""
 
 
 def _number(text: str | None) -> float:
