@@ -23,6 +23,7 @@ from mqframe import (
     ProducerSettings,
     Puller,
     ReceivedMessage,
+    RetryError,
     RouteError,
     SendResult,
     SendStatus,
@@ -292,6 +293,24 @@ def test_admin_looks_up_and_counts(servers: Servers, topic: str) -> None:
         assert admin.broker_config(servers.broker)["autoCreateTopicEnable"] == "true"
         assert admin.broker_runtime(servers.broker)["brokerVersionDesc"].startswith("V5_3_3")
         assert admin.producer_connections("admin").connection_set[0].language == "PYTHON"
+
+
+@pytest.mark.proves("operation")
+def test_our_broker_counts_all_that_apaches_does(apache: Servers, ours: Servers) -> None:
+    def counters(servers: Servers) -> dict[str, str]:
+        with Admin(nameserver=servers.nameserver) as admin:
+            return admin.broker_runtime(servers.broker)
+
+    def counts() -> bool:
+        try:
+            return bool(counters(apache))
+        except RetryError:
+            return False  # Apache's cannot in its first second
+
+    until(counts)
+    here, there = counters(ours), counters(apache)
+    assert sorted(disk.partition("_")[0] for disk in there.keys() - here.keys()) == ["commitLogDiskRatio"]
+    assert here["remainTransientStoreBufferNumbs"] == there["remainTransientStoreBufferNumbs"]
 
 
 @pytest.mark.proves("operation")

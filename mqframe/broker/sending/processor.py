@@ -56,6 +56,7 @@ class SendProcessor(Processor):
     ) -> None:
         super().__init__(shared)
         self._messages = shared.store
+        self._times = self._statistics.put_times
         self._targets = targets
         self._unique_ids = unique_ids
         self._rules = rules
@@ -93,10 +94,14 @@ class SendProcessor(Processor):
             queue_id = fields.queue_id
             if queue_id < 0:
                 queue_id = randrange(target.write_queues)
-            if fields.batch:
-                return self._store_batch(call, fields, target, queue_id)
-            return self._store_one(call, fields, target, queue_id)
+            store = self._store_batch if fields.batch else self._store_one
+            reply = store(call, fields, target, queue_id)
+            if reply is not None:
+                self._times.add((self._clock.monotonic() - call.received) * 1000)
+            return reply
         except (Refusal, MessageError, StoreUnavailable) as problem:
+            if isinstance(problem, StoreUnavailable):
+                self._times.failed += 1
             refusal = _refusal(problem)
             return Reply(refusal.code, ext=self._marks.copy(), remark=refusal.remark)
 
@@ -261,6 +266,7 @@ class SendProcessor(Processor):
         def answer(outcome: Outcome) -> None:
             if outcome is Outcome.CONFIRMED:
                 outcome = store.status_of(end)
+            self._times.add((self._clock.monotonic() - call.received) * 1000)
             call.reply(Reply(status_code(outcome), ext=ext))
 
         store.when_decided(end, answer)

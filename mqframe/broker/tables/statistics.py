@@ -14,6 +14,7 @@ from typing import Final
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.broker_info import BrokerStatsData, StatsItem
 from mqframe.core.measuring.meter import Meter
+from mqframe.core.measuring.put_times import PutTimes
 from mqframe.core.measuring.sampled import Sampled, Snapshot
 from mqframe.core.sending.message_type import NORMAL
 from mqframe.net.turns import in_turns
@@ -89,7 +90,8 @@ class GetCount(Sampled):
 class Statistics:
     """Counts; `sample` is called every 10 s. Days begin at local midnight, or when the broker started.
 
-    `put`, `get`: messages in and out; `found`, `missed`: look-ups for consumers with and without a message.
+    `put`, `get`: messages in and out; `put_times`: how long sends took; `found`, `missed`: look-ups for
+    consumers with and without a message; `longest_get_ms`: the longest of those with.
     """
 
     __slots__ = (
@@ -103,9 +105,11 @@ class Statistics:
         "found",
         "get",
         "gets",
+        "longest_get_ms",
         "missed",
         "morning",
         "put",
+        "put_times",
         "puts",
         "started_ms",
         "yesterday",
@@ -117,9 +121,11 @@ class Statistics:
         now = clock.monotonic()
         self.started_ms = clock.now_ms()
         self.put = Meter(now)
+        self.put_times = PutTimes(now)
         self.get = Meter(now)
         self.found = Meter(now)
         self.missed = Meter(now)
+        self.longest_get_ms = 0.0
         self._forgotten_bytes = 0
         self.puts: dict[str, PutCount] = {}
         self.gets: dict[tuple[str, str], GetCount] = {}
@@ -147,7 +153,10 @@ class Statistics:
         found.total += count
         found.times += 1
         found.size.total += size_bytes
-        found.latency.total += int(seconds * 1000)
+        took_ms = seconds * 1000
+        found.latency.total += int(took_ms)
+        if took_ms > self.longest_get_ms:
+            self.longest_get_ms = took_ms
 
     def add(self, name: str, topic: str, group: str, count: int = 1) -> None:
         """Count what seldom happens, under `name`, by topic and group."""
@@ -224,6 +233,7 @@ class Statistics:
         now = self._clock.monotonic()
         for meter in (self.put, self.get, self.found, self.missed):
             meter.sample(now)
+        self.put_times.sample(now)
         self._follow()
         today = self._today()
         if today != self._day:

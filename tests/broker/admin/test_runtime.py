@@ -37,6 +37,22 @@ def test_counters_tell_what_went_in_and_out(run):
     run(scenario)
 
 
+def test_how_long_puts_took_is_told_of_the_last_whole_minute(run):
+    async def scenario(world):
+        for _ in range(3):
+            await world.talker.ok_send("t", KEY)
+        table = await runtime(world)
+        assert (table["putMessageEntireTimeMax"], table["putMessageFailedTimes"]) == ("0", "0")
+        assert table["putMessageDistributeTime"].startswith("[<=0ms]:0 [0~10ms]:0 ")
+        await world.clock.aadvance(70)
+        table = await runtime(world)
+        assert table["putMessageDistributeTime"].startswith("[<=0ms]:3 [0~10ms]:0 ")
+        assert table["putLatency99"] == "0.67"
+        assert table["getMessageEntireTimeMax"] == "0"
+
+    run(scenario)
+
+
 def test_look_ups_with_and_without_messages_are_counted_apart(run):
     async def scenario(world):
         await world.talker.ok_send("t", KEY)
@@ -107,6 +123,9 @@ def test_a_disk_that_failed_is_told(run):
         world.store.distrust("consumequeue/t/0", OSError(5, "Input/output error"))
         assert await trouble() == "queues or index could not be flushed; restart the broker"
         world.store._durability.lost("commitlog/0", OSError(5, "Input/output error"))
+        answer = await world.talker.send("t", properties=KEY)
+        assert answer.code == 14
+        assert (await runtime(world))["putMessageFailedTimes"] == "1"
         assert await trouble() == (
             "commitlog/0 could not be flushed: Input/output error; check the disk and restart"
         )
