@@ -134,6 +134,9 @@ class RolePart(BrokerPart):
         assert self._quiesce is not None
         master = self._part if isinstance(self._part, MasterPart) else None
         objections = [] if master is not None and await self._near(master, fields) else [_nobody(master)]
+        if master is not None and fields.tables_ms:
+            # Messages are taken all the while: slaves of RocketMQ may take a minute.
+            objections += await self._without_tables(master, fields.tables_ms)
         if objections and not fields.force:
             raise _refusal("; ".join(objections))
         log.warning("this broker stops to take messages, to become a slave", id=fields.id)
@@ -156,9 +159,21 @@ class RolePart(BrokerPart):
             only_while=lambda: bool(master.slaves()),
         )
 
+    async def _without_tables(self, master: MasterPart, wait_ms: int) -> list[str]:
+        """Wait until all slaves have copied tables from now on; what stands against going on."""
+        begun = self._clock.monotonic()
+
+        def late() -> list[str]:
+            hosts = {each.address.rpartition(":")[0] for each in master.slaves()}
+            return sorted(host for host in hosts if master.tables_copied.get(host, -1.0) < begun)
+
+        if await self._until(lambda: not late(), wait_ms):
+            return []
+        return [f"tables were not copied within {wait_ms} ms by {', '.join(late())}"]
+
     async def _handed_over(self, master: MasterPart, fields: DemoteBroker) -> list[str]:
         """Wait until slaves have all; what stands against going on."""
-        begun, end = self._clock.monotonic(), master.log_end
+        end = master.log_end
         master.push()
         if not await self._until(
             lambda: bool(master.slaves()) and all(each.acknowledged >= end for each in master.slaves()),
@@ -166,12 +181,6 @@ class RolePart(BrokerPart):
         ) and not any(each.acknowledged >= end for each in master.slaves()):
             least = min((end - each.acknowledged for each in master.slaves()), default=end)
             return [f"no slave has the whole log within {fields.wait_ms} ms: the nearest lacks {least} bytes"]
-        hosts = {each.address.rpartition(":")[0] for each in master.slaves() if each.acknowledged >= end}
-        if fields.tables_ms and not await self._until(
-            lambda: all(master.tables_copied.get(host, -1.0) >= begun for host in hosts), fields.tables_ms
-        ):
-            late = sorted(host for host in hosts if master.tables_copied.get(host, -1.0) < begun)
-            return [f"tables were not copied within {fields.tables_ms} ms by {', '.join(late)}"]
         return []
 
     async def _until(

@@ -251,6 +251,7 @@ class SlavePart(BrokerPart):
         return {
             "replicationFollows": str(self.is_following).lower(),
             "replicationTrouble": self.trouble,
+            "replicationTablesTrouble": self._tables.trouble,
             "replicationMissing": str(len(self._store.missing())),
             "replicationCuts": str(self.cutting_back.count),
         }
@@ -378,7 +379,8 @@ class SlavePart(BrokerPart):
 
     async def _copy_timer(self) -> None:
         if self._timer is not None and self.is_following:
-            await self._timer.copy(self._place().address)
+            with contextlib.suppress(StoreError):  # name servers know no master any more, as after a demotion
+                await self._timer.copy(self._place().address)
 
     async def stop(self) -> None:
         """Leave the master."""

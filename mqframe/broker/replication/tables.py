@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from mqframe.broker.replication.asking import ask
@@ -33,7 +33,11 @@ from mqframe.log import get_logger
 from mqframe.net.client import Client
 
 log = get_logger("replication")
-_UNKNOWN: Final = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+_NO_TABLE: Final[Mapping[type[Request], tuple[int, ...]]] = {
+    # A master whose timer is switched off (AdminBrokerProcessor.getTimerMetrics).
+    GetTimerMetrics: (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, ResponseCode.SYSTEM_ERROR),
+}
+"""What masters answer that have no such table; others say that they do not know the request."""
 
 
 class CopiedTables:
@@ -74,9 +78,11 @@ class CopiedTables:
         for request, kind, take in self._copies:
             name = type(request).__name__
             try:
-                answer = await ask(self._client, master, request, _UNKNOWN)
+                absent = _NO_TABLE.get(type(request), (ResponseCode.REQUEST_CODE_NOT_SUPPORTED,))
+                answer = await ask(self._client, master, request, *absent)
                 if answer.code:
-                    continue  # a master of 4.9 has no such table
+                    self._failed.pop(name, None)
+                    continue
                 take(decode(bytes(answer.body), kind))
                 if take == self._take_delays:
                     await self._offer_delays(master)
@@ -90,6 +96,11 @@ class CopiedTables:
         if not lost:
             self.copied_ms = self._clock.now_ms()
         return lost
+
+    @property
+    def trouble(self) -> str:
+        """Which tables the last copy did not bring, and why; empty when it brought all."""
+        return "; ".join(f"{name}: {problem}" for name, problem in self._failed.items())
 
     def delays(self) -> DelayOffsetTable:
         """How far the levels are, as copied."""

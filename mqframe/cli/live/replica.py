@@ -55,7 +55,7 @@ def demote(
     number: Annotated[int, typer.Option("--id", min=1, help="The number that it has as a slave.")],
     wait: Annotated[float, typer.Option(help="How long slaves may take to get its last messages, s.")] = 30.0,
     tables: Annotated[
-        float, typer.Option(help="How long to wait until slaves of RocketMQ have copied tables, s.")
+        float, typer.Option(help="How long to wait before, until slaves of RocketMQ have copied tables, s.")
     ] = 0.0,
     force: Annotated[bool, typer.Option("--force", help="Even if nobody has all of its messages.")] = False,
     nameserver: NameServer = "",

@@ -216,10 +216,10 @@ class Admin(SyncClient[AsyncAdmin]):
     ) -> RoleChanged:
         """Let the master of the name `broker` become a slave with the number `broker_id`, 1 or more.
 
-        It takes no more messages from then on, waits until a slave has its whole log, at most
-        `wait_seconds`, and this returns when it is a slave; `ready` are those to promote. `tables_seconds`:
-        for so long it waits besides until slaves have copied tables, which those of this project need not.
-        `force`: whatever stands against it. Raises `FixError` when no master is registered, `AnswerError`
+        It takes no more messages, waits until a slave has its whole log, at most `wait_seconds`, and this
+        returns when it is a slave; `ready` are those to promote. `tables_seconds`: for so long it waits
+        before, while it takes messages, until slaves have copied tables, which ours need not. `force`:
+        whatever stands against it. Raises `FixError` when no master is registered, `AnswerError`
         where the broker stays master, `GiveUpError` when it could not change.
         """
         return self._call(

@@ -63,10 +63,10 @@ class ReplicaAdmin(ClusterAdmin):
     ) -> RoleChanged:
         """Let the master of the name `broker` become a slave with the number `broker_id`, 1 or more.
 
-        It takes no more messages from then on, waits until a slave has its whole log, at most
-        `wait_seconds`, and this returns when it is a slave; `ready` are those to promote. `tables_seconds`:
-        for so long it waits besides until slaves have copied tables, which those of this project need not.
-        `force`: whatever stands against it. Raises `FixError` when no master is registered, `AnswerError`
+        It takes no more messages, waits until a slave has its whole log, at most `wait_seconds`, and this
+        returns when it is a slave; `ready` are those to promote. `tables_seconds`: for so long it waits
+        before, while it takes messages, until slaves have copied tables, which ours need not. `force`:
+        whatever stands against it. Raises `FixError` when no master is registered, `AnswerError`
         where the broker stays master, `GiveUpError` when it could not change.
         """
         address = (await self.masters(broker=broker))[broker]
@@ -189,7 +189,8 @@ class ReplicaAdmin(ClusterAdmin):
         return attrs.evolve(
             found,
             master=(client.master_addr or "") if client.activated else "",
-            trouble=runtime.get(_TROUBLE, "" if client.activated else "it is not connected to its master"),
+            trouble=runtime.get(_TROUBLE, "" if client.activated else "it is not connected to its master")
+            or _not_copied(runtime),
         )
 
     async def _status(self, address: str) -> HaRuntimeInfo | None:
@@ -230,3 +231,8 @@ def _with_epoch(replica: Replica, runtime: Mapping[str, str]) -> Replica:
         members=None if members is None else tuple(map(int, members.split())),
         trouble="" if members is None else runtime.get(_TROUBLE, ""),
     )
+
+
+def _not_copied(runtime: Mapping[str, str]) -> str:
+    trouble = runtime.get("replicationTablesTrouble")
+    return f"not copied from the master: {trouble}" if trouble else ""

@@ -24,8 +24,9 @@ class PromoteBroker(Request):
 class DemoteBroker(Request):
     """Master, become a slave with the number `id`; answered before it does, when slaves have all.
 
-    `wait_ms`: for so long slaves may take to get the end of the log; `tables_ms`: and then to copy tables,
-    where these are not told to (0: nobody waits for it). `force`: go on with whatever stands against it.
+    `tables_ms`: for so long slaves may take to copy tables, where these are not told to, while messages are
+    taken (0: nobody waits for it); `wait_ms`: and then to get the end of the log. `force`: go on with
+    whatever stands against it.
     """
 
     id: Int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,23 @@ def test_tables_are_waited_for_where_slaves_copy_them_by_themselves(tmp_path: Pa
             assert "tables were not copied within 1 ms by 127.0.0.1" in answer.remark
             await pair.settle(2)
             assert await role_of(pair, slave.broker) == MASTER
+
+    play(tmp_path, scenario)
+
+
+def test_messages_are_taken_while_tables_are_waited_for(tmp_path: Path) -> None:
+    async def scenario(pair: Pair) -> None:
+        master, slave = await two(pair)
+        await pair.settle(1)
+        async with admin(pair) as client:
+            change = asyncio.ensure_future(client.demote("broker-a", 2, tables_seconds=30))
+            await pair.settle(5)
+            assert not change.done()
+            await pair.sent(master.broker, *texts(20, 5))
+            done = await pair.meanwhile(change)
+            assert (done.role, done.ready, done.objections) == ("SLAVE", (1,), ())
+            await pair.meanwhile(client.promote("broker-a", 1))
+        assert await pair.bodies(slave.broker) == texts(0, 25)
 
     play(tmp_path, scenario)
 
