@@ -12,10 +12,11 @@ from mqframe.cli.commands import new_app
 from mqframe.cli.later import since_ms
 from mqframe.cli.names.deletion import Yes, may_delete, topic_contents
 from mqframe.cli.names.known import check_known, listed_topics
-from mqframe.cli.output import Json, NameServer, Shown, time_text
+from mqframe.cli.output import Json, NameServer, Shown, show_one, time_text
 from mqframe.cli.text.body import Base64
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.errors import FixError, SettingError
+from mqframe.core.sending.forwarding import Together
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -178,3 +179,42 @@ def tail(
         write_message(message, as_json=json, base64=base64, stored=True)
 
     follow(topic, write, nameserver=nameserver, begin_ms=begin, last=last, tag=tag, count=count)
+
+
+@app.command()
+def drain(
+    topic: Topic,
+    group: Annotated[str, typer.Option(help="Group whose backlog is sent on; this joins it.")],
+    to: Annotated[str, typer.Option(help="Topic that gets the messages.")],
+    queues: Annotated[
+        int, typer.Option(min=1, help="Queues on each broker, where that topic is to be made first.")
+    ] = 64,
+    tag: Annotated[str, typer.Option(help="What the group subscribes of the topic: a || b.")] = "*",
+    order: Annotated[
+        Together,
+        typer.Option(help="What stays in order: messages of one key (the first one), of one queue, or none."),
+    ] = Together.NONE,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on when nothing is left, until Ctrl-C.")
+    ] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Send a group's backlog on to a topic with more queues, where more consumers can share it.
+
+    Copies keep body, keys, tag, properties and message id. What was sent on counts as consumed by the group.
+    """
+    from mqframe.cli.live.drain import Drain
+    from mqframe.cli.live.drain import drain as run_drain
+
+    if to == topic:
+        raise SettingError(f"--to {to} is the topic itself; name another one")
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic, group)
+        if to not in admin.list_topics():
+            admin.create_topic(to, queues=queues)
+    run = Drain(topic, group, to, tag, order)
+    try:
+        run_drain(run, nameserver, follow=follow)
+    finally:
+        show_one({"topic": topic, "group": group, "to": to, "forwarded": run.forwarded}, as_json=json)

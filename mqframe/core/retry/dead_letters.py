@@ -19,7 +19,7 @@ MARK: Final = "MQFRAME_DEAD_LETTER"
 REASON: Final = "MQFRAME_REASON"
 """Property of a dead letter: why it was given up, where its consumer knew."""
 END_OF_TIME: Final = 2**63 - 1
-_LEFT_OUT: Final = TIMER_NAMES.union(
+NOTED_ON_THE_WAY: Final = TIMER_NAMES.union(
     (
         p.DELAY,
         p.WAIT,
@@ -142,7 +142,7 @@ def copy_properties(letter: DeadLetter, to: ResendTo) -> dict[str, str]:
     Keys, tag, the sender's own properties and the unique key stay; the mark says where the copy is from.
     """
     old = letter.message.properties
-    kept = {name: value for name, value in old.items() if name not in _LEFT_OUT}
+    kept = {name: value for name, value in old.items() if name not in NOTED_ON_THE_WAY}
     kept.setdefault(p.UNIQUE_KEY, letter.unique_key)
     kept[p.WAIT] = "true"
     kept[MARK] = letter.mark
