@@ -57,7 +57,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"message_files"},
         {"appending", "reading"},
         {"following", "upkeep"},
-        {"confirming"},
+        {"confirming", "recovered_store"},
         {"message_store", "reader"},
         {"checking", "replica_store"},
     ],

@@ -20,6 +20,7 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.state import BrokerState
+from mqframe.broker.store_opening import StoreOpening
 from mqframe.core.errors import MqframeError, PluginError, StoreError
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
@@ -37,6 +38,7 @@ from mqframe.net.listeners import Listeners
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.store.message_store import MessageStore
+from mqframe.store.recovered_store import RecoveredStore
 
 P = TypeVar("P", bound=BrokerPart)
 log = get_logger("broker")
@@ -48,8 +50,10 @@ class Broker:
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
     and the dispatchers and RPC hooks that the settings name, come from, with their options. `post`: what it
-    is in an elected group. Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an
-    advertised host that has no address.
+    is in an elected group. `recovered`: what was recovered of the store already, see `made_beside`.
+
+    Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has
+    no address.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Broker:
         clock: LoopClock,
         plugins: PluginManager | None = None,
         post: Post | None = None,
+        recovered: RecoveredStore | None = None,
     ) -> None:
         self._sections, net = sections, sections.net
         self._settings = settings = sections.broker
@@ -65,7 +70,8 @@ class Broker:
         plugins = plugins or PluginManager()
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
-        self._state = state = BrokerState(sections, clock, self._arrived, plugins, post)
+        opening = StoreOpening(self._arrived, recovered)
+        self._state = state = BrokerState(sections, clock, opening, plugins, post)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = NameServerRegistration(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 import attrs
@@ -34,6 +34,7 @@ from mqframe.store.files.layout import Layout
 from mqframe.store.upkeep.cutting import cut_log
 
 log = get_logger("replication")
+MakeBroker = Callable[[BrokerSections, Post], Broker | Awaitable[Broker]]
 _CUT_WHY: Final = "the leader of a newer epoch does not have it: it was never acknowledged"
 
 
@@ -41,9 +42,10 @@ class ElectedBroker:
     """Serves as follower until it is elected, and again when another broker is.
 
     `boot`: names the boot of the machine, another text after each: what a failure of the machine may have
-    taken is found by it. `prepare`: called with each `Broker` before it starts.
+    taken is found by it. `make`: makes each `Broker`, of the settings of its role and its post, at once or in
+    a while.
 
-    Raises what `Broker` raises, and `SettingError` for settings of a group that cannot work.
+    Raises `SettingError` for settings of a group that cannot work.
     """
 
     def __init__(
@@ -53,14 +55,14 @@ class ElectedBroker:
         plugins: PluginManager | None = None,
         *,
         boot: str,
-        prepare: Callable[[Broker], object] = lambda broker: None,
+        make: MakeBroker | None = None,
     ) -> None:
         self._sections = sections
         self._election = election = sections.election
         self._clock = clock
         self._plugins = plugins or PluginManager()
         self._boot = boot
-        self._prepare = prepare
+        self._make_broker = make or self._at_once
         if not boot:
             raise SettingError(
                 "replication.role = ELECTED: this system does not name the boot of the machine, by which a"
@@ -71,7 +73,7 @@ class ElectedBroker:
         self._layout = Layout(sections.store.directory)
         self._kept = KeptReplica(sections.store.directory, uuid.uuid4().hex)
         self._note_start()
-        self._post: Post
+        self._post: Post = self._follower_post()
         self._broker: Broker | None = None
         self._starting: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
@@ -88,7 +90,6 @@ class ElectedBroker:
         coordination = self._plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
         self.elector = Elector(coordination, place, self, clock, self._limits())
-        self._make(self._follower_post())
 
     def _note_start(self) -> None:
         # A killed process leaves what it wrote to the system; only a failure of the machine takes that.
@@ -148,8 +149,9 @@ class ElectedBroker:
     # Life
 
     async def start(self) -> None:
-        """Serve as follower, and take part in elections from then on. Raises as `Broker.start`."""
+        """Serve as follower, and take part in elections from then on. Raises as `Broker`, and its `start`."""
         async with self._working:
+            await self._make(self._post)
             await self._begin()
         self._task = asyncio.ensure_future(self.elector.run())
 
@@ -216,7 +218,7 @@ class ElectedBroker:
             replicas = LeaderReplicas(reigning, self._clock, limits, timeout)
             opened = asyncio.Event()
             post = LeaderPost(self._kept, reigning, replicas, self.elector.ring, opened.set)
-            broker = self._make(post)
+            broker = await self._make(post)
             # On disk before anything is stored in this epoch.
             self._kept.record(self._kept.history.begin(epoch, broker.store.max_offset))
             self._starting = asyncio.ensure_future(_in_words(broker.start()))
@@ -241,7 +243,7 @@ class ElectedBroker:
         async with self._working:
             if self.leads or self._broker is None:
                 await self._end_life()
-                self._make(self._follower_post())
+                await self._make(self._follower_post())
                 await self._begin()
             self._kept.heard(epoch)
             self._leader, self._epoch = leader, max(epoch, self._epoch)
@@ -264,7 +266,10 @@ class ElectedBroker:
             lambda: self.elector.trouble,
         )
 
-    def _make(self, post: Post) -> Broker:
+    def _at_once(self, sections: BrokerSections, post: Post) -> Broker:
+        return Broker(sections, self._clock, self._plugins, post)
+
+    async def _make(self, post: Post) -> Broker:
         """Open the store for `post`. Raises as `Broker`."""
         leads = isinstance(post, LeaderPost)
         replication: Any = self._sections.replication
@@ -274,7 +279,8 @@ class ElectedBroker:
             broker=settings if leads else attrs.evolve(settings, services=()),
             replication=attrs.evolve(replication, role=SYNC_MASTER if leads else SLAVE),
         )
-        broker = Broker(sections, self._clock, self._plugins, post)
+        making = self._make_broker(sections, post)
+        broker = making if isinstance(making, Broker) else await making
         self._post, self._broker = post, broker
         store = broker.store
         history = self._kept.history
@@ -282,7 +288,6 @@ class ElectedBroker:
             history = EpochHistory([(UNLED, store.min_offset)])
         self._kept.record(history.trim(store.min_offset).cut(store.max_offset))
         self._look()
-        self._prepare(broker)
         return broker
 
     async def _begin(self) -> None:
@@ -339,7 +344,7 @@ class ElectedBroker:
                 )  # fmt: skip
                 self._kept.forget_confirmed(offset)
                 self._confirmed = min(self._confirmed, offset)
-                self._make(self._follower_post())
+                await self._make(self._follower_post())
                 await self._begin()
             except MqframeError as problem:
                 self.elector.resign(problem)

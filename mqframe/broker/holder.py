@@ -31,15 +31,20 @@ async def _nothing() -> None:
 class BrokerHolder:
     """Starts and stops a broker as that one does by itself, and changes its role in between.
 
-    `make`: makes a broker of these settings; it is called again for each role. Everything else stays as it
-    is: the directory, and the ports once they are known. The role that an operator gave it is kept beside the
-    store's other tables, and counts until another one is configured.
+    `make`: makes a broker of these settings, at once or in a while; it is called again for each role.
+    Everything else stays as it is: the directory, and the ports once they are known. The role that an
+    operator gave it is kept beside the store's other tables, and counts until another one is configured.
 
-    `broker`: the one that is there now. Belongs to one loop. Raises what making a broker raises.
+    `broker`: the one that is there now, from `start` on. Belongs to one loop.
     """
 
+    broker: Broker
+
     def __init__(
-        self, sections: BrokerSections, make: Callable[[BrokerSections], Broker], clock: LoopClock
+        self,
+        sections: BrokerSections,
+        make: Callable[[BrokerSections], Broker | Awaitable[Broker]],
+        clock: LoopClock,
     ) -> None:
         self._configured = sections.replication
         self._make = make
@@ -55,7 +60,6 @@ class BrokerHolder:
         """Told of each broker that has started in another role."""
         self.on_lost: Callable[[], object] = lambda: None
         """Called when no broker serves any more, because none could be started."""
-        self.broker = self._made(self.sections)
 
     def _with_kept_role(self, sections: BrokerSections) -> BrokerSections:
         kept = self._file.load(lambda raw: decode(raw, ChangedRole))
@@ -68,8 +72,9 @@ class BrokerHolder:
         self.changed_ms = kept.changed_ms
         return _in_role(sections, _evolved(self._configured, kept.role, kept.broker_id))
 
-    def _made(self, sections: BrokerSections) -> Broker:
-        broker = self._make(sections)
+    async def _made(self, sections: BrokerSections) -> Broker:
+        making = self._make(sections)
+        broker = making if isinstance(making, Broker) else await making
         broker.let_roles_change(self)
         return broker
 
@@ -93,7 +98,8 @@ class BrokerHolder:
         return HeldMetrics(self)
 
     async def start(self) -> None:
-        """As `Broker.start`."""
+        """Make a broker, and start it. Raises what making a broker raises, and as `Broker.start`."""
+        self.broker = await self._made(self.sections)
         await self.broker.start()
         self.sections = self._on_the_same_ports()
 
@@ -189,7 +195,7 @@ class BrokerHolder:
     async def _start(self, sections: BrokerSections, *, keep: bool) -> None:
         if keep:
             self._keep(sections.replication)
-        self.broker = self._made(sections)
+        self.broker = await self._made(sections)
         await self.broker.start()
         self.sections = sections
         log.warning("the broker serves", role=sections.role, id=sections.broker_id, address=self.address)

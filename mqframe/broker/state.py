@@ -13,6 +13,7 @@ from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.targets import SendTargets
+from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
@@ -42,22 +43,18 @@ from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
-from mqframe.store.appending.inline_dispatch import OnArrival
-from mqframe.store.message_store import MessageStore
-from mqframe.store.replica_store import ReplicaStore
 from mqframe.store.settings import StoreSettings
 
 
 class BrokerState:
     """Opens the store and makes empty tables; `keeper.load` fills them. A `BrokerPort` for services.
 
-    `arrived`: called with new messages of queues; `plugins`: where message filters and allocation strategies
-    come from.
+    `opening`: how the store is; `plugins`: where message filters and allocation strategies come from.
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
 
     def __init__(
-        self, sections: BrokerSections, clock: LoopClock, arrived: OnArrival, plugins: PluginManager,
+        self, sections: BrokerSections, clock: LoopClock, opening: StoreOpening, plugins: PluginManager,
         post: Post | None = None,
     ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
@@ -99,10 +96,8 @@ class BrokerState:
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
-        kind = ReplicaStore if sections.is_slave else MessageStore
         self.replicas = None if post else _replicas(sections.replication)
-        copies = post.replicas if post else self.replicas
-        self.store = kind.open(store_settings, clock, on_arrival=arrived, replicas=copies)
+        self.store = opening.store(sections, clock, post.replicas if post else self.replicas)
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked

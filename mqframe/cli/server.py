@@ -5,23 +5,20 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import attrs
 import typer
 
 from mqframe.cli.commands import exit_code, plugin_manager
-from mqframe.cli.configuration import data_option, given_origins
+from mqframe.cli.configuration import data_option
 from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
 from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
-    from mqframe.broker.broker import Broker
-    from mqframe.broker.elected_broker import ElectedBroker
-    from mqframe.broker.sections import BrokerSections
     from mqframe.cli.processes.places import Place
     from mqframe.cli.serving import Service, Services
     from mqframe.core.config.configuration import Resolved
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     from mqframe.metrics.server import MetricsServer
     from mqframe.net.access.access import Access
     from mqframe.net.clock import SystemClock
+    from mqframe.store.upkeep.opening_progress import OpeningProgress
 
 BROKERS_MAX: Final = 26
 """As many as there are letters to name them."""
@@ -165,6 +163,7 @@ def _serve(
     """`ready`: who is told the addresses in place of standard output, and needs no warnings of settings."""
     from mqframe.cli.configuration import load
     from mqframe.cli.serving import print_ready, serve
+    from mqframe.store.upkeep.opening_progress import OpeningProgress
 
     check_level(log_level)
 
@@ -177,8 +176,9 @@ def _serve(
     show_logs(log_level, as_json=log_json)
     _keep_private(program, resolved)
     where = _places(brokers, replicas, settings_of) if program == "server" else ()
+    progress = OpeningProgress(time.monotonic)
     if len(where) < 2:
-        parts = _services(program, resolved)
+        parts = _services(program, resolved, progress)
         measured = tuple(parts)
     else:
         given = {option: value for option in _OF_ALL for value in options[option].values()}
@@ -191,6 +191,7 @@ def _serve(
     if metrics is None:
         serve(parts, ready or print_ready)
     else:
+        metrics.starting("broker", lambda: progress.text)
         serve({"metrics": lambda: metrics, **parts}, ready or print_ready, partial(_watch, metrics))
 
 
@@ -242,9 +243,13 @@ def _keep_private(program: str, resolved: Resolved) -> None:
     os.umask(umask())
 
 
-def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Service | Services]]:
-    """The parts of `program` by the name that they have in the `ready` line, in the order of their start."""
-    from mqframe.cli.serving import end_process
+def _services(
+    program: str, resolved: Resolved, progress: OpeningProgress
+) -> Mapping[str, Callable[[], Service | Services]]:
+    """The parts of `program` by the name that they have in the `ready` line, in the order of their start.
+
+    `progress`: is told how far the opening of a broker's store is.
+    """
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
 
@@ -264,49 +269,13 @@ def _services(program: str, resolved: Resolved) -> Mapping[str, Callable[[], Ser
         return server
 
     def make_broker() -> Service:
-        from mqframe.broker.broker import Broker
-        from mqframe.broker.holder import BrokerHolder
-        from mqframe.broker.sections import BrokerSections
-        from mqframe.broker.settings import BrokerSettings
-        from mqframe.replication.election_settings import ElectionSettings
-        from mqframe.replication.settings import ELECTED, ReplicationSettings
-        from mqframe.store.settings import StoreSettings
+        from mqframe.cli.processes.broker_parts import BrokerParts, broker_of
 
-        settings: Any = resolved.section(BrokerSettings)
         own = tuple(_reachable(each.address) for each in nameservers)
-        settings = attrs.evolve(settings, nameservers=own + settings.nameservers)
-        stored = resolved.section(StoreSettings)
-        copied = resolved.section(ReplicationSettings)
-        election = resolved.section(ElectionSettings)
-        sections = BrokerSections(settings, stored, net, copied, given_origins(resolved), election)
-        if copied.role == ELECTED:
-            return _elected(sections, plugins, access)
-
-        def make(sections: BrokerSections) -> Broker:
-            broker = Broker(sections, clock, plugins)
-            if access is not None:
-                broker.enforce(access)
-            return broker
-
-        holder = BrokerHolder(sections, make, clock)
-        holder.on_lost = end_process
-        return holder
+        return broker_of(resolved, own, BrokerParts(clock, plugins, access, progress))
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
     return {name: make for name, make in parts.items() if program in ("server", name)}
-
-
-def _elected(sections: BrokerSections, plugins: PluginManager, access: Access | None) -> ElectedBroker:
-    """A broker of an elected group."""
-    from mqframe.broker.elected_broker import ElectedBroker
-    from mqframe.net.clock import SystemClock
-    from mqframe.store.upkeep.dispatch_mark import boot_id
-
-    def prepare(broker: Broker) -> None:
-        if access is not None:
-            broker.enforce(access)
-
-    return ElectedBroker(sections, SystemClock(), plugins, boot=boot_id(), prepare=prepare)
 
 
 def _several(

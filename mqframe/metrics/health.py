@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -43,6 +43,11 @@ class Readiness:
     def __init__(self, expected: Sequence[str]) -> None:
         self._expected = tuple(expected)
         self._started: dict[str, Part | None] = {}
+        self._doing: dict[str, Callable[[], str]] = {}
+
+    def starting(self, name: str, doing: Callable[[], str]) -> None:
+        """The server `name` is to start; `doing`: returns what it does meanwhile, in words."""
+        self._doing[name] = doing
 
     def started(self, name: str, part: Part | None = None) -> None:
         """The server `name` serves now."""
@@ -50,8 +55,12 @@ class Readiness:
 
     def health(self, loop_delay_ms: int, overload_ms: int) -> Health:
         """How things are."""
-        missing = [f"{name} has not started" for name in self._expected if name not in self._started]
+        missing = [self._missing(name) for name in self._expected if name not in self._started]
         parts = [(name, part) for name, part in self._started.items() if part is not None]
         missing += [f"no name server knows {name}" for name, part in parts if not part.is_registered]
         refuses = next((part.refusal for _, part in parts if part.refusal), "")
         return Health(not missing, loop_delay_ms >= overload_ms, loop_delay_ms, refuses, missing)
+
+    def _missing(self, name: str) -> str:
+        doing = self._doing.get(name)
+        return f"{name} has not started" + (f": {doing()}" if doing is not None else "")

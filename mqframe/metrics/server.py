@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import TimeoutError as TookTooLong
 from http import HTTPStatus
 from typing import Final
@@ -55,6 +56,10 @@ class MetricsServer:
         """The server `name` serves now; `source`: its metrics, `part`: whether it is ready."""
         self._exporter.sources.append(source)
         self._readiness.started(name, part)
+
+    def starting(self, name: str, doing: Callable[[], str]) -> None:
+        """The server `name` is to start; `doing`: returns what it does meanwhile, for readiness."""
+        self._readiness.starting(name, doing)
 
     async def start(self) -> None:
         """Listen. Raises `OSError` when the address cannot be used."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Self
 
 from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
@@ -17,24 +16,16 @@ from mqframe.replication.confirmed import Replicas
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.confirming import Confirming
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
-from mqframe.store.files.layout import Layout
 from mqframe.store.files.log_file import Allocate, allocate_really
-from mqframe.store.files.modes import use_mode, warn_if_open
-from mqframe.store.files.ownership import Ownership
 from mqframe.store.files.syncing import Sync, sync_really
-from mqframe.store.files.threads import Threads
 from mqframe.store.following.lag import Lag, lag_of
 from mqframe.store.incoming import Incoming
-from mqframe.store.message_files import MessageFiles, open_files
+from mqframe.store.recovered_store import RecoveredStore, recover_store
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cleaner import Cleaner
-from mqframe.store.upkeep.cutting import finish_cuts
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
-from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
-from mqframe.store.upkeep.recovery import Recovery, save_ends
-from mqframe.store.upkeep.setting_aside import SettingAside
-from mqframe.store.upkeep.settling import bring_back, settle_on_disk
+from mqframe.store.upkeep.recovery import save_ends
 
 log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
@@ -42,49 +33,31 @@ _EXPIRY_OF_COPIES_SECONDS: Final = 0.1
 _MARK_SECONDS: Final = 1.0
 
 
-class Opening(NamedTuple):
-    """How a store is opened: on which disk, how carefully, who hears of arrivals; what is open already.
-
-    `replicas`: where copies count, what they confirm.
-    """
-
-    disk: Disk
-    care: Care
-    on_arrival: OnArrival | None
-    files: MessageFiles
-    threads: Threads
-    replicas: Replicas | None = None
-
-
 class MessageStore(Confirming):
     """Appends, reads, dispatch, following dispatchers and upkeep of one store.
 
-    Belongs to one loop and its thread; has no locks. Made by `open`.
+    Belongs to one loop and its thread; has no locks. Made by `open` or `of`.
     """
 
     def __init__(
-        self, settings: StoreSettings, clock: LoopClock, ownership: Ownership, opening: Opening
+        self,
+        recovered: RecoveredStore,
+        clock: LoopClock,
+        on_arrival: OnArrival | None = None,
+        replicas: Replicas | None = None,
     ) -> None:
-        disk, care, on_arrival, files, threads, replicas = opening
-        layout = Layout(settings.directory)
-        quarantine = Quarantine(layout.quarantine)
-        self._setting_aside = SettingAside(files.log, files.queues, quarantine, clock.now_ms)
+        recovered.is_taken = True
+        settings, files, threads = recovered.settings, recovered.files, recovered.threads
+        self._setting_aside = recovered.setting_aside
         super().__init__(settings, files, threads, self._repair_record, replicas)
-        self._ownership = ownership
-        self._layout = layout
+        self._ownership = recovered.ownership
+        self._layout = layout = recovered.layout
         self._durability = files.log.durability
-        killed = bring_back(layout) or ownership.was_killed
-        recovery = Recovery(layout, settings, files, self._setting_aside, (care, self.is_copy))
-        # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
-        ownership.mark()
-        self.recovered = recovery.run(killed)
-        self._set_aside = quarantine.reports()
-        if not files.checkpoint.is_known:
-            files.checkpoint.save()  # so that a missing one tells of a loss
-        settle_on_disk(layout, files, killed)
+        self.recovered = recovered.outcome
+        self._set_aside = recovered.quarantine.reports()
         self._take_up(clock, self.recovered.store_time, on_arrival, layout.cursors)
         self._queue_flusher = QueueFlusher(files, settings, clock, threads, self._dispatch)
-        self._cleaner = Cleaner(settings, clock, files, threads, disk.usage)
+        self._cleaner = Cleaner(settings, clock, files, threads, recovered.disk.usage)
         self._cleaner.begin(self.recovered.store_time)
         self._clock = clock
         self._timers: list[Every] = []
@@ -102,36 +75,35 @@ class MessageStore(Confirming):
         sync: Sync = sync_really,
         care: Care = Care.USUAL,
         replicas: Replicas | None = None,
-    ) -> MessageStore:
-        """Lock the directory, recover what is in it, and bring that to disk.
+    ) -> Self:
+        """`recover_store`, and a store of what that has found. Raises as that does.
 
-        `care`: how thoroughly, and whether to go on where messages may have been lost. `replicas`:
-        where copies of the log count, what they confirm.
-
-        Raises `UndecidedDamage` where it may not go on, and `StoreError` when another broker holds the
-        directory, when files have another size than configured, or when the disk is full or not readable;
-        the message names the path and what to do.
+        `on_arrival`: hears of arrivals. `replicas`: where copies of the log count, what they confirm.
         """
-        use_mode(settings.file_mode)
-        if settings.directory.is_dir():
-            warn_if_open(settings.directory)
-        layout, disk, threads = Layout(settings.directory), Disk(allocate, usage, sync), Threads()
+        disk = Disk(allocate, usage, sync)
+        recovered = recover_store(settings, clock, is_copy=cls.is_copy, disk=disk, care=care)
+        return cls.of(recovered, clock, on_arrival=on_arrival, replicas=replicas)
+
+    @classmethod
+    def of(
+        cls,
+        recovered: RecoveredStore,
+        clock: LoopClock,
+        *,
+        on_arrival: OnArrival | None = None,
+        replicas: Replicas | None = None,
+    ) -> Self:
+        """A store of what `recover_store` has found. Raises `StoreError`, with the directory let go."""
         try:
-            with ExitStack() as undo:
-                undo.callback(threads.close)
-                ownership = Ownership(layout)
-                undo.callback(ownership.release)
-                finish_cuts(layout)
-                files = open_files(layout, settings, disk, threads, clock.now_ms, care)
-                undo.callback(files.close)
-                opening = Opening(disk, care, on_arrival, files, threads, replicas)
-                store = cls(settings, clock, ownership, opening)
-                undo.pop_all()
-                return store
-        except OSError as problem:
-            raise StoreError(
-                f"the store in {settings.directory} cannot be opened: {told(problem)}"
-            ) from problem
+            return cls(recovered, clock, on_arrival, replicas)
+        except BaseException as problem:
+            recovered.is_taken = False
+            recovered.abandon()
+            if isinstance(problem, OSError):
+                raise StoreError(
+                    f"the store in {recovered.settings.directory} cannot be opened: {told(problem)}"
+                ) from problem
+            raise
 
     def start(self) -> None:
         """Start timers and following dispatchers; needs a running loop."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
@@ -11,13 +11,16 @@ from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.net.clock import Timer
+from mqframe.net.clock import LoopClock, Timer
+from mqframe.replication.confirmed import Replicas
 from mqframe.store.appending.appender import Copied
 from mqframe.store.appending.copied import CopiedDispatch
+from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.appending.log_copy import LogCopy
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
+from mqframe.store.recovered_store import RecoveredStore
 from mqframe.store.upkeep.putting_back import PuttingBack
 from mqframe.store.upkeep.quarantine import Quarantine, Report
 
@@ -33,8 +36,14 @@ class ReplicaStore(MessageStore):
 
     is_copy = True
 
-    def __init__(self, *opening: Any) -> None:
-        super().__init__(*opening)
+    def __init__(
+        self,
+        recovered: RecoveredStore,
+        clock: LoopClock,
+        on_arrival: OnArrival | None = None,
+        replicas: Replicas | None = None,
+    ) -> None:
+        super().__init__(recovered, clock, on_arrival, replicas)
         self._copy = LogCopy(self._log)
         self._broken: StoreError | None = None
         self._dispatching: Timer | None = None

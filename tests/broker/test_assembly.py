@@ -21,6 +21,7 @@ from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
+from mqframe.broker.store_opening import StoreOpening
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
@@ -82,7 +83,9 @@ class Parts:
         plugins = PluginManager(list)
         plugins.block("broker_service.delay")
         settings = BrokerSettings(host="127.0.0.1")
-        self.state = BrokerState(BrokerSections(settings, store), self.clock, lambda *arrival: None, plugins)
+        self.state = BrokerState(
+            BrokerSections(settings, store), self.clock, StoreOpening(lambda *arrival: None), plugins
+        )
         state = self.state
         state.topics.put(TopicConfig(topic_name="t", read_queue_nums=2, write_queue_nums=2))
         state.groups.put(SubscriptionGroupConfig(group_name="g"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
+from mqframe.broker.store_opening import StoreOpening
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.hooks.manager import PluginManager
 from mqframe.store.settings import StoreSettings
@@ -24,7 +25,10 @@ def opened(directory: Path) -> BrokerState:
     settings = BrokerSettings(host="127.0.0.1", default_topic_queues=3)
     store = StoreSettings(directory=directory)
     return BrokerState(
-        BrokerSections(settings, store), ManualClock(), lambda *arrival: None, PluginManager(list)
+        BrokerSections(settings, store),
+        ManualClock(),
+        StoreOpening(lambda *arrival: None),
+        PluginManager(list),
     )
 
 

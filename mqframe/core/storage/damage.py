@@ -6,8 +6,8 @@ Log files are zeros before they are written. So a write that never got to the di
 
 from __future__ import annotations
 
-import re
 import struct
+from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
 
 from mqframe.core.codes import SysFlag
@@ -20,13 +20,12 @@ from mqframe.core.storage.record import (
     MAGIC_V2,
     body_crc,
 )
+from mqframe.core.storage.zeros import PIECE_BYTES, data_end, is_empty
 
 PAGE_BYTES: Final = 4096
 RECORD_BYTES_MIN: Final = HEAD.size + 4
 """No record is shorter: a topic of one letter with its length, no body, the length of no properties."""
-_MAGICS: Final = re.compile(
-    b"|".join(re.escape(struct.pack(">i", m)) for m in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK))
-)
+_MAGICS: Final = tuple(struct.pack(">i", magic) for magic in (MAGIC_V1, MAGIC_V2, MAGIC_BLANK))
 _SIZE: Final = struct.Struct(">i")
 _SHORT: Final = struct.Struct(">h")
 _BLANK: Final = struct.Struct(">ii")
@@ -70,12 +69,28 @@ def next_good(file: LogBytes, base: int, at: int, not_before: int) -> int | None
         return claimed
     behind = at + RECORD_BYTES_MIN
     for start, end in file.data_from(at):
-        for found in _MAGICS.finditer(view[max(start - 8, 0) : end]):
-            place = max(start - 8, 0) + found.start() - 4
+        for magic in _magics(view, max(start - 8, 0), end):
+            place = magic - 4
             is_end = place > at and is_blank(view, place) and _blank_fits(view, place)
             if is_end or (place >= behind and _is_good(view, base, place, not_before)):
                 return place
     return None
+
+
+def _magics(view: memoryview, start: int, end: int) -> Iterator[int]:
+    """Where magics begin from byte `start` to before `end`, in order."""
+    for at in range(start, end, PIECE_BYTES):
+        first = max(at - len(_MAGICS[0]) + 1, start)  # one may lie across the border
+        piece = bytes(view[first : min(at + PIECE_BYTES, end)])
+        if not is_empty(piece):
+            yield from sorted(first + place for magic in _MAGICS for place in _places(piece, magic))
+
+
+def _places(piece: bytes, magic: bytes) -> Iterator[int]:
+    place = piece.find(magic)
+    while place >= 0:
+        yield place
+        place = piece.find(magic, place + 1)
 
 
 def _is_good(view: memoryview, base: int, at: int, not_before: int) -> bool:
@@ -120,10 +135,9 @@ def last_data(file: LogBytes, at: int) -> int:
     """The byte behind the last one from `at` on that is not zero; `at` when all are."""
     view = file.view
     for start, end in reversed(file.data_from(at)):
-        for stop in range(end, start, -(1 << 20)):
-            rest = bytes(view[max(start, stop - (1 << 20)) : stop]).rstrip(b"\0")
-            if rest:
-                return max(start, stop - (1 << 20)) + len(rest)
+        found = data_end(view, start, end)
+        if found > start:
+            return found
     return at
 
 

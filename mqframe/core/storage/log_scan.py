@@ -11,6 +11,7 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import is_queue_place
 from mqframe.core.storage.property_crc import agrees
 from mqframe.core.storage.record import HEAD, HEADS, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, topic_text
+from mqframe.core.storage.zeros import is_empty
 
 _SIZE_MAGIC: Final = struct.Struct(">ii")
 _SHORT: Final = struct.Struct(">h")
@@ -68,7 +69,7 @@ def has_empty_sector(
     """
     while at < end:
         stop = min(at - (first + at) % sector_bytes + sector_bytes, end)
-        if not any(view[at:stop]):
+        if is_empty(view, at, stop):
             return True
         at = stop
     return False

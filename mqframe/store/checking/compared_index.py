@@ -11,6 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+from mqframe.core.storage.zeros import data_end
 from mqframe.store.checking.findings import Findings
 from mqframe.store.index.index_file import ENTRY, HEADER, IndexFile
 from mqframe.store.index.key_hashes import KeyHashes
@@ -66,7 +67,7 @@ def _sizes_of_first(view: mmap.mmap, size: int, count: int) -> tuple[int, int] |
 
     Behind that entry there is nothing but zeros, so its last byte that is none is one of the last there are.
     """
-    last = len(view[HEADER.size :].rstrip(b"\0")) + HEADER.size - 1
+    last = data_end(memoryview(view), HEADER.size, len(view)) - 1
     for at in range(max(HEADER.size, last - ENTRY.size + 1), last + 1):
         if (found := _sizes_at(view, size, count, at)) is not None:
             return found

@@ -9,6 +9,7 @@ from typing import Final
 
 from mqframe.core.messages.names import SCHEDULE_TOPIC, is_queue_place
 from mqframe.core.storage.agreement import LIGHT_PREFIX
+from mqframe.core.storage.zeros import data_end
 from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.files.layout import Layout, file_name
 from mqframe.store.incoming import ENTRY_BYTES
@@ -74,8 +75,9 @@ class ComparedQueue(ConsumeQueue):
                 break  # nothing but a hole follows
             at = os.lseek(descriptor, start, os.SEEK_HOLE)
             for block in range(start, at, _BLOCK_BYTES):
-                data = os.pread(descriptor, min(_BLOCK_BYTES, at - block), block).rstrip(b"\0")
-                end = block + len(data) if data else end
+                data = os.pread(descriptor, min(_BLOCK_BYTES, at - block), block)
+                stop = data_end(data, 0, len(data))
+                end = block + stop if stop else end
         return -(-min(end, self._file_bytes) // ENTRY_BYTES) * ENTRY_BYTES
 
     def read(self, offset: int, count: int) -> bytes:

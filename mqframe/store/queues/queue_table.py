@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
+from mqframe.core.storage.zeros import PIECE_BYTES, is_empty
 from mqframe.store.files.descriptors import Descriptors
 from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import ENTRY_BYTES
@@ -99,10 +100,14 @@ class QueueTable:
             return True
         try:
             # The files are sparse: where nothing was written there is no data to seek to.
-            os.lseek(descriptor, page_end, os.SEEK_DATA)
+            at = os.lseek(descriptor, page_end, os.SEEK_DATA)
         except OSError:
             return False
-        return page_end < self._file_bytes
+        # In a copy there may be zeros where the holes were.
+        return any(
+            not is_empty(os.pread(descriptor, min(PIECE_BYTES, self._file_bytes - start), start))
+            for start in range(at, self._file_bytes, PIECE_BYTES)
+        )
 
     def _searched_end(self, queue: ConsumeQueue) -> tuple[int, int]:
         # Stopped in good order: entries fill the last file without a gap, so halving finds its end.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mqframe.core.delay.timer_layout import SLOT, SLOTS
+from mqframe.core.storage.zeros import is_empty
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.modes import file_mode, make_folder
 
@@ -109,7 +110,7 @@ class TimerWheel:
                 return
             at = max(at, found - found % SLOT.size)
             raw = os.pread(self._descriptor, min(_BLOCK_BYTES, end - at), at)
-            if raw.strip(b"\0"):
+            if not is_empty(raw):
                 yield at, raw
             at += len(raw)
 

@@ -11,6 +11,7 @@ import msgspec
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.storage.cut_tail import CutTail
+from mqframe.core.storage.zeros import is_empty
 from mqframe.log import get_logger
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.descriptors import write_all
@@ -137,7 +138,7 @@ def _copy(layout: Layout, closed: ClosedLog, start: int, end: int) -> str:
         for file, at, stop in closed.parts_from(start):
             for begin in range(at, stop, _COPIED_AT_ONCE):
                 part = bytes(file.view[begin : min(begin + _COPIED_AT_ONCE, stop)])
-                if part.strip(b"\0"):
+                if not is_empty(part):
                     write_all(descriptor, part, file.base + begin - start)
         os.fsync(descriptor)
     except OSError:

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from mqframe.core.storage.zeros import is_empty
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.modes import file_mode
 from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
@@ -62,7 +63,7 @@ class Quarantine:
             with os.fdopen(descriptor, "wb", buffering=0) as file:
                 for at in range(0, len(data), _COPIED_AT_ONCE):
                     part = bytes(data[at : at + _COPIED_AT_ONCE])
-                    if part.strip(b"\0"):
+                    if not is_empty(part):
                         write_all(file.fileno(), part, at)
                 file.truncate(len(data))
                 os.fsync(file.fileno())

@@ -20,6 +20,7 @@ from mqframe.store.upkeep.agreement import Agreement, ends_of
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.last_commits import LastCommits
 from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
+from mqframe.store.upkeep.opening_progress import OpeningProgress
 from mqframe.store.upkeep.quarantine import LostEntries, Report
 from mqframe.store.upkeep.redispatch import Redispatch
 from mqframe.store.upkeep.setting_aside import SettingAside
@@ -68,8 +69,11 @@ class Recovery:
         self._marked = self._mark.trusted()
         self._redispatch = Redispatch(self._queues, self._index, parse_levels(settings.delay_levels))
 
-    def run(self, killed: bool) -> Recovered:
-        """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError."""
+    def run(self, killed: bool, progress: OpeningProgress) -> Recovered:
+        """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError.
+
+        `progress`: is told how far the log is checked.
+        """
         believed = self._believed()
         noted = self._fitting(believed)
         ends = self._orderly_ends(noted) if not killed and self._care is Care.USUAL else None
@@ -98,7 +102,9 @@ class Recovery:
             # Killed before its end, the work is to be done once more.
             self._checkpoint.queues = 0
             self._checkpoint.save()
-        check = self._check(start, KnownEnds(None if ends is None else ends.log_end, on_disk), commits)
+        check = self._log_check(KnownEnds(None if ends is None else ends.log_end, on_disk))
+        progress.begin(start, self._log.files[-1].base + self._log.file_bytes)
+        self._take_all(check, start, commits, progress)
         end = self._before_damaged_end(check.end) if self._is_copy else check.end
         self._redispatch.finish(self._log.start, start <= self._log.start)
         self._queues.cut_after(end)
@@ -209,10 +215,10 @@ class Recovery:
         keys_start = agreement.index_start()
         return queues_start if keys_start is None else min(queues_start, keys_start)
 
-    def _check(self, start: int, known: KnownEnds, commits: LastCommits) -> LogCheck:
-        check = self._log_check(known)
+    def _take_all(self, check: LogCheck, start: int, commits: LastCommits, progress: OpeningProgress) -> None:
         last: LogRecord | None = None
         for records in check.walk(start):
+            progress.reached(check.end)
             self._note_stretches(check)
             self._redispatch.take(records)
             if last is not None:
@@ -226,7 +232,6 @@ class Recovery:
         elif last is not None:
             commits.take([last])
         check.end = self._before_empty_files(check.end)
-        return check
 
     def _log_check(self, known: KnownEnds) -> LogCheck:
         accept_loss = self._care is Care.ACCEPT_LOSS

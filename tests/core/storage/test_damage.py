@@ -17,6 +17,7 @@ from mqframe.core.storage.damage import (
 )
 from mqframe.core.storage.log_scan import has_empty_sector, is_blank, read_record, scan
 from mqframe.core.storage.record import MAGIC_BLANK, encode_record
+from mqframe.core.storage.zeros import PIECE_BYTES
 
 HOST = encode_host("127.0.0.1:10911")
 BASE = 8192
@@ -94,6 +95,32 @@ def test_the_blank_end_counts_where_it_says_the_bytes_that_are_left():
 def test_nothing_follows():
     raw, places = log_of(b"x")
     assert next_good(File(raw), BASE, places[1], 0) is None
+
+
+@pytest.mark.parametrize("shift", range(-8, 6))
+def test_a_record_is_found_behind_many_zeros_and_across_the_border_of_pieces(shift):
+    first = record(0)
+    place = len(first) + 3 * PIECE_BYTES + shift
+    raw = bytearray(place + 4096)
+    raw[: len(first)] = first
+    raw[10] ^= 1
+    raw[place - 200] = 1  # no piece is passed over as zeros
+    behind = record(place, body=b"far away")
+    raw[place : place + len(behind)] = behind
+    assert next_good(File(raw), BASE, 0, 0) == place
+    assert next_good(File(raw), BASE, len(first), 0) == place
+    assert last_data(File(raw), 0) == place + len(behind)
+
+
+def test_the_first_of_records_of_both_kinds_is_the_next():
+    raw = bytearray(4096)
+    later, places = record(600), [300, 600]
+    earlier = record(300, topic="t" * 200)
+    assert earlier[4:8] != later[4:8]
+    for place, each in zip(places, (earlier, later), strict=True):
+        raw[place : place + len(each)] = each
+    raw[0] = 1
+    assert next_good(File(raw), BASE, 0, 0) == 300
 
 
 @pytest.mark.parametrize("mask", [0x01, 0x10, 0x55])

@@ -217,3 +217,18 @@ def test_folders_and_noted_ends_without_a_legal_name_are_passed_over(table, tmp_
     third = table()
     third.load(after_crash=False)
     assert [(queue.key, queue.end) for queue in third] == [(("t", 0), 3)]
+
+
+@pytest.mark.parametrize("last", [b"\0", b"\1"])
+def test_zeros_where_a_queue_file_had_a_hole_are_no_entries(opened, message, tmp_path, last):
+    store = opened(queue_file_bytes=400_000)
+    put(store, *[message() for _ in range(3)])
+    store.abandon()
+    path = tmp_path / "store/consumequeue/t/0" / f"{0:020d}"
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-1] + last)  # no hole is left
+    table = QueueTable(tmp_path / "store/consumequeue", 400_000, 10, DeletedTopics(tmp_path / "none"))
+    table.load(after_crash=False)
+    (queue,) = table
+    assert (queue.end, table.doubts) == (3, {} if last == b"\0" else {queue: 3})
+    table.close()
