@@ -43,7 +43,7 @@ def make_parts(
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
     dead_letters = ToDeadLetters(registry, state.locks, state.statistics)
-    rules = SendRules([Unserved(declared, state.delays), *declared], dead_letters)
+    rules = SendRules([Unserved(declared, state.delays), *declared], dead_letters, state.delays)
     pulls = PullProcessor(shared, state.admission, state.filters, state.budgets)
     on_reset = [part.offset_reset for part in (*services, pulls) if isinstance(part, BrokerPart)]
     return [

@@ -24,8 +24,8 @@ from mqframe.core.measuring.family import Labels, key_in
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX, normal_topic, pop_retry_topic
+from mqframe.core.messages.sent_properties import OF_RETURNS, takes_returns
 from mqframe.core.popping.check_point import CheckPoint, Key
-from mqframe.core.popping.receipt_handle import FIRST_POP_TIME
 from mqframe.core.requests.failures import may_pass
 from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import decode_record
@@ -161,7 +161,7 @@ class ReviveService:
         if message.reconsume_times >= group.retry_max_times:
             await self._need_saved(str(ensure_dead_letter_topic(self._topics, key.group).topic_name))
             return self._move_to_dlq(key.topic, key.group, message)
-        first = {FIRST_POP_TIME: str(key.pop_time)}
+        first = {p.FIRST_POP_TIME: str(key.pop_time)}
         retry = self._retry_topic(key.topic, key.group)
         await self._need_saved(retry)
         end = self._store_again(retry, message, first)
@@ -188,14 +188,18 @@ class ReviveService:
     def _store_again(self, topic: str, message: ReceivedMessage, more: dict[str, str]) -> int:
         """Store one message in queue 0 of `topic`; returns the log offset behind it.
 
-        It goes without `more` where there is no room for that in its properties.
+        `more` names its first copy, and gives way to what a message says that came back before. It goes
+        without that where there is no room for that in its properties.
         """
+        properties = message.properties
+        if not takes_returns(message.topic):  # what a sender brought along is not about this message
+            properties = {name: value for name, value in properties.items() if name not in OF_RETURNS}
         try:
             stored = self._writer.put(
                 topic,
                 0,
                 message.stored_body,
-                {**more, **message.properties},
+                {**more, **properties},
                 born_timestamp=message.born_timestamp,
                 flag=message.flag,
                 sys_flag=message.sys_flag,

@@ -22,6 +22,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.checks import check_key_count
 from mqframe.core.messages.ids import UniqueIds
+from mqframe.core.messages.sent_properties import may_name_notes
 from mqframe.core.requests.failures import refused, status_code
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
@@ -116,8 +117,8 @@ class SendProcessor(Processor):
             target.is_retry
             or ("DEL" in text and names_delay(text))
             or p.TRANSACTION_PREPARED in text
-            or p.POP_CHECK_POINT in text
             or p.MSG_REGION in text
+            or may_name_notes(text)
             or _CLUSTER in text
             or not (_KEY_INSIDE in text or text.startswith(_KEY))
             or (self._words and any(word in text for word in self._words))
@@ -173,7 +174,7 @@ class SendProcessor(Processor):
         self, call: Call, fields: SendFields, target: SendTarget, queue_id: int, text: str
     ) -> PendingRecord:
         pairs = p.decode_properties(text)
-        pairs.pop(p.POP_CHECK_POINT, None)
+        self._rules.believe(pairs, fields.topic)
         if p.UNIQUE_KEY not in pairs:
             pairs[p.UNIQUE_KEY] = self._unique_ids.next()
         pairs.update(self._own)
@@ -194,6 +195,7 @@ class SendProcessor(Processor):
             )
             return self._store_one(call, fields, target, queue_id)
         text = fields.properties or ""
+        self._rules.check_batch(text, call.frame.body)
         if text and text[-1] != p.PAIR_END:
             text += p.PAIR_END
         body, record = call.frame.body, None

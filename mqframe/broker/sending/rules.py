@@ -16,9 +16,11 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.options import DELAY_NAMES
 from mqframe.core.delay.rules import DelayRules
-from mqframe.core.errors import Refusal
+from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
+from mqframe.core.messages.batch import decode_batch
 from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe.core.messages.sent_properties import drop_notes, has_waited, takes_returns
 from mqframe.core.retry.policy import TIMER_NAMES
 from mqframe.core.transactions.rules import is_half
 from mqframe.core.wire.frame import Body
@@ -37,10 +39,11 @@ class SendRules:
     batches, as bytes.
     """
 
-    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_rules", "batch_words", "words")
+    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_delays", "_rules", "batch_words", "words")
 
-    def __init__(self, rules: Iterable[SendRule], dead_letters: ToDeadLetters) -> None:
+    def __init__(self, rules: Iterable[SendRule], dead_letters: ToDeadLetters, delays: DelayRules) -> None:
         self._dead_letters = dead_letters
+        self._delays = delays
         self._rules = tuple((rule.names, rule) for rule in rules)
         self._batch_rules = tuple(each for each in self._rules if each[1].batches)
         self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
@@ -49,6 +52,34 @@ class SendRules:
         self.batch_words = tuple(
             name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
         )
+
+    def believe(self, properties: dict[str, str], topic: str) -> None:
+        """Take out of what a sender says of a message to `topic` whatever is not believed.
+
+        Raises `Refusal` 13 for a delay that is no number.
+        """
+        if has_waited(properties) and not takes_returns(topic):
+            self._delays.keep_latest(properties)
+        drop_notes(properties, topic)
+
+    def check_batch(self, text: str, body: Body) -> None:
+        """Raise `Refusal` 13 for a batch one of whose messages is to be delivered later: all come at once.
+
+        `text`: the properties that the request gives to each.
+        """
+        raw = bytes(body)
+        if not (b"DELAY\x01" in raw or b"TIMER_DEL" in raw or "DEL" in text):
+            return
+        try:
+            for number, (_, _, own) in enumerate(decode_batch(raw)):
+                properties = p.decode_properties(str(own, "utf-8", "replace") + text)
+                if self._delays.waits(properties):
+                    raise Refusal(
+                        ResponseCode.MESSAGE_ILLEGAL,
+                        f"message {number} of the batch asks for a later delivery: send it by itself",
+                    )
+        except BodyError:
+            return  # whoever stores it says what is wrong with it
 
     def before(self, record: PendingRecord, *, is_retry: bool = False) -> StoredAt | None:
         """Change `record` as the rules want it; returns what its sender gets instead of storing it.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay.timer_rules import slot_time, wanted_time, whole_number
+from mqframe.core.delay.timer_rules import slot_time, wanted_time, wanted_times, whole_number
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import SCHEDULE_TOPIC, TIMER_TOPIC, is_queue_place
@@ -30,8 +30,10 @@ class DelayRules:
     | DELAY over 0 | queue of the level in the delay topic; what asks for a time as well loses that |
     | TIMER_DELAY_SEC, TIMER_DELAY_MS or TIMER_DELIVER_MS, the first counts: a time to come | timer topic |
     | the same: a time that has passed | not at all |
-    | TIMER_OUT_MS as well: it has waited already | not at all |
     | none of these, DELAY of 0 and less | not at all |
+
+    TIMER_OUT_MS, by which a broker notes that a message waits, says nothing here: what comes out of the timer
+    is not placed again, and anybody else may have brought it along.
 
     `levels`: the delays of levels 1, 2, … in ms; none where nobody delivers such messages. `now_ms`:
     wall-clock time.
@@ -62,7 +64,7 @@ class DelayRules:
             level = min(level, len(self._levels))
             properties[p.DELAY] = str(level)
             return self._redirect(topic, queue_id, properties, SCHEDULE_TOPIC, level - 1)
-        if topic == TIMER_TOPIC or p.TIMER_OUT_MS in properties:
+        if topic == TIMER_TOPIC:
             return topic, queue_id  # it was placed before
         now = self._now_ms()
         wanted = wanted_time(properties, now)
@@ -86,6 +88,27 @@ class DelayRules:
             )
         properties[p.TIMER_OUT_MS] = str(slot_time(wanted, timer.precision_ms))
         return self._redirect(topic, queue_id, properties, TIMER_TOPIC, 0)
+
+    def waits(self, properties: dict[str, str]) -> bool:
+        """Whether a message with `properties` is to be delivered later. Raises `Refusal` 13 as `place`."""
+        if _level(properties) > 0:
+            return True
+        now = self._now_ms()
+        return (wanted_time(properties, now) or now) > now
+
+    def keep_latest(self, properties: dict[str, str]) -> None:
+        """Leave the latest only of the times that `properties` of a message name that is sent on.
+
+        Some are those of its way to whoever sends it on, and nobody can say which: it comes not before the
+        last of them. Raises `Refusal` 13 for one that is no number.
+        """
+        now = self._now_ms()
+        times = dict(wanted_times(properties, now))
+        level = _level(properties)
+        if level > 0 and self._levels:
+            times = {p.DELAY: now + self._levels[min(level, len(self._levels)) - 1]} | times
+        for name in times.keys() - {max(times, key=times.__getitem__, default="")}:
+            del properties[name]
 
     @staticmethod
     def _redirect(

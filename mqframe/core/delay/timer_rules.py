@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from mqframe.core.codes import ResponseCode
@@ -44,6 +44,11 @@ def wanted_time(properties: dict[str, str], now: int) -> int | None:
     Of several properties the delay in seconds counts first, then the one in ms. Raises `Refusal` 13 for one
     that is no number.
     """
+    return next((time for _, time in wanted_times(properties, now)), None)
+
+
+def wanted_times(properties: Mapping[str, str], now: int) -> Iterator[tuple[str, int]]:
+    """Each property that says when the message wants to be delivered, with that time, ms. Raises the same."""
     for name, factor, base in (
         (p.TIMER_DELAY_SEC, 1000, now),
         (p.TIMER_DELAY_MS, 1, now),
@@ -56,8 +61,7 @@ def wanted_time(properties: dict[str, str], now: int) -> int | None:
                 raise Refusal(
                     ResponseCode.MESSAGE_ILLEGAL, f"property {name} is {text!r}: give a whole number"
                 )
-            return base + number * factor
-    return None
+            yield name, base + number * factor
 
 
 def asked_delay(properties: dict[str, str]) -> int | None:

@@ -9,9 +9,8 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, FixError, HeaderError, answer_error
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX
-from mqframe.core.messages.properties import POP_CHECK_POINT
+from mqframe.core.messages.properties import FIRST_POP_TIME, POP_CHECK_POINT
 from mqframe.core.popping.receipt_handle import (
-    FIRST_POP_TIME,
     NORMAL,
     HandleError,
     ReceiptHandle,

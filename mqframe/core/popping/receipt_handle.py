@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from mqframe.core.errors import FixError
 from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
 
-FIRST_POP_TIME: Final = "1ST_POP_TIME"
 ORDER_REVIVE_QUEUE: Final = 999
 """Revive queue of ordered pops, which the queue's order block brings back."""
 NORMAL: Final = "0"

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import retry_topic
+from mqframe.core.messages.sent_properties import OF_RETURNS, came_back
 from mqframe.core.retry.backoff import retry_level, retry_wait
 
 RETRIES_MAX: Final = 16
@@ -122,10 +123,13 @@ def copied_properties(
 ) -> dict[str, str]:
     """Properties of the copy that a broker stores of a failed message of `topic`.
 
-    What names its first copy is kept through all returns: the original topic and the original id. Words about
-    an earlier delivery time are gone, since this one replaces them.
+    What names its first copy is kept through all returns: the original topic and the original id; a message
+    that never came back is its own first copy, whatever its sender says. Words about an earlier delivery time
+    are gone, since this one replaces them.
     """
     copied = {name: value for name, value in properties.items() if name not in TIMER_NAMES}
+    if not came_back(properties, topic):
+        copied = {name: value for name, value in copied.items() if name not in OF_RETURNS}
     copied.setdefault(p.RETRY_TOPIC, topic)
     copied[p.WAIT] = "false"
     if not copied.get(p.ORIGIN_MESSAGE_ID, "").strip():

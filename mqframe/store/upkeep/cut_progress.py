@@ -22,9 +22,8 @@ from mqframe.core.messages.names import (
     TIMER_TOPIC,
     pop_retry_topic,
 )
-from mqframe.core.messages.properties import TAGS, UNIQUE_KEY, find_property
+from mqframe.core.messages.properties import FIRST_POP_TIME, TAGS, UNIQUE_KEY, find_property
 from mqframe.core.popping.bodies import CheckPointBody
-from mqframe.core.popping.receipt_handle import FIRST_POP_TIME
 from mqframe.core.storage.cut_tail import CutTail
 from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.core.storage.record import decode_record

@@ -4,10 +4,12 @@ from popping import KEY, committed, pop, send
 
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.core.errors import Refusal
+from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     UpdateAndCreateSubscriptionGroup,
 )
+from mqframe.core.requests.messages import SendBatchMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import dumps
 
@@ -170,5 +172,22 @@ def test_a_number_of_tries_that_no_record_holds_more_of_stays(run):
         await world.clock.aadvance(6)
         (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
         assert (letter.body, letter.reconsume_times) == (b"often", 2**31 - 1)
+
+    run(scenario)
+
+
+def test_a_sender_does_not_say_where_a_message_comes_from_that_comes_again(run):
+    async def scenario(world):
+        brought = encode_element(b"m", f"{KEY}1ST_POP_TIME\x015\x02RETRY_TOPIC\x01old\x02".encode())
+        batch = SendBatchMessage(
+            producer_group="p", topic="t", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0,
+            sys_flag=0, born_timestamp=5, flag=0, batch=True,
+        )  # fmt: skip
+        await world.talker.ok(batch, brought)
+        (first,) = await pop(world)
+        await world.clock.aadvance(60)
+        (again,) = await pop(world)
+        assert again.message.properties["1ST_POP_TIME"] == str(first.handle.pop_time)
+        assert "RETRY_TOPIC" not in again.message.properties
 
     run(scenario)

@@ -15,6 +15,7 @@ from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
+from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.messages import SendMessageV2
@@ -54,7 +55,8 @@ class Scene:
         clients: ClientRegistry[Peer] = ClientRegistry(clock)
         registry = Registry(self.topics, self.groups, OffsetTable(clock), clients)
         self.locks = QueueLocks(clock)
-        self.rules = SendRules(rules, ToDeadLetters(registry, self.locks, Statistics(clock)))
+        delays = DelayRules((1000, 5000), clock.now_ms)
+        self.rules = SendRules(rules, ToDeadLetters(registry, self.locks, Statistics(clock)), delays)
 
 
 def record(topic: str = "t", properties: dict[str, str] | None = None, **fields: Any) -> PendingRecord:

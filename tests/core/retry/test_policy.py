@@ -127,6 +127,18 @@ def test_a_copy_of_a_copy_keeps_it():
     assert again == {**first, "DELAY": "0"}
 
 
+def test_a_first_copy_does_not_pass_for_what_its_sender_got_from_another_topic():
+    sent = {"RETRY_TOPIC": "old", "ORIGIN_MESSAGE_ID": "another id", "1ST_POP_TIME": "5", "KEYS": "k"}
+    made = copied_properties(sent, "orders", FIRST_ID, DEAD)
+    assert made == {
+        "KEYS": "k",
+        "RETRY_TOPIC": "orders",
+        "ORIGIN_MESSAGE_ID": FIRST_ID,
+        "WAIT": "false",
+        "DELAY": "0",
+    }
+
+
 def test_an_exact_wait_is_left_to_the_timer():
     old = {"DELAY": "3", "TIMER_OUT_MS": "5", "TIMER_DELIVER_MS": "5", "KEYS": "k"}
     made = copied_properties(old, "orders", FIRST_ID, Verdict(False, 0, 15_000))
