@@ -85,6 +85,12 @@ async def serving(handlers: Mapping[int, Handler], clock: ManualClock | None = N
         await server.stop()
 
 
+def too_long(answer: Frame) -> bytes:
+    """`answer`, whose length says 1 MiB more than there is."""
+    whole = encode_frame(answer)
+    return (int.from_bytes(whole[:4], "big") + (1 << 20)).to_bytes(4, "big") + whole[4:]
+
+
 class ServerThread:
     """A server in a loop of its own thread."""
 

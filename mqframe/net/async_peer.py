@@ -131,7 +131,7 @@ class AsyncPeer(asyncio.Protocol):
             call.waiter.set_exception(connection.late(call.request, call.timeout))
         if self._group.throttle or self.closed:
             return  # a client may well take its time for what a server asks
-        if reason := connection.silence(call, now):
+        if reason := connection.silence(call, self._received, now):
             log.warning("connection closed", peer=self.address, reason=reason)
             connection.blame(reason)
             self.abort()
@@ -162,7 +162,6 @@ class AsyncPeer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Serve what came (asyncio.Protocol)."""
         self._received = self._group.clock.monotonic()
-        self._connection.reads += 1
         self._connection.receive(data)
         if not self._buffer.held and (self._stalled_since is None or not self._group.throttle):
             self._read_frames(self._received)

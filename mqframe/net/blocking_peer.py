@@ -85,7 +85,7 @@ class BlockingPeer:
         self.address = address
         self.descriptor = connection.fileno()
         self.led = False
-        self.last_used = owner.clock.monotonic()
+        self.last_used = self._received = owner.clock.monotonic()
         self._owner = owner
         self._clock = owner.clock
         self._lock = owner.lock
@@ -316,8 +316,9 @@ class BlockingPeer:
     def _late(self, frame: Frame, timeout: float) -> CallTimeout:
         """The error of a call whose time is over. A server that says nothing at all loses its connection."""
         with self._lock:
-            call = self._connection.pending.get(frame.opaque)
-            reason = "" if call is None else self._connection.silence(call, self._clock.monotonic())
+            call = self._connection.take(frame.opaque)
+            now = self._clock.monotonic()
+            reason = "" if call is None else self._connection.silence(call, self._received, now)
         if reason:
             log.warning("connection closed", peer=self.address, reason=reason)
             self.close(reason)
@@ -356,7 +357,7 @@ class BlockingPeer:
             return
         self._receive_bytes = _RECEIVE_BYTES_MORE if len(data) == _RECEIVE_BYTES else self._receive_bytes
         connection = self._connection
-        connection.reads += 1
+        self._received = self._clock.monotonic()
         connection.receive(data)
         try:
             while (frame := connection.next_frame()) is not None:

@@ -32,7 +32,7 @@ _OPAQUE_MASK: Final = 0x7FFFFFFF
 class PendingCall(Generic[W]):
     """A request of this side that waits for its answer.
 
-    `waiter`: what its caller is woken by; `reads`: what `Connection.reads` was when it began.
+    `waiter`: what its caller is woken by; `reads`: how often bytes had come when it began.
     """
 
     __slots__ = ("body_bytes", "reads", "request", "timeout", "waiter")
@@ -52,8 +52,8 @@ class Connection(Generic[W]):
     raises `FrameError` at the first bytes that are no frame. An answer belongs to the call that `take`
     returns; a request is handed to `serve`. What is to be sent is returned as the bytes before the body.
     `address`: "ip:port" of the other side. `closed`: nothing is sent any more. `pending`: calls that wait, by
-    the number of their request; `decoder`: what `receive` and `next_frame` are of; `reads`: how often bytes
-    came, counted by the owner. Not safe for several threads, except `encode`, `oneway`, `serve`, `answer`.
+    the number of their request; `decoder`: what `receive` and `next_frame` are of. Not safe for several
+    threads, except `encode`, `oneway`, `serve`, `answer`.
     """
 
     __slots__ = (
@@ -67,7 +67,6 @@ class Connection(Generic[W]):
         "hooks",
         "next_frame",
         "pending",
-        "reads",
         "reason",
         "receive",
     )
@@ -79,7 +78,6 @@ class Connection(Generic[W]):
         self._held_requests = 0
         self._held_bytes = 0
         self._silence = (-1, 0.0)
-        self.reads = 0
         self.address = address
         self.closed = False
         self.reason = ""
@@ -101,7 +99,7 @@ class Connection(Generic[W]):
         opaque = next(endpoint.opaques) & _OPAQUE_MASK
         frame = Frame(request.CODE, opaque, 0, None, encode_fields(request))
         endpoint.acquire(body_bytes)
-        self.pending[opaque] = PendingCall(waiter, body_bytes, frame, timeout, self.reads)
+        self.pending[opaque] = PendingCall(waiter, body_bytes, frame, timeout, self.decoder.reads)
         return frame
 
     def oneway(self, request: Request) -> Frame:
@@ -140,18 +138,33 @@ class Connection(Generic[W]):
         """The error of a call that got no answer within `timeout` seconds."""
         return CallTimeout(f"{self.address} did not answer {request_name(request.code)} within {timeout:g} s")
 
-    def silence(self, call: PendingCall[W], now: float) -> str:
+    def silence(self, call: PendingCall[W], received: float, now: float) -> str:
         """Why the connection is to be closed when `call` got no answer in time; empty when it stays.
 
         Whoever sends nothing at all for `SILENT_SECONDS`, although it was asked, is not there any more, or
-        the way to it is cut: nobody will ever say so. `now`: monotonic seconds.
+        the way to it is cut: nobody will ever say so. Where bytes come and no frame ends, one may have said
+        that it is longer than it is, and takes in all the answers after it. `call` is not `pending` any more.
+        `received`: when bytes came the last time, `now`: monotonic seconds.
         """
-        if call.reads != self.reads:
-            return ""
-        if self._silence[0] != self.reads:
-            self._silence = (self.reads, now - call.timeout)
+        reads = self.decoder.reads
+        if call.reads != reads:
+            return self._endless_frame(call, now - received)
+        if self._silence[0] != reads:
+            self._silence = (reads, now - call.timeout)
         seconds = now - self._silence[1]
         return f"it said nothing for {seconds:.3g} s" if seconds >= SILENT_SECONDS else ""
+
+    def _endless_frame(self, call: PendingCall[W], quiet_seconds: float) -> str:
+        """Why the frame under way keeps the answer to `call` away, and is not worth to be waited for."""
+        ended, unread = self.decoder.ended, self.decoder.unread_bytes
+        if not unread or call.reads < ended:
+            return ""
+        if quiet_seconds >= SILENT_SECONDS:
+            return f"{unread} bytes into a frame it said nothing for {quiet_seconds:.3g} s"
+        # A long answer on a slow line comes for somebody who asked before it began.
+        if any(each.reads <= ended for each in self.pending.values()):
+            return ""
+        return f"no frame has ended for {call.timeout:.3g} s, {unread} bytes into one that nobody waits for"
 
     # Requests of the other side
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from peers import LIST, ROUTE, ServerThread
+from peers import LIST, ROUTE, ServerThread, too_long
 
+from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.errors import CallTimeout, ConnectionLost, TooMuchInFlight
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
@@ -133,6 +135,45 @@ def test_a_connection_over_which_nothing_came_since_a_call_is_closed_with_its_ti
         heard.result(120)
     assert lost == [server.address]
     client.close()
+
+
+def test_a_server_that_said_a_wrong_length_once_is_connected_to_anew(pool: ThreadPoolExecutor) -> None:
+    clock, lost, answered = ManualClock(), [], threading.Semaphore(0)
+    client = BlockingClient(clock, on_close=lost.append)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+
+        def serve() -> None:
+            """Answer two connections, one after the other; the second answer says it is longer than it is."""
+            answers = itertools.count()
+            for _ in range(2):
+                connection, _ = listener.accept()
+                decoder = FrameDecoder()
+                with connection:
+                    while data := connection.recv(65536):
+                        decoder.receive(data)
+                        while (request := decoder.next_frame()) is not None:
+                            answer = Frame(0, request.opaque, FLAG_RESPONSE)
+                            wrong = next(answers) == 1
+                            connection.sendall(too_long(answer) if wrong else encode_frame(answer))
+                            answered.release()
+
+        served = pool.submit(serve)
+        try:
+            assert client.invoke(address, ROUTE("t")).code == 0
+            late = [pool.submit(client.invoke, address, LIST("send"), timeout=3) for _ in range(2)]
+            for _ in range(3):
+                assert answered.acquire(timeout=120)
+            clock.advance(3)
+            for call in late:
+                with pytest.raises((CallTimeout, ConnectionLost)):
+                    call.result(120)
+            assert lost == [address]
+            assert client.invoke(address, ROUTE("t")).code == 0
+        finally:
+            client.close()
+            listener.shutdown(socket.SHUT_RDWR)
+    served.result(120)
 
 
 def test_malformed_answers_close_the_connection(client: BlockingClient) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from typing import Any
 
 import pytest
-from peers import CLUSTER, LIST, ROUTE, run
+from peers import CLUSTER, LIST, ROUTE, Raw, run, too_long
 
+from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.errors import (
     CallTimeout,
     ClosedError,
@@ -286,6 +288,45 @@ def test_a_connection_stays_over_which_anything_came_since_the_call() -> None:
             with pytest.raises(CallTimeout):
                 await late
             assert (pair.lost, pair.client.addresses) == ([], [pair.address])
+
+    run(scenario)
+
+
+def test_a_server_that_said_a_wrong_length_once_is_connected_to_anew() -> None:
+    async def scenario() -> None:
+        answered = 0
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal answered
+            raw = Raw(reader, writer)
+            with contextlib.suppress(AssertionError):  # the other side closes
+                while True:
+                    request = await raw.frame()
+                    answer = Frame(0, request.opaque, FLAG_RESPONSE)
+                    raw.send(too_long(answer) if answered == 1 else answer)
+                    answered += 1
+            await raw.close()
+
+        clock, lost = ManualClock(), []
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        client = Client(clock, on_close=lost.append)
+        assert (await client.invoke(address, ROUTE("t"))).code == 0
+        pull = asyncio.ensure_future(client.invoke(address, LIST("pull"), timeout=30))
+        send = asyncio.ensure_future(client.invoke(address, LIST("send"), timeout=3))
+        while answered < 3:
+            await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        await clock.aadvance(3)
+        with pytest.raises(CallTimeout):
+            await send
+        with pytest.raises(ConnectionLost, match="bytes into a frame it said nothing for 3 s"):
+            await pull
+        assert lost == [address]
+        assert (await client.invoke(address, ROUTE("t"))).code == 0
+        await client.close()
+        server.close()
 
     run(scenario)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from peers import LIST, ROUTE, run
+from peers import LIST, ROUTE, run, too_long
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, Refusal, TooMuchInFlight
@@ -20,12 +20,13 @@ from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
-from mqframe.net.connection import Connection, request_name
+from mqframe.net.connection import Connection, PendingCall, request_name
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 
 ADDRESS = "10.0.0.1:10911"
+ANSWER = Frame(0, 1, FLAG_RESPONSE)
 
 
 def connection(
@@ -150,6 +151,62 @@ def test_what_a_late_call_is_told() -> None:
     name = f"GetRouteinfoByTopic ({ROUTE.CODE})"
     assert str(problem) == f"{ADDRESS} did not answer {name} within 2.5 s"
     assert it.take(frame.opaque) is None
+
+
+def asked(it: Connection[str], name: str, timeout: float = 3.0) -> PendingCall[str]:
+    return it.pending[it.call(ROUTE(name), 0, timeout, name).opaque]
+
+
+def ended(it: Connection[str], call: PendingCall[str]) -> PendingCall[str]:
+    """What `call` is after its time."""
+    it.take(call.request.opaque)
+    return call
+
+
+def test_a_connection_that_stops_in_a_frame_is_closed_with_the_next_call_that_is_late() -> None:
+    it = connection()
+    pull = asked(it, "pull", 30)
+    assert frames(it, too_long(ANSWER)) == []
+    send = asked(it, "send")
+    assert frames(it, encode_frame(Frame(0, send.request.opaque, FLAG_RESPONSE))) == []
+    reason = it.silence(ended(it, send), received=7, now=10)
+    assert list(it.pending) == [pull.request.opaque]
+    assert reason == f"{it.decoder.unread_bytes} bytes into a frame it said nothing for 3 s"
+
+
+def test_a_connection_whose_frame_never_ends_is_closed_although_bytes_come() -> None:
+    it = connection()
+    late = asked(it, "late")
+    frames(it, too_long(ANSWER))
+    for _ in range(9):
+        frames(it, encode_frame(Frame(0, 99, FLAG_RESPONSE)))
+    reason = it.silence(ended(it, late), received=10, now=10)
+    assert (
+        reason
+        == f"no frame has ended for 3 s, {it.decoder.unread_bytes} bytes into one that nobody waits for"
+    )
+
+
+def test_a_long_answer_that_comes_slowly_is_waited_for_by_whoever_asked_for_it() -> None:
+    it = connection()
+    pull = asked(it, "pull", 30)
+    answer = encode_frame(Frame(0, pull.request.opaque, FLAG_RESPONSE, body=bytes(5000)))
+    frames(it, answer[:1000])
+    send = asked(it, "send")
+    frames(it, answer[1000:2000])
+    assert it.silence(ended(it, send), received=9.9, now=10) == ""
+    [whole] = frames(it, answer[2000:])
+    assert it.take(whole.opaque) is pull
+
+
+def test_a_call_is_late_by_itself_where_frames_end_meanwhile() -> None:
+    it = connection()
+    late = asked(it, "late")
+    frames(it, encode_frame(Frame(0, 99, FLAG_RESPONSE)) + too_long(ANSWER)[:50])
+    assert it.silence(ended(it, late), received=7, now=10) == ""
+    none_under_way = asked(it, "another")
+    frames(it, too_long(ANSWER)[50:] + bytes(1 << 20))
+    assert it.silence(ended(it, none_under_way), received=7, now=10) == ""
 
 
 def test_request_names_for_messages() -> None:

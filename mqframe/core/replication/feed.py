@@ -53,8 +53,8 @@ class Feed:
 
         Raises `FrameError` for a slave that this master cannot feed; its connection is to be closed.
         """
-        self._heard = now
         for offset in self._reader.read(data):
+            self._heard = now
             if offset > end:
                 raise FrameError(
                     f"the slave's log ends at {offset}, behind the end of this log at {end}: they differ."
@@ -98,7 +98,7 @@ class Feed:
         return frame_head(due.offset, due.size)
 
     def is_silent(self, now: float) -> bool:
-        """Whether the slave has said nothing for so long that it is taken for dead."""
+        """Whether no report of the slave has come for so long that it is taken for dead."""
         return now - self._heard > self._limits.silent_seconds
 
     def is_stuck(self, unsent: int, now: float) -> bool:

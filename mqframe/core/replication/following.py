@@ -38,8 +38,8 @@ class Following:
 
         Raises `FrameError` for one that does not follow; the connection is to be closed.
         """
-        self._heard = now
         for frame in self._reader.read(data):
+            self._heard = now
             if self.end not in (0, frame.offset):
                 raise FrameError(
                     f"the master goes on at log offset {frame.offset}, this log ends at {self.end}: it is not"
@@ -60,5 +60,8 @@ class Following:
         return encode_report(stored)
 
     def is_silent(self, now: float) -> bool:
-        """Whether the master has said nothing for so long that it is taken for dead."""
+        """Whether no frame of the master has ended for so long that it is taken for dead.
+
+        Bytes alone are not enough: a frame that says it is longer than it is takes in all that come after it.
+        """
         return now - self._heard > self._limits.silent_seconds

@@ -88,6 +88,7 @@ class FrameDecoder:
     be a frame raise `FrameError`, after the good frames before them were returned; the stream is dead then.
     `frame_bytes_max`: longest frame accepted, its length word included; `header_bytes_max`: longest header.
     `untouched`: nothing ever came. `left`: bytes of a frame under way, as of the last `None` of `next_frame`.
+    `reads`: how often bytes came; `ended`: what `reads` was when the last frame ended, 0 before any.
     """
 
     __slots__ = (
@@ -99,7 +100,9 @@ class FrameDecoder:
         "_parts_bytes",
         "_position",
         "_small",
+        "ended",
         "left",
+        "reads",
         "untouched",
     )
 
@@ -111,6 +114,7 @@ class FrameDecoder:
         self._buffer = _NOTHING
         self._position = 0
         self.left = 0
+        self.reads = self.ended = 0
         self.untouched = True
         self._parts: list[bytes] = []
         self._parts_bytes = 0
@@ -125,6 +129,7 @@ class FrameDecoder:
     def receive(self, data: bytes) -> None:
         """Take `data` in. It must not change afterwards."""
         self.untouched = False
+        self.reads += 1
         if self._position == len(self._buffer) and not self._parts:
             self._buffer = memoryview(data)
             self._position = 0
@@ -179,6 +184,7 @@ class FrameDecoder:
         start = at + 8 + header_length
         end = at + 4 + length
         self._position = end
+        self.ended = self.reads
         frame = decode_header(buffer[at + 8 : start], mark >> 24)
         if start != end:
             frame.body = buffer[start:end]

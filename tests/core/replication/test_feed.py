@@ -73,6 +73,10 @@ def test_a_slave_is_silent_when_nothing_was_heard_for_long() -> None:
     feed = fed(1200)
     assert not feed.is_silent(now=20)
     assert feed.is_silent(now=20.1)
+    feed.hear(encode_report(1200)[:5], 1000, 2500, now=20)
+    assert feed.is_silent(now=20.1)
+    feed.hear(encode_report(1200)[5:], 1000, 2500, now=20.1)
+    assert not feed.is_silent(now=40)
 
 
 def test_no_more_is_sent_than_is_allowed_and_never_an_empty_frame_for_it() -> None:

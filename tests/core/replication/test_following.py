@@ -55,3 +55,12 @@ def test_a_master_is_silent_when_nothing_was_heard_for_long() -> None:
     list(following.hear(frame_head(100, 0), now=3))
     assert not following.is_silent(now=23)
     assert following.is_silent(now=23.1)
+
+
+def test_a_master_whose_frame_never_ends_is_silent_whatever_bytes_come() -> None:
+    following = Following(LIMITS, 100, now=0)
+    assert list(following.hear(frame_head(100, 1 << 20), now=3)) == []
+    for now in range(4, 21):
+        assert list(following.hear(frame_head(100, 0), now)) == []
+    assert not following.is_silent(now=20)
+    assert following.is_silent(now=20.1)
