@@ -6,6 +6,7 @@ from typing import Final
 
 from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.consuming.queue_locks import LEASE_SECONDS
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.names import is_path_part
 
@@ -344,6 +345,12 @@ class BrokerSettings:
         doc="most pulls that wait for messages; one with a long expression counts once more for each 256 "
         "characters",
         check=at_least(16),
+    )
+    queue_lock_seconds: float = setting(
+        LEASE_SECONDS,
+        doc="a member's lock of a queue that is consumed in order is free when it was not renewed for so"
+        " long; Python's members must know it (consumer.lock_lease_seconds), Java's trust one for 30 s, s",
+        check=at_least(0.1),
     )
     operator_port: int | None = setting(
         None,

@@ -77,7 +77,7 @@ class BrokerState:
         self.offsets: OffsetTable = SlaveOffsets(clock) if sections.is_slave else OffsetTable(clock)
         # Clients and locks are in memory only: heartbeats and lock requests bring them back within seconds.
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
-        self.locks = QueueLocks(clock)
+        self.locks = QueueLocks(clock, settings.queue_lock_seconds)
         self.keeper = ConfigKeeper(store_settings.directory / "config")
         self.left_out = LeftOut(clock, self.identity)
         # Before the tables that say how far tasks have come, so that none says so before this one is saved.

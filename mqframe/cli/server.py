@@ -40,7 +40,7 @@ NameServerPort = Annotated[
     int | None, typer.Option("--nameserver-port", help="0: any free port.  [default: 9876]")
 ]
 BrokerPort = Annotated[int | None, typer.Option("--broker-port", help="0: any free port.  [default: 10911]")]
-Data = Annotated[Path | None, typer.Option("--data", help="Directory for everything that is kept.")]
+Data = Annotated[Path | None, typer.Option("--data", help="Folder of all that is kept.  [default: ~/store]")]
 Advertise = Annotated[
     str | None, typer.Option("--advertise", help="Host by which clients on other machines reach the broker.")
 ]
@@ -98,7 +98,7 @@ def server(
 def nameserver(
     host: Host = None,
     port: Annotated[int | None, typer.Option(help="0: any free port.  [default: 9876]")] = None,
-    data: Data = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of what is kept.  [default: none is]")] = None,
     metrics_port: MetricsPort = None,
     config: ConfigFile = None,
     set_: Settings = None,
@@ -262,7 +262,7 @@ def _services(
         from mqframe.nameserver.server import NameServer
         from mqframe.nameserver.settings import NameServerSettings
 
-        server = NameServer(resolved.section(NameServerSettings), clock, net)
+        server = NameServer(resolved.section(NameServerSettings), clock, net, plugins)
         if access is not None:
             server.enforce(access)
         nameservers.append(server)
@@ -291,10 +291,10 @@ def _several(
     from mqframe.net.settings import NetSettings
 
     clock, net = SystemClock(), resolved.section(NetSettings)
-    nameserver = NameServer(resolved.section(NameServerSettings), clock, net)
+    plugins = plugin_manager().configured(resolved.plugins())
+    nameserver = NameServer(resolved.section(NameServerSettings), clock, net, plugins)
     # Brokers have users of their own, so this one is as any name server by itself.
-    access = _access("nameserver", resolved, clock, plugin_manager().configured(resolved.plugins()))
-    if access is not None:
+    if (access := _access("nameserver", resolved, clock, plugins)) is not None:
         nameserver.enforce(access)
     settings = resolved.section(BrokerSettings)
     words = [*words, "--set", f"net.busy_poll_microseconds={net.busy_poll_microseconds}"]

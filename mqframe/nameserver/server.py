@@ -6,6 +6,7 @@ from mqframe.core.cluster.broker_registry import BrokerRegistry
 from mqframe.core.measuring.budget import Budget
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import handlers_of
+from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.nameserver.handlers import Handlers
 from mqframe.nameserver.kv_config import KvConfig
@@ -25,10 +26,18 @@ log = get_logger("nameserver")
 
 
 class NameServer:
-    """Knows brokers and topics; any number of them may run, none knows the others."""
+    """Knows brokers and topics; any number of them may run, none knows the others.
+
+    `plugins`: where the RPC hooks that the settings name come from, with their options. Raises `PluginError`,
+    and `SettingError` for bad options.
+    """
 
     def __init__(
-        self, settings: NameServerSettings, clock: LoopClock, net: NetSettings | None = None
+        self,
+        settings: NameServerSettings,
+        clock: LoopClock,
+        net: NetSettings | None = None,
+        plugins: PluginManager | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -59,10 +68,13 @@ class NameServer:
         self._live = LiveSettings(settings)
         handlers = Handlers(self._registry, self._kv, self._live, clock, lambda: self._port)
         net = net or NetSettings()
+        hooks = (plugins or PluginManager()).create_all("rpc_hook", settings.rpc_hooks)
         table = audited(handlers_of(handlers, body_bytes_max=net.body_bytes_max))
         events = PeerEvents(on_close=self._on_close)
         self._listeners = Listeners(
-            lambda: Server(table, clock, net, events=events), settings.operator_port, net.body_bytes_max
+            lambda: Server(table, clock, net, rpc_hooks=hooks, events=events),
+            settings.operator_port,
+            net.body_bytes_max,
         )
         self._scan: Every | None = None
         self._port = settings.port

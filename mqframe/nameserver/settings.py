@@ -84,6 +84,7 @@ class NameServerSettings:
     values_max: int = setting(
         100_000, doc="most values of key-value configuration, in all namespaces", check=at_least(64)
     )
+    rpc_hooks: tuple[str, ...] = setting((), doc="RPC hook plugins around every request", plugin="rpc_hook")
 
     def __attrs_post_init__(self) -> None:
         if self.operator_port and self.operator_port == self.port:

@@ -141,7 +141,7 @@ class AsyncCluster:
             self._directory = Path(tempfile.mkdtemp(prefix="mqframe-"))
         try:
             self._name_server = NameServer(
-                NameServerSettings(port=0, **self._nameserver_fields), self.clock, self._net
+                NameServerSettings(port=0, **self._nameserver_fields), self.clock, self._net, self._plugins
             )
             if self._access_settings is not None:
                 plugins, keep = self._plugins or PluginManager(), kept_below(self._directory, ConfigFile)

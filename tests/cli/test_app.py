@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -67,3 +68,11 @@ def test_a_blocked_command_is_gone() -> None:
     plugins.block("command.bench")
     assert "bench" not in CliRunner().invoke(app, ["--help"], obj=plugins).output
     assert CliRunner().invoke(app, ["bench"], obj=plugins).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "said"), [("server", "~/store"), ("broker", "~/store"), ("nameserver", "none is")]
+)
+def test_the_help_of_a_server_says_where_it_keeps_things_without_data(program: str, said: str) -> None:
+    words = " ".join(run(program, "--help").split())
+    assert re.search(rf"--data \S+ [^\[]*\[default: {said}\]", words)

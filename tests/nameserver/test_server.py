@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from nameserver.place import Place
 from peers import run
 
+from mqframe.core.errors import PluginError, Refusal
 from mqframe.core.requests import nameserver as ns
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.client import Client
 
 
@@ -61,3 +65,28 @@ def test_a_name_server_has_budgets_for_brokers_routes_and_values() -> None:
             assert (await place.call(ns.PutKvConfig("n", "one-more", "v"))).code == 0
 
     run(scenario)
+
+
+class Bouncer(RpcHook):
+    """Lets nobody ask for routes."""
+
+    name = "bouncer"
+
+    def before(self, address: str, request: Frame) -> None:
+        if request.code == ns.GetRouteinfoByTopic.CODE:
+            raise Refusal(16, "not today")
+
+
+def test_rpc_hooks_that_the_settings_name_see_every_request() -> None:
+    async def scenario() -> None:
+        async with Place(rpc_hooks=(f"{__name__}:Bouncer",)) as place:
+            assert (await place.register("x", "y")).code == 0
+            answer = await place.call(ns.GetRouteinfoByTopic("x"))
+            assert (answer.code, answer.remark) == (16, "not today")
+
+    run(scenario)
+
+
+def test_an_rpc_hook_that_nobody_has_stops_the_start() -> None:
+    with pytest.raises(PluginError, match="bouncr"):
+        Place(rpc_hooks=("bouncr",))

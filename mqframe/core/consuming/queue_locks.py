@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final
 
+import attrs
+
 from mqframe.core.clock import Clock
 from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.message import MessageQueue
 
 LEASE_SECONDS: Final = 60.0
-"""A lock that was not renewed for so long is free."""
+"""A broker's lock that was not renewed for so long is free, unless its settings say otherwise."""
 
 
 class QueueLocks:
@@ -22,12 +24,12 @@ class QueueLocks:
 
     state                 event                       then
     free                  lock by A                   A's
-    A's                   lock by A                   A's, for another 60 s
+    A's                   lock by A                   A's, for another `lease_seconds`
     A's                   lock by B                   A's; B is refused
     A's                   unlock by A                 free
     A's                   unlock by B                 A's
-    A's, not renewed 60 s lock by B                   B's
-    A's, not renewed 60 s expire                      free
+    A's, lease ended      lock by B                   B's
+    A's, lease ended      expire                      free
 
     `count`: locks of all groups; `admit`: raises where there is no room for so many more.
     """
@@ -88,10 +90,27 @@ class QueueLocks:
                 del self._groups[group]
 
 
-MEMBER_LEASE_SECONDS: Final = 30.0
-"""A member trusts a lock for so long (REBALANCE_LOCK_MAX_LIVE_TIME)."""
-RENEW_SECONDS: Final = 20.0
-"""How often locks are renewed (REBALANCE_LOCK_INTERVAL)."""
+@attrs.frozen
+class LockTimes:
+    """A member's times of locks, seconds.
+
+    `lease`: what brokers give; `trusted`: how long after it asked a member lets listeners run
+    (REBALANCE_LOCK_MAX_LIVE_TIME); `renewed`: how often it asks (REBALANCE_LOCK_INTERVAL).
+    """
+
+    lease: float = LEASE_SECONDS
+    trusted: float = 30.0
+    renewed: float = 20.0
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with them: two members at one queue, or none half of the time; "" for nothing."""
+        if self.trusted >= self.lease:
+            return "a lock must be trusted for a shorter time than brokers give it"
+        return "" if self.renewed < self.trusted else "locks must be renewed before they are trusted no more"
+
+
+LOCK_TIMES: Final = LockTimes()
 
 
 class LeaseState(Enum):
@@ -109,26 +128,27 @@ class LockLease:
         state      event                    then
         FREE       granted                  HELD
         HELD       granted                  HELD, the lease runs from the moment at which it was asked for
-        HELD       granted after 60 s       LOST: somebody may have had it in between
+        HELD       granted after the lease  LOST: somebody may have had it in between
         HELD       doubted                  DOUBTED: a broker that was started anew knows no locks
         DOUBTED    granted                  as HELD
         any        refused                  LOST: somebody else has it
         LOST       anything                 LOST; the queue is given up and taken anew
 
-    Only while a lease is HELD and was asked for at most 30 s ago may a listener be called: another member may
-    have the lock 60 s after it was renewed last, so whoever cannot renew stops long before. It counts from
-    the asking, since the broker counts from some moment after it.
+    Only while a lease is HELD and was asked for no longer ago than it is trusted may a listener be called:
+    another member may have the lock when the broker's lease ends, so whoever cannot renew stops long before.
+    It counts from the asking, since the broker counts from some moment after it.
     """
 
-    __slots__ = ("since", "state")
+    __slots__ = ("_times", "since", "state")
 
-    def __init__(self) -> None:
+    def __init__(self, times: LockTimes = LOCK_TIMES) -> None:
+        self._times = times
         self.state = LeaseState.FREE
         self.since = 0.0
 
     def granted(self, asked: float) -> bool:
         """The broker gave or renewed the lock when asked at `asked`; whether it was ours all the time."""
-        if self.state in (LeaseState.HELD, LeaseState.DOUBTED) and asked - self.since > LEASE_SECONDS:
+        if self.state in (LeaseState.HELD, LeaseState.DOUBTED) and asked - self.since > self._times.lease:
             self.state = LeaseState.LOST
         elif self.state is not LeaseState.LOST:
             self.state = LeaseState.HELD
@@ -146,4 +166,4 @@ class LockLease:
 
     def valid(self, now: float) -> bool:
         """Whether a listener may be called now."""
-        return self.state is LeaseState.HELD and now - self.since <= MEMBER_LEASE_SECONDS
+        return self.state is LeaseState.HELD and now - self.since <= self._times.trusted

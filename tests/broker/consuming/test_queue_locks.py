@@ -37,6 +37,18 @@ def test_a_queue_is_locked_for_one_client_for_a_minute(run):
     run(scenario)
 
 
+def test_a_lock_ends_when_the_broker_s_setting_says(run):
+    async def scenario(world):
+        await join(world, "one", "two")
+        assert await lock(world, "one", QUEUES[:1]) == [0]
+        await world.clock.aadvance(9)
+        assert await lock(world, "two", QUEUES[:1]) == []
+        await world.clock.aadvance(2)
+        assert await lock(world, "two", QUEUES[:1]) == [0]
+
+    run(scenario, broker={"queue_lock_seconds": 10.0})
+
+
 def test_a_lock_can_be_given_back_by_its_holder_alone(run):
     async def scenario(world):
         await join(world, "one", "two")

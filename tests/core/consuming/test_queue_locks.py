@@ -2,11 +2,18 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mqframe.core.consuming.queue_locks import LEASE_SECONDS, LeaseState, LockLease, QueueLocks
+from mqframe.core.consuming.queue_locks import (
+    LEASE_SECONDS,
+    LeaseState,
+    LockLease,
+    LockTimes,
+    QueueLocks,
+)
 from mqframe.core.messages.message import MessageQueue
 from mqframe.testing.manual_clock import ManualClock
 
@@ -96,6 +103,28 @@ def test_what_was_not_renewed_for_a_minute_may_have_been_anothers() -> None:
     assert not lease.granted(120.1)
     assert lease.state is LeaseState.LOST
     assert not lease.granted(121.0)
+
+
+def test_a_member_may_be_told_other_times() -> None:
+    lease = LockLease(LockTimes(lease=10.0, trusted=4.0, renewed=2.0))
+    assert lease.granted(0.0)
+    assert lease.valid(4.0)
+    assert not lease.valid(4.1)
+    assert lease.granted(10.0)
+    assert not lease.granted(20.1)
+
+
+@pytest.mark.parametrize(
+    ("times", "fault"),
+    [
+        (LockTimes(), ""),
+        (LockTimes(lease=10.0, trusted=10.0, renewed=2.0), "shorter time than brokers give"),
+        (LockTimes(lease=60.0, trusted=20.0, renewed=20.0), "renewed before they are trusted no more"),
+    ],
+)
+def test_times_at_which_two_members_have_a_queue_or_none_are_a_fault(times: LockTimes, fault: str) -> None:
+    assert bool(times.fault) == bool(fault)
+    assert fault in times.fault
 
 
 def test_lost_lease_stays_lost() -> None:

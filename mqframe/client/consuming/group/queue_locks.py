@@ -12,7 +12,7 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.offsets import master_address
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import LockAnswerBody, LockBody, QueueBody
-from mqframe.core.consuming.queue_locks import RENEW_SECONDS, LockLease
+from mqframe.core.consuming.queue_locks import LOCK_TIMES, LockLease, LockTimes
 from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
@@ -94,25 +94,31 @@ class QueueLocker:
 
 
 class LockKeeper:
-    """The leases of one member, renewed every 20 s.
+    """The leases of one member, renewed in time.
 
     `lost`: notified of queues whose lock another member has; they are to be given up without a commit. All
     methods belong to the loop; leases may be looked at from any thread.
     """
 
     def __init__(
-        self, group: str, locker: QueueLocker, clock: LoopClock, lost: Callable[[list[MessageQueue]], None]
+        self,
+        group: str,
+        locker: QueueLocker,
+        clock: LoopClock,
+        lost: Callable[[list[MessageQueue]], None],
+        times: LockTimes = LOCK_TIMES,
     ) -> None:
         self._group = group
         self._locker = locker
         self._clock = clock
         self._lost = lost
+        self._times = times
         self._leases: dict[MessageQueue, LockLease] = {}
         self._renewal: Every | None = None
 
     def start(self) -> None:
         """Begin to renew."""
-        self._renewal = Every(self._clock, RENEW_SECONDS, self.renew, name="queue locks")
+        self._renewal = Every(self._clock, self._times.renewed, self.renew, name="queue locks")
 
     def stop(self) -> None:
         """Renew no more. What is locked stays so until `unlock`, or until its lease ends at the broker."""
@@ -121,7 +127,7 @@ class LockKeeper:
 
     def lease(self, queue: MessageQueue) -> LockLease:
         """The lease of `queue`; a free one where it was not locked."""
-        return self._leases.setdefault(queue, LockLease())
+        return self._leases.setdefault(queue, LockLease(self._times))
 
     async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
         """Get the locks of queues that nobody here consumes; returns those that are ours now."""
@@ -129,7 +135,7 @@ class LockKeeper:
         found = await self._locker.lock(queues)
         ours = [queue for queue in queues if found.get(queue)]
         for queue in ours:
-            lease = self._leases[queue] = LockLease()
+            lease = self._leases[queue] = LockLease(self._times)
             lease.granted(asked)
         return ours
 

@@ -93,7 +93,7 @@ def _locks(plan: ConsumerPlan, instance: ClientInstance, runtime: ConsumerRuntim
     if plan.model is not MessageModel.CLUSTERING:
         return None
     locker = QueueLocker(plan.group, instance.client_id, instance, runtime.subscription_unknown)
-    return LockKeeper(plan.group, locker, plan.clock, runtime.locks_lost)
+    return LockKeeper(plan.group, locker, plan.clock, runtime.locks_lost, plan.settings.lock_times)
 
 
 def _service(

@@ -10,6 +10,8 @@ from mqframe.client.consuming.group.fetch_options import FetchOptions, FetchSett
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
+from mqframe.core.consuming.queue_locks import LOCK_TIMES, LockTimes
+from mqframe.core.errors import SettingError
 from mqframe.core.retry.policy import RETRIES_MAX
 from mqframe.net.clock import LoopClock
 
@@ -55,6 +57,23 @@ class ConsumerSettings(FetchSettings):
         check=within(10, 30_000),
         conf="suspendCurrentQueueTimeMillis",
     )
+    lock_renew_seconds: float = setting(
+        LOCK_TIMES.renewed,
+        doc="how often the brokers' locks of queues consumed in order are renewed, s",
+        check=at_least(0.1),
+    )
+    lock_trust_seconds: float = setting(
+        LOCK_TIMES.trusted,
+        doc="listeners run so long after a lock was renewed; below lock_lease_seconds, above"
+        " lock_renew_seconds, s",
+        check=at_least(0.1),
+    )
+    lock_lease_seconds: float = setting(
+        LOCK_TIMES.lease,
+        doc="another member may have a lock that was not renewed for so long; at most what the brokers say"
+        " (broker.queue_lock_seconds), s",
+        check=at_least(0.1),
+    )
     pull_interval_seconds: float = setting(
         0.0, doc="pause between two pulls of a queue that found something, s", check=within(0, 65.535)
     )
@@ -69,6 +88,18 @@ class ConsumerSettings(FetchSettings):
     stop_seconds: float = setting(
         30.0, doc="how long a stop waits for running listeners, s", check=at_least(0)
     )
+
+    def __attrs_post_init__(self) -> None:
+        if fault := self.lock_times.fault:
+            raise SettingError(
+                f"{fault}: consumer.lock_renew_seconds = {self.lock_renew_seconds:g}, lock_trust_seconds ="
+                f" {self.lock_trust_seconds:g}, lock_lease_seconds = {self.lock_lease_seconds:g}"
+            )
+
+    @property
+    def lock_times(self) -> LockTimes:
+        """How long locks of queues are trusted, and how often they are renewed."""
+        return LockTimes(self.lock_lease_seconds, self.lock_trust_seconds, self.lock_renew_seconds)
 
     @property
     def returns_max(self) -> int:

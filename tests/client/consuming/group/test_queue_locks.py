@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqframe.client.consuming.group.queue_locks import LockKeeper, QueueLocker
+from mqframe.core.consuming.queue_locks import LOCK_TIMES, LockTimes
 from mqframe.core.errors import CallTimeout, answer_error
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
 from mqframe.core.wire.frame import Frame
@@ -65,11 +66,11 @@ def test_a_lock_answer_that_cannot_be_read_says_nothing_of_the_lock(body) -> Non
     play(story)
 
 
-def keeper_in(scene):
+def keeper_in(scene, times=LOCK_TIMES):
     lost: list[list[int]] = []
     locker = QueueLocker("g", "me", scene.instance, lambda: None)
     keeper = LockKeeper(
-        "g", locker, scene.clock, lambda queues: lost.append([queue.queue_id for queue in queues])
+        "g", locker, scene.clock, lambda queues: lost.append([queue.queue_id for queue in queues]), times
     )
     return keeper, [scene.broker.queue("orders", number) for number in (0, 1)], lost
 
@@ -96,6 +97,20 @@ def test_locks_are_renewed_every_twenty_seconds_until_the_stop() -> None:
         asked = len(scene.broker.sent(LockBatchMq))
         await scene.pass_time(31.0)
         assert len(scene.broker.sent(LockBatchMq)) == asked == 6
+        assert not keeper.lease(queues[0]).valid(scene.clock.monotonic())
+
+    play(story, {"orders": 2})
+
+
+def test_locks_are_renewed_as_often_and_trusted_as_long_as_the_settings_say() -> None:
+    async def story(scene):
+        keeper, queues, _ = keeper_in(scene, LockTimes(lease=15.0, trusted=7.0, renewed=5.0))
+        await keeper.lock(queues)
+        keeper.start()
+        await scene.pass_time(20.0)
+        assert len(scene.broker.sent(LockBatchMq)) == 5
+        keeper.stop()
+        await scene.pass_time(7.1)
         assert not keeper.lease(queues[0]).valid(scene.clock.monotonic())
 
     play(story, {"orders": 2})

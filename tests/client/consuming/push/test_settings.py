@@ -8,6 +8,8 @@ import pytest
 
 from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
+from mqframe.core.consuming.queue_locks import LockTimes
+from mqframe.core.errors import SettingError
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -39,3 +41,14 @@ def test_every_limit_and_pause_reaches_the_pulls(ordered: bool, span: int) -> No
 @pytest.mark.parametrize(("named", "limit"), [(-1, 16), (0, 0), (5, 5)])
 def test_without_a_maximum_of_its_own_a_consumer_retries_sixteen_times(named: int, limit: int) -> None:
     assert ConsumerSettings(max_reconsume_times=named).returns_max == limit
+
+
+def test_times_of_locks_are_java_s_unless_said_otherwise() -> None:
+    assert ConsumerSettings().lock_times == LockTimes(60.0, 30.0, 20.0)
+    told = ConsumerSettings(lock_lease_seconds=15, lock_trust_seconds=7, lock_renew_seconds=5)
+    assert told.lock_times == LockTimes(15, 7, 5)
+
+
+def test_a_lock_that_is_trusted_for_longer_than_brokers_give_it_is_refused() -> None:
+    with pytest.raises(SettingError, match=r"shorter .*lock_trust_seconds = 30, lock_lease_seconds = 15"):
+        ConsumerSettings(lock_lease_seconds=15)
