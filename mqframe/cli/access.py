@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 import typer
 
 from mqframe.cli.commands import plugin_manager
-from mqframe.cli.contexts.chosen import Cluster, chosen_cluster
+from mqframe.cli.contexts.chosen import Cluster, need_cluster
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer, Shown, show, show_one
 
 if TYPE_CHECKING:
     from mqframe import Admin
 
-HEEDED: Final = ("MQFRAME_NET_", "MQFRAME_PLUGINS_", "MQFRAME_CLIENT_OPERATOR_PORT")
+HEEDED: Final = ("MQFRAME_NET_", "MQFRAME_PLUGINS_", "MQFRAME_CLIENT_", "MQFRAME_ADMIN_")
 """How the variables begin that make commands other clients."""
 
 
@@ -75,34 +75,47 @@ def _shared(nameserver: Any) -> list[Parameter]:
 
 
 def access() -> dict[str, Any]:
-    """Keyword arguments for any client: `plugins`, and what the environment and the context ask for.
+    """Keyword arguments for any client: `plugins`, and what environment, file and context ask for.
 
-    An RPC hook that has options there, such as the keys that it signs requests with, is used. They are not
-    taken from options, because what is written on a command line can be read by all users of the machine.
-    The port of operators is the one thing of the section `client` that counts. Raises `SettingError`.
+    The file is mqframe.toml in the working folder, from which programs there make their clients; it counts
+    unless the cluster is one of a context, which has settings of its own. Of both and of the environment
+    count the sections `net`, `plugins` and `client`, but for what a client is called, and the RPC hooks of
+    `admin`. An RPC hook that has options there, such as the keys that it signs requests with, is used. They
+    are not taken from options, because what is written on a command line can be read by all users of the
+    machine. Raises `SettingError`, also where a command runs and nobody says which cluster it means.
     """
-    return client_settings(chosen_cluster())
+    return client_settings(need_cluster())
 
 
 def client_settings(cluster: Cluster) -> dict[str, Any]:
     """As `access`, for `cluster`. What the environment says goes before its settings."""
+    from mqframe.cli.configuration import file_here, load
+
     plugins = plugin_manager()
     arguments: dict[str, Any] = {"plugins": plugins}
-    if not cluster.settings and not any(name.startswith(HEEDED) for name in os.environ):
+    file = None if cluster.context else file_here()
+    if file is None and not cluster.settings and not any(name.startswith(HEEDED) for name in os.environ):
         return arguments
-    from mqframe import ClientSettings
-    from mqframe.cli.configuration import load
-    from mqframe.client.sections import ClientSection
+    import attrs
+
+    from mqframe.client.sections import AdminSection, ClientSection
     from mqframe.core.config.layers import Given, Layer, Rank
+    from mqframe.hooks.manager import same_plugin
     from mqframe.net.settings import NetSettings
 
     given = (Given(path, value, cluster.origin) for path, value in cluster.settings.items())
-    resolved = load("client", {}, None, (), layers=[Layer(Rank.TOML, tuple(given))])
-    if port := resolved.section(ClientSection).operator_port:
-        arguments["client"] = ClientSettings(operator_port=port)
+    resolved = load("client", {}, file, (), layers=[Layer(Rank.TOML, tuple(given))])
+    said: Any = resolved.section(ClientSection)
+    # The cluster is chosen already, and no command may be taken for the program that has the file.
+    client = attrs.evolve(said, nameserver="", instance_name="", rpc_hooks=())
+    if client != ClientSection():
+        arguments["client"] = client
     arguments["net"] = resolved.section(NetSettings)
     arguments["plugins"] = plugins.configured(resolved.plugins())
-    hooks = [name for name in resolved.plugins() if plugins.knows("rpc_hook", name)]
+    own = resolved.section(AdminSection).rpc_hooks
+    named = said.rpc_hooks if own is None else own
+    with_options = [name for name in resolved.plugins() if plugins.knows("rpc_hook", name)]
+    hooks = [*named, *(name for name in with_options if not any(same_plugin(name, each) for each in named))]
     if hooks:
         arguments["rpc_hooks"] = hooks
     return arguments

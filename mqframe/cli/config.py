@@ -29,7 +29,12 @@ def show_settings(
     program: Annotated[
         str, typer.Option("--for", help="server, nameserver, broker or client: whose settings.")
     ] = "server",
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file, or broker.conf.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="TOML file, or broker.conf; of clients by default mqframe.toml here."
+        ),
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="section.key=value")] = None,
     profile: Annotated[
         str, typer.Option("--profile", help="Which [section.profile] counts, too; of brokers it is the name.")
@@ -43,16 +48,19 @@ def show_settings(
 ) -> None:
     """Print every setting with its value and where that came from, and the options of plugins in use."""
     from mqframe.cli.changed_settings import with_changes
-    from mqframe.cli.configuration import PROGRAMS, SERVER_DEFAULT, data_option, load
+    from mqframe.cli.configuration import SERVER_DEFAULT, data_option, file_here, load
     from mqframe.core.config.configuration import DEFAULT, same_profile
+    from mqframe.core.config.programs import CLIENT, PROGRAMS
     from mqframe.core.errors import SettingError
 
     if program not in PROGRAMS:
         raise SettingError(f"--for {program}: must be one of {', '.join(PROGRAMS)}")
     if profile and program == "nameserver":
         raise SettingError(f"--profile {profile}: name servers have no profiles; brokers and clients do")
-    if data is not None and program == "client":
+    if data is not None and program == CLIENT:
         raise SettingError(f"--data {data}: clients keep no settings; servers do")
+    if config is None and program == CLIENT:
+        config = file_here()
     resolved = load(program, {"--data": data_option(program, data)}, config, set_ or (), profile=profile)
     if profile and not any(same_profile(profile, each.partition(".")[2]) for each in resolved.profiles):
         known = ", ".join(resolved.profiles) or "no profiles"

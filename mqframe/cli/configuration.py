@@ -10,15 +10,9 @@ from typing import Any, Final
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.config.programs import CLIENT, OF_BROKERS, PROGRAMS, WITH_PROFILES, others_of
 from mqframe.core.errors import SettingError
 
-PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "server": ("nameserver", "broker", "store", "replication", "election", "access", "net", "metrics"),
-    "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", "replication", "election", "access", "net", "metrics"),
-    "client": ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
-}
-"""The sections that each program has. `client` stands for programs that make clients `from_config`."""
 _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
@@ -39,11 +33,13 @@ _CLASSES: Final[Mapping[str, str]] = {
 """Where the settings of each section are; imported when a program has it."""
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
-WITH_PROFILES: Final = frozenset(PROGRAMS["client"]) - {"client", "net"}
-"""Sections of clients that may have profiles."""
-OF_BROKERS: Final = frozenset({"broker", "store"})
-"""Sections that may have profiles for single brokers, by their names."""
-ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
+
+
+def file_here() -> Path | None:
+    """The file in the working folder that clients are made from, where there is one."""
+    from mqframe.client.from_config import FILE
+
+    return Path(FILE) if Path(FILE).is_file() else None
 
 
 def given_origins(resolved: Resolved) -> dict[str, str]:
@@ -86,7 +82,7 @@ def load(
     if file is not None:
         layers.append(_file(file, sections))
     own: dict[str, Any] = {}
-    if program != "client" and len(os.sched_getaffinity(0)) > processes * replicas:
+    if program != CLIENT and len(os.sched_getaffinity(0)) > processes * replicas:
         # Servers with a processor to themselves; one inside another program must not take time from it.
         own["net.busy_poll_microseconds"] = BUSY_POLL_MICROSECONDS
     if processes > 1:
@@ -94,11 +90,11 @@ def load(
     given = (Given(path, value, SERVER_DEFAULT) for path, value in own.items())
     layers.append(Layer(Rank.PROGRAM, tuple(given)))
     classes = [settings_class(section) for section in sections]
-    client = program == "client"
+    client = program == CLIENT
     return resolve(
         classes,
         layers,
-        other_sections=ALL_SECTIONS.difference(sections),
+        other_sections=others_of(program),
         profiles=dict.fromkeys((WITH_PROFILES if client else OF_BROKERS).intersection(sections), profile),
         missing_profiles=not client,
     )
@@ -123,7 +119,7 @@ def settings_class(section: str) -> type[Any]:
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise SettingError(f"--config {path} cannot be read: {problem}") from None
     if path.suffix == ".toml":

@@ -28,7 +28,7 @@ NameServer = Annotated[
         "--nameserver",
         envvar="NAMESRV_ADDR",
         callback=name_servers,
-        help="Name servers, host:port;host:port; else those of the context.",
+        help="Name servers, host:port;host:port; else those of mqframe.toml here, or of the context.",
     ),
 ]
 Row = Mapping[str, Any]

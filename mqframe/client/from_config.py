@@ -12,14 +12,13 @@ import attrs
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
+from mqframe.core.config.programs import CLIENT, others_of
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
 
 FILE: Final = "mqframe.toml"
 """Read from the working folder when no file is named and this one is there."""
-_SERVERS: Final = ("nameserver", "broker", "store")
-"""Sections of other programs, which may share the file."""
 _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instance", "clock", "randomness")
 """Arguments that some constructors only hand on."""
 
@@ -91,11 +90,11 @@ class ConfigSource:
         layers.append(Layer(Rank.ARGUMENT, tuple(values)))
         sections = [*SHARED, *(kind.section for kind in KINDS.values())]
         profiles = {**dict.fromkeys(KINDS, ""), self.section: self._profile}
-        return resolve(sections, layers, other_sections=_SERVERS, profiles=profiles)
+        return resolve(sections, layers, other_sections=others_of(CLIENT), profiles=profiles)
 
     def _layer(self, path: Path) -> Layer:
         try:
-            return toml(path.read_text(encoding="utf-8"), self._name)
+            return toml(path.read_text(encoding="utf-8-sig"), self._name)
         except (OSError, UnicodeDecodeError) as problem:
             raise SettingError(f"configuration {self._name} cannot be read: {problem}") from None
 
@@ -126,9 +125,10 @@ class Configurable:
         `file`: TOML; by default `mqframe.toml` in the working folder, if it is there. `profile`: which table
         `[section.profile]` counts besides `[section]`. `arguments`: arguments of the constructor, and single
         settings of its section. These come first, then variables of the environment
-        (`MQFRAME_<SECTION>_<KEY>`), then the file, then the defaults; strategies get the options of their
-        `[plugins.<name>]`, wherever they are chosen. Raises `SettingError` for unknown keys and bad values,
-        naming where they came from, and what the constructor raises.
+        (`MQFRAME_<SECTION>_<KEY>`; NAMESRV_ADDR is one for `client.nameserver`), then the file, then the
+        defaults; strategies get the options of their `[plugins.<name>]`, wherever they are chosen. Raises
+        `SettingError` for unknown keys and bad values, naming where they came from, and what the constructor
+        raises.
 
         `watch`: how often a running consumer looks whether the file has another allocation strategy, or other
         options for it, and takes that without a stop, s; 0: never. Other changes wait for a restart. A file

@@ -10,7 +10,10 @@ from mqframe.core.messages.names import DEFAULT_TOPIC
 class ClientSettings:
     """What every client needs: whom to ask, how it is called, how often it looks."""
 
-    nameserver: str = setting("", doc='name servers, "host:port;host:port"; empty: the variable NAMESRV_ADDR')
+    nameserver: str = setting(
+        "",
+        doc='name servers, "host:port;host:port"; empty: the variable NAMESRV_ADDR (before a file)',
+    )
     instance_name: str = setting(
         "",
         doc="second half of the client id; empty: process id and start time, unique for each client",

@@ -10,7 +10,7 @@ from command_runs import run
 from typer.testing import CliRunner
 
 from mqframe.cli.app import app
-from mqframe.cli.configuration import PROGRAMS
+from mqframe.core.config.programs import PROGRAMS
 
 
 def test_config_show_tells_values_and_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

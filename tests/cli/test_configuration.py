@@ -9,13 +9,8 @@ from typing import Any
 import attrs
 import pytest
 
-from mqframe.cli.configuration import (
-    ALL_SECTIONS,
-    BUSY_POLL_MICROSECONDS,
-    PROGRAMS,
-    load,
-    settings_class,
-)
+from mqframe.cli.configuration import BUSY_POLL_MICROSECONDS, load, settings_class
+from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS
 from mqframe.core.errors import SettingError
 
 

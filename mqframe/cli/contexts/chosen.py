@@ -1,4 +1,4 @@
-"""Which cluster a command means: --nameserver, --context, NAMESRV_ADDR, or the context in use."""
+"""Which cluster a command means: --nameserver, --context, NAMESRV_ADDR, mqframe.toml, the context in use."""
 
 from __future__ import annotations
 
@@ -36,6 +36,17 @@ _CLUSTER: ContextVar[Cluster | None] = ContextVar("cluster of this command", def
 def chosen_cluster() -> Cluster:
     """The cluster of the command that runs."""
     return _CLUSTER.get() or Cluster()
+
+
+def need_cluster() -> Cluster:
+    """As `chosen_cluster`. Raises `SettingError` where a command runs and nobody said which it means."""
+    cluster = _CLUSTER.get()
+    if cluster is not None and not cluster.nameserver:
+        raise SettingError(
+            "no name server: add --nameserver HOST:PORT, set NAMESRV_ADDR, or name the cluster once with"
+            " mqframe context add NAME HOST:PORT --use"
+        )
+    return cluster or Cluster()
 
 
 def forget_cluster() -> None:
@@ -84,9 +95,13 @@ def _context_option() -> TyperOption:
 def _choose(given: str, named: str, *, typed: bool) -> Cluster:
     if typed and named:
         raise SettingError("--nameserver and --context both say which cluster; leave one out")
-    if given and not named:
-        return Cluster(given, "--nameserver" if typed else "variable NAMESRV_ADDR")
+    if typed and given:
+        return Cluster(given, "--nameserver")
     from mqframe.cli.contexts.file import contexts_path, read_contexts
+    from mqframe.cli.contexts.programs import cluster_of_programs
+
+    if not named and (found_here := cluster_of_programs()):
+        return Cluster(*found_here)
 
     contexts = read_contexts(contexts_path())
     name = named or contexts.current

@@ -61,7 +61,7 @@ def add(
 
 @app.command()
 def use(name: Name, json: Json = False) -> None:
-    """Mean this cluster where neither --nameserver nor NAMESRV_ADDR says another."""
+    """Mean this cluster where neither --nameserver, NAMESRV_ADDR nor mqframe.toml here says another."""
     path = contexts_path()
     contexts = read_contexts(path)
     found = contexts.named(name)
@@ -82,7 +82,8 @@ def list_contexts(json: Json = False) -> None:
 def show_context(nameserver: NameServer = "", json: Json = False) -> None:
     """Show which cluster commands mean, and who says so.
 
-    --nameserver and --context go before NAMESRV_ADDR, which goes before the context in use.
+    --nameserver and --context go before NAMESRV_ADDR, this before mqframe.toml in the working folder, from
+    which programs make their clients, and that before the context in use.
     """
     path = contexts_path()
     cluster = chosen_cluster()

@@ -22,7 +22,7 @@ NameServers = Annotated[
         "--namesrvAddr",
         envvar="NAMESRV_ADDR",
         callback=name_servers,
-        help="Name servers, host:port;host:port; else those of the context.",
+        help="Name servers, host:port;host:port; else those of mqframe.toml here, or of the context.",
     ),
 ]
 Topic = Annotated[str, typer.Option("-t", "--topic", help="Name of the topic.")]

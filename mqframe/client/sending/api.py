@@ -107,7 +107,9 @@ class SendApi:
         try:
             broker_name = decode_recall_handle(handle).broker_name
         except (ValueError, AttributeError):
-            raise MessageError(f"{handle!r} is no recall handle; pass SendResult.recall_handle") from None
+            raise MessageError(
+                f"{handle!r} is no recall handle; it is the `recall_handle` that the send gave"
+            ) from None
         pipeline = self.pipeline
         route = await pipeline.route(topic, seconds)
         address = await pipeline.address(route, MessageQueue(topic, broker_name, 0), seconds)

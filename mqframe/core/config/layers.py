@@ -19,6 +19,8 @@ PREFIX: Final = "MQFRAME_"
 PLUGINS: Final = "plugins"
 NO_SETTINGS: Final = frozenset({"MQFRAME_CONTEXTS"})
 """Variables that mean something else: where the command line keeps its clusters."""
+NAMESRV_ADDR: Final = "NAMESRV_ADDR"
+"""Apache's variable for `client.nameserver`; MQFRAME_CLIENT_NAMESERVER says more."""
 
 
 class Rank(IntEnum):
@@ -70,7 +72,10 @@ def environment(variables: Mapping[str, str]) -> Layer:
     """The variables whose names start with MQFRAME_: MQFRAME_<SECTION>_<KEY>.
 
     Of profiles: MQFRAME_<SECTION>_<PROFILE>__<KEY>; options of plugins: MQFRAME_PLUGINS_<NAME>__<OPTION>.
+    And NAMESRV_ADDR, so that it stands where other variables do: before a file.
     """
+    named = variables.get(NAMESRV_ADDR)
+    first = [Given("CLIENT_NAMESERVER", named, f"variable {NAMESRV_ADDR}")] if named else []
     ours = (
         (name, value)
         for name, value in sorted(variables.items())
@@ -78,7 +83,7 @@ def environment(variables: Mapping[str, str]) -> Layer:
     )
     return Layer(
         Rank.ENVIRONMENT,
-        tuple(Given(name.removeprefix(PREFIX), value, f"variable {name}") for name, value in ours),
+        (*first, *(Given(name.removeprefix(PREFIX), value, f"variable {name}") for name, value in ours)),
     )
 
 

@@ -45,6 +45,15 @@ def test_only_our_variables_are_read_sorted_by_name() -> None:
     )
 
 
+def test_apache_s_variable_for_name_servers_is_one_of_ours_that_says_less() -> None:
+    layer = environment({"MQFRAME_CLIENT_NAMESERVER": "b:1", "NAMESRV_ADDR": "a:1"})
+    assert layer.values == (
+        Given("CLIENT_NAMESERVER", "a:1", "variable NAMESRV_ADDR"),
+        Given("CLIENT_NAMESERVER", "b:1", "variable MQFRAME_CLIENT_NAMESERVER"),
+    )
+    assert environment({"NAMESRV_ADDR": ""}).values == ()
+
+
 def test_tables_of_a_toml_file_are_sections_and_options_of_plugins() -> None:
     layer = toml('[store]\nflush = "x"\nkeep_hours = 3\n[plugins.ring]\nnodes = [1, 2]\n', "m.toml")
     assert layer.values == (

@@ -1,0 +1,25 @@
+"""The sections of a configuration, and which program has which. One file may hold those of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+CLIENT: Final = "client"
+PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "server": ("nameserver", "broker", "store", "replication", "election", "access", "net", "metrics"),
+    "nameserver": ("nameserver", "access", "net", "metrics"),
+    "broker": ("broker", "store", "replication", "election", "access", "net", "metrics"),
+    CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
+}
+"""The sections that each program has. `client` stands for programs that make clients `from_config`."""
+ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
+WITH_PROFILES: Final = frozenset(PROGRAMS[CLIENT]) - {"client", "net"}
+"""Sections of clients that may have profiles."""
+OF_BROKERS: Final = frozenset({"broker", "store"})
+"""Sections that may have profiles for single brokers, by their names."""
+
+
+def others_of(program: str) -> frozenset[str]:
+    """The sections of other programs, which `program` passes over."""
+    return ALL_SECTIONS.difference(PROGRAMS[program])
