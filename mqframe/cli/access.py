@@ -111,10 +111,10 @@ def client_settings(cluster: Cluster) -> dict[str, Any]:
     if client != ClientSection():
         arguments["client"] = client
     arguments["net"] = resolved.section(NetSettings)
-    arguments["plugins"] = plugins.configured(resolved.plugins())
+    arguments["plugins"] = plugins.configured(resolved.plugins("admin"))
     own = resolved.section(AdminSection).rpc_hooks
     named = said.rpc_hooks if own is None else own
-    with_options = [name for name in resolved.plugins() if plugins.knows("rpc_hook", name)]
+    with_options = [name for name in resolved.plugins("admin") if plugins.knows("rpc_hook", name)]
     hooks = [*named, *(name for name in with_options if not any(same_plugin(name, each) for each in named))]
     if hooks:
         arguments["rpc_hooks"] = hooks

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -83,38 +83,53 @@ def show_settings(
 
 def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
     """Options of the plugins that settings name, as these plugins read them; of others what was given."""
-    import attrs
-
     from mqframe.core.config.configuration import DEFAULT, Entry
     from mqframe.hooks.manager import same_plugin
 
-    plugins = plugin_manager().configured(resolved.plugins())
-    tables = resolved.plugins()
+    entries = {entry.path: entry for entry in resolved.entries}
+    common = resolved.plugins()
     shown = set()
     for entry in resolved.entries:
+        section = entry.path.partition(".")[0]
+        tables = resolved.plugins(section)
+        plugins = plugin_manager().configured(tables)
+        given = entries.get(f"{entry.path}_options")
         chosen = entry.value if isinstance(entry.value, tuple) else filter(None, [entry.value])
         for name in chosen if entry.plugin and entry.origin != DEFAULT else ():
-            options = plugins.check(entry.plugin, name)
-            if options is None or name in shown:
+            # Options of its own make it another one than that of the same name elsewhere.
+            own = bool(given and given.value) or tables.get(name) != common.get(name)
+            place = f"{section}.plugins.{name}" if own else f"plugins.{name}"
+            options = plugins.check(entry.plugin, name, given.value if given and given.value else None)
+            if options is None or place in shown:
                 continue
-            shown.add(name)
+            shown |= {place, name}
             origins = next((each.origins for key, each in tables.items() if same_plugin(key, name)), {})
-            for field in attrs.fields(type(options)):
-                value = getattr(options, field.name)
-                hidden = field.metadata.get("secret") or is_secret_name(field.name)
-                yield Entry(
-                    f"plugins.{name}.{field.name}",
-                    "(secret)" if hidden else value,
-                    origins.get(field.name, DEFAULT),
-                    field.metadata.get("doc", ""),
-                )
-    for name, table in tables.items():
+            if given:
+                origins = {**origins, **dict.fromkeys(given.value, given.origin)}
+            yield from _of_plugin(place, options, origins)
+    for name, table in common.items():
         if any(same_plugin(name, each) for each in shown):
             continue
         for key, value in table.items():
             # What a plugin keeps secret is known to it alone, and one that is not in use is not imported.
             said = "(secret)" if is_secret_name(key) else value
             yield Entry(f"plugins.{name}.{key}", said, table.origins[key], "not in use here")
+
+
+def _of_plugin(place: str, options: Any, origins: Mapping[str, str]) -> Iterator[Entry]:
+    """An entry below `place` for each of `options`."""
+    import attrs
+
+    from mqframe.core.config.configuration import DEFAULT, Entry
+
+    for field in attrs.fields(type(options)):
+        hidden = field.metadata.get("secret") or is_secret_name(field.name)
+        yield Entry(
+            f"{place}.{field.name}",
+            "(secret)" if hidden else getattr(options, field.name),
+            origins.get(field.name, DEFAULT),
+            field.metadata.get("doc", ""),
+        )
 
 
 def _plain(value: object, as_json: bool) -> object:

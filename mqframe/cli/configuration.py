@@ -97,6 +97,7 @@ def load(
         other_sections=others_of(program),
         profiles=dict.fromkeys((WITH_PROFILES if client else OF_BROKERS).intersection(sections), profile),
         missing_profiles=not client,
+        with_plugins=WITH_PROFILES if client else (),
     )
 
 

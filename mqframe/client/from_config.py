@@ -12,7 +12,7 @@ import attrs
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
-from mqframe.core.config.programs import CLIENT, others_of
+from mqframe.core.config.programs import CLIENT, WITH_PROFILES, others_of
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
@@ -75,7 +75,10 @@ class ConfigSource:
         if kind.settings is not None:
             made["settings"] = resolved.section(kind.section)
         made |= {name: value for name, value in given.items() if name not in settings}
-        made["plugins"] = (made.get("plugins") or PluginManager()).configured(resolved.plugins())
+        for name in given:
+            if f"{name}_options" not in given:
+                made.pop(f"{name}_options", None)  # of what the configuration chose in its place
+        made["plugins"] = (made.get("plugins") or PluginManager()).configured(resolved.plugins(section))
         if "group" in parameters and parameters["group"].default is inspect.Parameter.empty:
             self._check_group(made)
         return made
@@ -90,7 +93,9 @@ class ConfigSource:
         layers.append(Layer(Rank.ARGUMENT, tuple(values)))
         sections = [*SHARED, *(kind.section for kind in KINDS.values())]
         profiles = {**dict.fromkeys(KINDS, ""), self.section: self._profile}
-        return resolve(sections, layers, other_sections=others_of(CLIENT), profiles=profiles)
+        return resolve(
+            sections, layers, other_sections=others_of(CLIENT), profiles=profiles, with_plugins=WITH_PROFILES
+        )
 
     def _layer(self, path: Path) -> Layer:
         try:

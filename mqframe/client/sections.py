@@ -20,8 +20,11 @@ from mqframe.core.config.settings import setting, settings
 from mqframe.net.settings import NetSettings
 
 Names = tuple[str, ...]
+Options = Mapping[str, Any]
 _RPC_HOOKS: Final = "RPC hooks; by default those of the section client"
 _ALLOCATE: Final = "allocation strategy: how queues are shared among the members"
+_ALLOCATE_OPTIONS: Final = "options of this allocation strategy, before those of a table of plugins"
+_STORE_OPTIONS: Final = "options of this offset store, likewise"
 _FROM: Final = 'where new groups begin: "last", "first", or a date and time with its zone'
 _OFFSET_STORE: Final = 'offset store; empty: "remote", and "local" when broadcasting'
 _BROADCASTING: Final = "every member gets every message"
@@ -55,10 +58,12 @@ class ConsumerSection(ConsumerSettings):
 
     group: str = setting("", doc="consumer group")
     allocate: str = setting("averagely", doc=_ALLOCATE, plugin="allocation")
+    allocate_options: Options = setting(factory=dict, doc=_ALLOCATE_OPTIONS)
     broadcasting: bool = setting(False, doc=_BROADCASTING)
     ordered: bool = setting(False, doc="messages of a queue are handed to listeners one after the other")
     consume_from: str | int | datetime = setting("last", doc=_FROM)
     offset_store: str = setting("", doc=_OFFSET_STORE, plugin="offset_store")
+    offset_store_options: Options = setting(factory=dict, doc=_STORE_OPTIONS)
     codec: str = setting(
         "", doc="codec of bodies for typed handlers; empty: by each message's content type", plugin="codec"
     )
@@ -72,10 +77,12 @@ class LitePullSection(LitePullSettings):
 
     group: str = setting("", doc="consumer group")
     allocate: str = setting("averagely", doc=_ALLOCATE, plugin="allocation")
+    allocate_options: Options = setting(factory=dict, doc=_ALLOCATE_OPTIONS)
     broadcasting: bool = setting(False, doc=_BROADCASTING)
     consume_from: str | int | datetime = setting("last", doc=_FROM)
     auto_commit: bool = setting(True, doc="polls commit what earlier ones handed out")
     offset_store: str = setting("", doc=_OFFSET_STORE, plugin="offset_store")
+    offset_store_options: Options = setting(factory=dict, doc=_STORE_OPTIONS)
     consume_hooks: Names = setting((), doc=_CONSUME_HOOKS, plugin="consume_hook")
     rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
 

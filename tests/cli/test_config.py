@@ -53,6 +53,22 @@ def test_config_show_tells_what_a_client_of_a_profile_would_use(tmp_path: Path) 
     assert rows["plugins.trace.flush_seconds"] == (1.0, f"{file} [plugins.trace]")
 
 
+def test_config_show_tells_the_options_of_each_section_apart(tmp_path: Path) -> None:
+    file = tmp_path / "app.toml"
+    file.write_text(
+        '[consumer]\nallocate = "consistent_hash"\n[consumer.a.plugins.consistent_hash]\nvirtual_nodes = 3\n'
+        '[lite_pull]\nallocate = "consistent_hash"\nallocate_options = { virtual_nodes = 4 }\n'
+    )
+    words = ("config", "show", "--for", "client", "--config", str(file), "--profile", "a", "--json")
+    rows = {row["setting"]: (row["value"], row["origin"]) for row in json.loads(run(*words))}
+    found = {path: row for path, row in rows.items() if path.endswith("virtual_nodes")}
+    assert found == {
+        "consumer.plugins.consistent_hash.virtual_nodes": (3, f"{file} [consumer.a]"),
+        "lite_pull.plugins.consistent_hash.virtual_nodes": (4, f"{file} [lite_pull.allocate_options]"),
+    }
+    assert rows["lite_pull.allocate_options"][0] == {"virtual_nodes": 4}
+
+
 def test_config_show_keeps_secrets_of_plugins(tmp_path: Path) -> None:
     file = tmp_path / "app.toml"
     file.write_text('[client]\nrpc_hooks = ["acl"]\n[plugins.acl]\naccess_key = "a"\nsecret_key = "hidden"\n')

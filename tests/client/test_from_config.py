@@ -195,6 +195,75 @@ def test_options_reach_a_plugin_wherever_it_is_chosen(
     assert strategy(in_code)._virtual_nodes == 9
 
 
+TWO_GROUPS = """
+[consumer]
+allocate = "by_config"
+
+[consumer.left]
+group = "left"
+allocate_options = { queues = ["t/b/0", "t/b/1"] }
+
+[consumer.right]
+group = "right"
+
+[consumer.right.plugins.by_config]
+queues = ["t/b/7"]
+
+[plugins.by_config]
+queues = ["t/b/3"]
+
+[lite_pull]
+group = "other"
+allocate = "by_config"
+"""
+
+
+def held(consumer: Any) -> list[int]:
+    found = strategy(consumer).allocate("g", "me", QUEUES, ["me"])
+    return [queue.queue_id for queue in found]
+
+
+def test_groups_in_one_file_use_a_strategy_with_options_of_their_own(
+    file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file(TWO_GROUPS)
+    assert held(PushConsumer.from_config(path, "left")) == [0, 1]
+    assert held(PushConsumer.from_config(path, "right")) == [7]
+    assert held(PushConsumer.from_config(path, group="g")) == [3]
+    assert held(mqframe.LitePullConsumer.from_config(path)) == [3]
+    monkeypatch.setenv("MQFRAME_CONSUMER_LEFT__ALLOCATE_OPTIONS__QUEUES", "t/b/4")
+    assert held(PushConsumer.from_config(path, "left")) == [4]
+    monkeypatch.setenv("MQFRAME_CONSUMER_RIGHT__PLUGINS__BY_CONFIG__QUEUES", "t/b/5;t/b/6")
+    assert held(PushConsumer.from_config(path, "right")) == [5, 6]
+    monkeypatch.setenv("MQFRAME_CONSUMER_PLUGINS__BY_CONFIG__QUEUES", "t/b/2")
+    assert held(PushConsumer.from_config(path, group="g")) == [2]
+    assert held(mqframe.LitePullConsumer.from_config(path)) == [3]
+    code = {"queues": ["t/b/1"]}
+    assert held(PushConsumer.from_config(path, "left", allocate_options=code)) == [1]
+
+
+def test_options_of_a_strategy_go_when_something_stronger_chooses_another(
+    file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file(
+        '[consumer]\ngroup = "g"\nallocate = "by_config"\nallocate_options = { queues = ["t/b/0"] }\n'
+        '[consumer.even]\nallocate = "averagely"\n'
+        '[consumer.ring]\nallocate_options = { virtual_nodes = 3 }\nallocate = "consistent_hash"\n'
+    )
+    assert held(PushConsumer.from_config(path)) == [0]
+    assert len(held(PushConsumer.from_config(path, "even"))) == len(QUEUES)
+    assert strategy(PushConsumer.from_config(path, "ring"))._virtual_nodes == 3
+    assert len(held(PushConsumer.from_config(path, allocate="averagely"))) == len(QUEUES)
+    monkeypatch.setenv("MQFRAME_CONSUMER_ALLOCATE", "averagely")
+    assert len(held(PushConsumer.from_config(path))) == len(QUEUES)
+
+
+def test_an_option_of_an_offset_store_stands_in_its_section_too(file: Callable[[str], Path]) -> None:
+    path = file('[consumer]\ngroup = "g"\noffset_store = "sqlite"\noffset_store_options = { flie = "x" }\n')
+    with pytest.raises(SettingError, match="option flie of plugin sqlite"):
+        PushConsumer.from_config(path)
+
+
 def test_rpc_hooks_of_all_clients_count_where_a_section_names_none(file: Callable[[str], Path]) -> None:
     hook = f"{__name__}:Watch"
     path = file(f'rpc_hooks = ["{hook}"]\n[producer]\ngroup = "g"\n[producer.plain]\nrpc_hooks = []\n')
@@ -229,6 +298,15 @@ def test_rpc_hooks_of_all_clients_count_where_a_section_names_none(file: Callabl
             "option nodes of plugin consistent_hash from app.toml [plugins.consistent_hash]",
         ),
         ("[consumer\n", {}, "app.toml"),
+        ("[consumer]\nplugins = 3\n", {}, "consumer.plugins from app.toml [consumer]: must be a table"),
+        ("[consumer.a.plugins]\nx = 3\n", {"profile": "a"}, "must be a table of options"),
+        ("[client.plugins.acl]\naccess_key = 'x'\n", {}, "client.plugins.acl from app.toml"),
+        ("[consumer]\ngroup = 'g'\nallocate_options = 3\n", {}, "consumer.allocate_options = 3"),
+        (
+            "[consumer.a]\ngroup = 'g'\n[consumer.a.plugins.consistant_hash]\nx = 1\n",
+            {"profile": "a"},
+            "did you mean consistent_hash",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(

@@ -9,12 +9,13 @@ Keys that only RocketMQ knows have no effect here and are listed in one warning.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_origin
 
 import attrs
 
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.layers import PLUGINS, PREFIX, Given, Layer, Rank
+from mqframe.core.config.plugin_tables import GivenOption, PluginOptions, options_at, tables_of
 from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS, TLS_KEYS
 from mqframe.core.config.settings import told
 from mqframe.core.config.suggestions import did_you_mean
@@ -23,20 +24,9 @@ from mqframe.core.errors import SettingError
 S = TypeVar("S")
 
 DEFAULT = "default"
+_OF_ALL, _OF_SECTION, _OF_PROFILE = range(3)
+"""Which options of plugins come first in one layer: the last ones."""
 NO_PROFILES: Final[Mapping[str, str]] = {}
-
-
-class PluginOptions(dict[str, Any]):
-    """Options of one plugin by name; `origins` says where each came from."""
-
-    def __init__(self, values: Mapping[str, Any] = {}, origins: Mapping[str, str] = {}) -> None:
-        super().__init__(values)
-        self.origins = dict(origins)
-
-    def with_(self, more: Mapping[str, Any]) -> PluginOptions:
-        """These options and `more`, which count first."""
-        origins: Mapping[str, str] = getattr(more, "origins", dict.fromkeys(more, ""))
-        return PluginOptions({**self, **more}, {**self.origins, **origins})
 
 
 @attrs.frozen
@@ -56,20 +46,20 @@ class Entry:
 class Resolved:
     """All settings after the layers were merged.
 
-    `warnings`: for people, empty where there is nothing to say. `profiles`: "section.profile" of each that
-    some source has, chosen or not.
+    `options`: of plugins, those that count first at the end. `warnings`: for people, empty where there is
+    nothing to say. `profiles`: "section.profile" of each that some source has, chosen or not.
     """
 
     def __init__(
         self,
         sections: Mapping[type[Any], Any],
         entries: Sequence[Entry],
-        plugins: Mapping[str, PluginOptions],
+        options: Sequence[GivenOption],
         warnings: Sequence[str],
         profiles: Sequence[str] = (),
     ) -> None:
         self._sections = sections
-        self._plugins = plugins
+        self._options = options
         self.entries = tuple(entries)
         self.warnings = tuple(warnings)
         self.profiles = tuple(profiles)
@@ -79,9 +69,9 @@ class Resolved:
         found: S = self._sections[kind]
         return found
 
-    def plugins(self) -> dict[str, PluginOptions]:
-        """All options of plugins, by name of the plugin."""
-        return dict(self._plugins)
+    def plugins(self, section: str = "") -> dict[str, PluginOptions]:
+        """The options of plugins, by name of the plugin: those for everybody, and those of `section`."""
+        return tables_of(self._options, section)
 
 
 def resolve(
@@ -91,14 +81,16 @@ def resolve(
     other_sections: Collection[str] = (),
     profiles: Mapping[str, str] = NO_PROFILES,
     missing_profiles: bool = False,
+    with_plugins: Collection[str] = (),
 ) -> Resolved:
     """The settings of `sections` from `layers`, in whatever order these are handed in.
 
     `other_sections`: names of sections that may be there but belong to other programs. `profiles`: the
     sections that may have profiles, and the one that is chosen of each, "" for none; one of the sections
-    for which a profile is chosen must have it, unless `missing_profiles`. Raises `SettingError`.
+    for which a profile is chosen must have it, unless `missing_profiles`. `with_plugins`: the sections that
+    may have options of plugins of their own, as may their profiles. Raises `SettingError`.
     """
-    resolver = _Resolver(sections, frozenset(other_sections), profiles)
+    resolver = _Resolver(sections, frozenset(other_sections), profiles, frozenset(with_plugins))
     for layer in sorted(layers, key=lambda layer: layer.rank, reverse=True):
         for given in layer.values:
             resolver.take(given, layer)
@@ -112,7 +104,11 @@ class _Resolver:
     """Gathers values, weakest layer first, so that stronger ones overwrite."""
 
     def __init__(
-        self, sections: Sequence[type[Any]], others: frozenset[str], profiles: Mapping[str, str]
+        self,
+        sections: Sequence[type[Any]],
+        others: frozenset[str],
+        profiles: Mapping[str, str],
+        with_plugins: frozenset[str],
     ) -> None:
         self.classes: dict[str, type[Any]] = {cls.SECTION: cls for cls in sections}
         self.types = {name: field_types(cls) for name, cls in self.classes.items()}
@@ -122,6 +118,7 @@ class _Resolver:
             for field in attrs.fields(cls)
             if field.init
         }
+        self.tables = {path for path in self.fields if self.is_table(path)}
         self.by_variable = {path.replace(".", "_").upper(): path for path in self.fields}
         self.by_conf: dict[str, list[str]] = {}
         for path, field in self.fields.items():
@@ -129,11 +126,21 @@ class _Resolver:
                 self.by_conf.setdefault(field.metadata["conf"], []).append(path)
         self.others = others
         self.values: dict[str, tuple[Any, str]] = {}
-        self.plugins: dict[str, PluginOptions] = {}
+        self.stages: dict[str, int] = {}
+        self.stage = 0
+        self.with_plugins = with_plugins
+        self.options: list[GivenOption] = []
+        self.of_layer: list[tuple[int, GivenOption]] = []
         self.profiles = profiles
         self.profiles_seen: dict[str, set[str]] = {section: set() for section in profiles}
         self.of_profiles: list[tuple[str, Given]] = []
         self.without_effect: dict[str, str] = {}
+
+    def is_table(self, path: str) -> bool:
+        """Whether the setting `path` is itself a table, by key."""
+        section, _, name = path.partition(".")
+        origin = get_origin(self.types[section][name])
+        return isinstance(origin, type) and issubclass(origin, Mapping)
 
     def take(self, given: Given, layer: Layer) -> None:
         if layer.rank is Rank.ENVIRONMENT:
@@ -153,8 +160,8 @@ class _Resolver:
             if not (name and option):
                 raise SettingError(f"{given.path} from {given.origin}: must be {PLUGINS}.<name>.<option>")
             self.put_option(name, option, given)
-        elif given.path in self.fields:
-            self.put(given.path, given.value, given.origin)
+        elif self.means(given.path):
+            self.lay(given.path, given, _OF_SECTION)
         elif section in self.profiles and "." in key:
             profile, _, name = key.partition(".")
             self.take_of_profile(section, profile, name, given)
@@ -184,18 +191,23 @@ class _Resolver:
             raise _unknown(PREFIX + given.path, "the environment", known, "variable")
 
     def take_variable_of_profile(self, given: Given) -> bool:
-        """Take <SECTION>_<PROFILE>__<KEY>; whether it is such a one."""
+        """Take <SECTION>_<PROFILE>__<KEY>, or <SECTION>_<TABLE>__<KEY>; whether it is such a one."""
         before, _, key = given.path.lower().partition("__")
+        key = key.replace("__", ".")
         for section in self.profiles:
             if before.startswith(f"{section}_"):
-                self.take_of_profile(section, before.removeprefix(f"{section}_"), key, given)
+                name = before.removeprefix(f"{section}_")
+                if self.means(f"{section}.{name}.{key}"):  # a table of the section itself
+                    self.lay(f"{section}.{name}.{key}", given, _OF_SECTION)
+                else:
+                    self.take_of_profile(section, name, key, given)
                 return True
         return False
 
     def take_of_profile(self, section: str, profile: str, key: str, given: Given) -> None:
         """Take a value of one profile; it counts if that is the chosen one."""
         path = f"{section}.{key}"
-        if path not in self.fields:
+        if not self.means(path):
             known = [name.partition(".")[2] for name in self.fields if name.startswith(f"{section}.")]
             raise _unknown(key, given.origin, known, f"setting of {section}")
         self.profiles_seen[section].add(profile)
@@ -204,9 +216,37 @@ class _Resolver:
 
     def take_profiles(self) -> None:
         """Lay what the chosen profiles say over what the sections of the same layer say."""
+        self.stage += 1
         for path, given in self.of_profiles:
-            self.put(path, given.value, given.origin)
+            self.lay(path, given, _OF_PROFILE)
         self.of_profiles.clear()
+        self.options += [option for _, option in sorted(self.of_layer, key=lambda each: each[0])]
+        self.of_layer.clear()
+        self.stage += 1
+
+    def means(self, path: str) -> bool:
+        """Whether `path` is a setting, a key of one that is a table, or an option of a section's plugin."""
+        section, _, key = path.partition(".")
+        name, dot, _ = key.partition(".")
+        return (
+            path in self.fields
+            or bool(dot and f"{section}.{name}" in self.tables)
+            or (name == PLUGINS and section in self.with_plugins)
+        )
+
+    def lay(self, path: str, given: Given, level: int) -> None:
+        """Take a value for what `path` means."""
+        section, _, key = path.partition(".")
+        name, _, rest = key.partition(".")
+        if path in self.fields:
+            self.put(path, given.value, given.origin)
+        elif name == PLUGINS:
+            for plugin, option, value in options_at(path, rest, given):
+                self.of_layer.append((level, GivenOption(section, plugin, option, value, given.origin)))
+        else:
+            table = f"{section}.{name}"
+            known = self.values[table][0] if table in self.values else {}
+            self.put(table, {**known, rest: given.value}, given.origin)
 
     def check_profiles(self) -> None:
         """Raise `SettingError` for a chosen profile that none of the sections has for which it is chosen."""
@@ -251,13 +291,20 @@ class _Resolver:
             except SettingError as problem:
                 raise SettingError(f"{problem} (from {origin})") from None
         self.values[path] = (converted, origin)
+        self.stages[path] = self.stage
 
     def put_option(self, plugin: str, option: str, given: Given) -> None:
-        options = self.plugins.setdefault(plugin, PluginOptions())
-        options[option] = given.value
-        options.origins[option] = given.origin
+        self.of_layer.append((_OF_ALL, GivenOption("", plugin, option, given.value, given.origin)))
+
+    def drop_options_of_others(self) -> None:
+        """Forget options of a strategy in whose place something stronger chose another."""
+        for path in self.tables & self.values.keys():
+            chosen = self.stages.get(path.removesuffix("_options"), self.stages[path])
+            if chosen > self.stages[path]:
+                del self.values[path]
 
     def finish(self) -> Resolved:
+        self.drop_options_of_others()
         made = {cls: self.make(name, cls) for name, cls in self.classes.items()}
         entries = [
             Entry(
@@ -274,7 +321,7 @@ class _Resolver:
             keys = ", ".join(sorted(self.without_effect))
             warnings.append(f"known to RocketMQ but without effect here: {keys}")
         profiles = [f"{section}.{name}" for section, names in self.profiles_seen.items() for name in names]
-        return Resolved(made, entries, self.plugins, warnings, sorted(profiles))
+        return Resolved(made, entries, self.options, warnings, sorted(profiles))
 
     def make(self, section: str, cls: type[Any]) -> Any:
         given = {}
