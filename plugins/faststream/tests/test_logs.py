@@ -18,7 +18,7 @@ def test_columns_are_as_wide_as_what_is_subscribed_to(monkeypatch) -> None:
     assert columns.get_logger(context=ContextRepo()) is logger
     assert isinstance(logger, logging.Logger)
     record = logging.LogRecord("n", logging.INFO, "f", 1, "hello", (), None)
-    record.__dict__ |= {"topic": "orders", "group": "billing", "message_id": "id-1"}
+    record.__dict__ |= {"topic": "orders", "group": "billing", "message_id": "id-1", "place": "orders/b/0@7"}
     lines = [handler.format(record) for handler in logger.handlers]
     [line] = [line for line in lines if "- orders         | billing | id-1 " in line]
-    assert line.endswith(" - hello")
+    assert line.endswith(" orders/b/0@7 - hello")

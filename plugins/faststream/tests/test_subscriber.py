@@ -38,6 +38,26 @@ class TestFailures:
         assert play(broker, story) == [(1, 0, topic), (1, 1, topic)]
         assert dead_letters(server, f"g-{topic}", 1) == [1]
 
+    def test_log_lines_name_the_message_and_where_it_lies(self, make, play, topic, seen, caplog) -> None:
+        caplog.set_level("INFO")
+        broker = make(group=f"g-{topic}")
+
+        @broker.subscriber(topic)
+        async def fails(value: int, message: MqframeMessage) -> None:
+            seen(message.reconsume_times)
+            if not message.reconsume_times:
+                raise NackMessage
+
+        async def story():
+            await broker.publish(7, topic, tag="paid", keys=["o-1"])
+            return await seen.take(2)
+
+        assert play(broker, story) == [0, 1]
+        places = [record.place for record in caplog.records if getattr(record, "place", "")]
+        assert places[0].startswith(f"{topic}/broker-a/")
+        assert places[0].endswith("@0 key=o-1 tag=paid")
+        assert places[-1] == f"%RETRY%g-{topic}/broker-a/0@0 key=o-1 tag=paid attempt=1"
+
     def test_rejected_messages_are_dead_letters_at_once(self, make, play, topic, seen, server) -> None:
         broker = make(group=f"g-{topic}", ack_policy=AckPolicy.REJECT_ON_ERROR)
 

@@ -41,7 +41,11 @@ class Consumer:
                 return []
             await asyncio.sleep(0.005)
         taken, self.queue[:] = self.queue[:count], self.queue[count:]
-        return [SimpleNamespace(text=text, deadline=self.scene.loop.time() + seconds) for text in taken]
+        deadline = self.scene.loop.time() + seconds
+        return [
+            SimpleNamespace(text=text, deadline=deadline, message_id=text, keys=[], delivery_attempt=1)
+            for text in taken
+        ]
 
     async def ack_batch(self, messages: list[Any]) -> None:
         if self.failures:

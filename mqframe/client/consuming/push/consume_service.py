@@ -20,6 +20,7 @@ from mqframe.core.consuming.consume_result import Outcome, acknowledged
 from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import CallTimeout, MqframeError
+from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import retry_topic
 from mqframe.core.retry.backoff import REDELIVER_SECONDS, TIMEOUT_LEVEL
@@ -110,9 +111,7 @@ class ConsumeService:
                 # Another member may have a listener for it, now or later; nothing is lost by waiting.
                 log.warning(
                     "no listener here for the topic of retried messages; they are sent back again",
-                    group=self._group,
-                    topic=topic,
-                    count=len(batch),
+                    **log_fields(batch, self._group),
                 )
                 self._failed(held, batch, 0)
                 continue
@@ -248,10 +247,9 @@ class ConsumeService:
             except MqframeError as problem:
                 log.error(
                     "message could not be sent back; it is consumed again",
-                    group=self._group,
-                    message_id=message.message_id,
                     seconds=REDELIVER_SECONDS,
                     reason=str(problem),
+                    **log_fields([message], self._group),
                 )
                 return False
             return True

@@ -10,13 +10,13 @@ from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.core.consuming.consume_result import Outcome
 from mqframe.core.errors import DecodeError
+from mqframe.core.messages.log_fields import log_fields
 from mqframe.log import get_logger
 
 log = get_logger("client")
 
 TRACEBACK_AGAIN_SECONDS: Final = 60.0
 """The traceback of the same failure is shown again after this time."""
-OFFSETS_SHOWN: Final = 8
 
 
 class FailureLog:
@@ -33,7 +33,7 @@ class FailureLog:
 
     def note(self, call: ConsumeCall, how: Outcome, subscription: Subscription, then: str) -> None:
         """The messages of `call`, of `subscription`, were not consumed; `then`: what becomes of them."""
-        queue, topic = call.held.queue, subscription.topic
+        topic = subscription.topic
         values: dict[str, Any] = {}
         if call.error is not None:
             values["problem"] = _words(call.error)
@@ -49,13 +49,7 @@ class FailureLog:
             outcome=how.value,
             **values,
             then=then,
-            group=self._group,
-            topic=topic,
-            broker=queue.broker_name,
-            queue_id=queue.queue_id,
-            offsets=[message.queue_offset for message in call.messages[:OFFSETS_SHOWN]],
-            count=len(call.messages),
-            attempt=call.messages[0].reconsume_times,
+            **log_fields(call.messages, self._group),
         )
 
     def _is_news(self, topic: str, problem: BaseException) -> bool:

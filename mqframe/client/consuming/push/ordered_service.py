@@ -24,6 +24,7 @@ from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.ordered_turn import Why
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import MqframeError
+from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import retry_topic
 from mqframe.core.retry.backoff import (
@@ -290,10 +291,8 @@ class OrderedService:
             except MqframeError as problem:
                 log.error(
                     "dead letter could not be sent; it is consumed again",
-                    group=self._group,
-                    queue=tuple(call.held.queue),
-                    offset=message.queue_offset,
                     reason=str(problem),
+                    **log_fields([message], self._group),
                 )
             else:
                 gone.add(message.queue_offset)

@@ -13,6 +13,7 @@ from mqframe.core.cluster.route import MASTER_ID
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import MqframeError, RetryError, RouteError, answer_error
 from mqframe.core.messages.checks import INT_MAX
+from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import DEFAULT_TOPIC, retry_topic
 from mqframe.core.messages.properties import encode_properties, plain_text
@@ -72,10 +73,8 @@ class SendBack:
         except MqframeError as problem:
             log.warning(
                 "message could not be sent back; a copy is sent to the retry topic",
-                group=self._group,
-                broker=message.broker_name,
-                message_id=message.message_id,
                 reason=str(problem),
+                **log_fields([message], self._group),
             )
             await self.resend(message, delay_level)
 
@@ -91,9 +90,8 @@ class SendBack:
         except MqframeError as problem:
             log.warning(
                 "dead letter could not be sent with its reason; it goes without",
-                group=self._group,
-                message_id=message.message_id,
                 reason=str(problem),
+                **log_fields([message], self._group),
             )
             await self._send_back(message, DEAD_LEVEL)
 

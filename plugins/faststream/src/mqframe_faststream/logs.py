@@ -1,4 +1,4 @@
-"""The access log: columns for topic and group."""
+"""The access log: columns for topic and group, and where a message lies."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ class MqframeLogColumns(DefaultLoggerStorage):
         if known is not None:
             return known
         columns = "".join(f"%({name})-{width}s | " for name, width in self._widths.items() if width)
+        columns += f"%(message_id)-{MESSAGE_ID_WIDTH}s %(place)s"
         made = get_broker_logger(
             name="rocketmq",
-            default_context={"topic": "", "group": ""},
+            default_context={"topic": "", "group": "", "place": ""},
             message_id_ln=MESSAGE_ID_WIDTH,
-            fmt=f"%(asctime)s %(levelname)-8s - {columns}%(message_id)-{MESSAGE_ID_WIDTH}s - %(message)s",
+            fmt=f"%(asctime)s %(levelname)-8s - {columns} - %(message)s",
             context=context,
             log_level=self.logger_log_level,
         )

@@ -14,6 +14,7 @@ from faststream.message import StreamMessage
 from faststream.middlewares import AckPolicy
 
 from mqframe import AsyncSimpleConsumer, ConsumeResult, ListenerContext, PoppedMessage, ReceivedMessage
+from mqframe.core.messages.log_fields import log_fields
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
 from mqframe_faststream.options import Subscription, check_policy
@@ -217,8 +218,21 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
 
     def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
         """What log lines say of a message."""
-        return {
+        context = {
             "topic": self.topic,
             "group": self.group,
             "message_id": getattr(message, "message_id", ""),
+            "place": "",
         }
+        raw = None if message is None else message.raw_message
+        first = raw[0] if isinstance(raw, tuple) else raw
+        if isinstance(first, ReceivedMessage):
+            named = log_fields([first], self.group)
+            context["place"] = f"{named['queue']}@{first.queue_offset}"
+            for name, value in (
+                ("key", named["keys"][0]),
+                ("tag", named["tags"][0]),
+                ("attempt", named["attempt"]),
+            ):
+                context["place"] += f" {name}={value}" if value else ""
+        return context

@@ -317,7 +317,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
             payload = envelope.to_payload(held.popped, held.source.queue, tag)
             message = self.Message(payload, channel=self)
         except (MqframeError, ValueError, KeyError, TypeError) as problem:
-            log.error("message cannot be read; made a dead letter", reason=str(problem))
+            log.error("message cannot be read; made a dead letter", reason=str(problem), **held.named())
             self._link.soon(self._feed.settle, held, Outcome.DEAD_LETTER)
             return None
         if no_ack:

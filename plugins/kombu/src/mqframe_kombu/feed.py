@@ -244,7 +244,7 @@ class Feed:
             try:
                 for_now = await self._owner.is_for_now(source, message)
             except MqframeError as problem:
-                log.warning("message was left for later", queue=source.queue, reason=str(problem))
+                log.warning("message was left for later", reason=str(problem), **held.named())
                 continue
             if not for_now:
                 self._acknowledge(held)
@@ -316,7 +316,7 @@ class Feed:
         try:
             await self._owner.bury(held)
         except MqframeError as problem:
-            log.warning("no dead letter: comes again", queue=held.source.queue, reason=str(problem))
+            log.warning("no dead letter: comes again", reason=str(problem), **held.named())
             self._forget(held)
             return
         self._forget(held)
@@ -362,10 +362,10 @@ class Feed:
                 held.popped, self._options.visibility_timeout
             )
         except ReceiptError as late:
-            log.warning("worked on for too long: comes again", queue=held.source.queue, reason=str(late))
+            log.warning("worked on for too long: comes again", reason=str(late), **held.named())
             self._forget(held)
         except MqframeError as problem:
-            log.warning("not renewed", queue=held.source.queue, reason=str(problem))
+            log.warning("not renewed", reason=str(problem), **held.named())
         finally:
             held.renewal = None
 

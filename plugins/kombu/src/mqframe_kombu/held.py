@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from enum import Enum
+from typing import Any
 
 import attrs
 
@@ -44,3 +45,13 @@ class Held:
     popped: PoppedMessage
     delivered: bool = attrs.field(default=False, init=False)
     renewal: asyncio.Task[None] | None = attrs.field(default=None, init=False)
+
+    def named(self) -> dict[str, Any]:
+        """Fields by which a line of the log names it."""
+        message = self.popped
+        return {
+            "queue": self.source.queue,
+            "message_id": message.message_id,
+            "keys": " ".join(message.keys),
+            "attempt": message.delivery_attempt,
+        }

@@ -17,6 +17,7 @@ from mqframe.testing.consuming import received
 from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = MessageQueue("orders", "broker-a", 3)
+NAMES = {"UNIQ_KEY": "ID7", "KEYS": "o-1", "TAGS": "paid"}
 
 
 def batch(messages, context): ...
@@ -35,7 +36,10 @@ class Scene:
         """The record of a failed call."""
         self.caplog.clear()
         call = ConsumeCall(
-            ProcessQueue(QUEUE, 0.0), [received(7)], subscription(topic, "*", function, 1, 1), 0.0
+            ProcessQueue(QUEUE, 0.0),
+            [received(7, queue_id=3, **NAMES)],
+            subscription(topic, "*", function, 1, 1),
+            0.0,
         )
         call.error, call.result = error, result
         self.log.note(call, how, call.subscription, "sent back")
@@ -71,8 +75,8 @@ def test_the_first_failure_has_its_traceback_and_the_same_one_later_a_line(scene
     assert second.exc_info is None
     assert second.getMessage() == (
         "messages were not consumed outcome='exception' problem='ValueError: no stock for o-2'"
-        " then='sent back' group='billing' topic='orders' broker='broker-a' queue_id=3 offsets=[7] count=1"
-        " attempt=0"
+        " then='sent back' group='billing' topic='orders' queue='orders/broker-a/3' offsets=[7] ids=['ID7']"
+        " keys=['o-1'] tags=['paid'] count=1 attempt=0"
     )
 
 
