@@ -21,6 +21,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
 from mqframe.broker.state import BrokerState
 from mqframe.broker.store_opening import StoreOpening
+from mqframe.broker.tables.missing_tables import TOLD_OF, tell_of_missing
 from mqframe.core.errors import MqframeError, PluginError, StoreError
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
@@ -200,6 +201,7 @@ class Broker:
     async def _start(self) -> None:
         settings = self._settings
         self._keeper.load()
+        self._tell_of_missing()
         self._store.change(self._state.live.store)
         await self._keeper.save_tables()
         await self._correct_progress()
@@ -209,6 +211,7 @@ class Broker:
         for part in self._parts:
             await _start_part(part)
         await self._save_corrections()
+        self._keeper.make(TOLD_OF)
         port = await self._listeners.start(settings.host, settings.port)
         self._identity.settle(port)
         if settings.vip_port and settings.port > 2:
@@ -217,6 +220,12 @@ class Broker:
         self._keeper.on_saved = self._tables_saved
         await self._registration.start()
         log.info("broker started", name=settings.name, address=self.address)
+
+    def _tell_of_missing(self) -> None:
+        if not self._sections.is_slave:  # it copies its master's
+            store = self._store
+            held = {place: store.queue_max(*place) - store.queue_min(*place) for place in store.queues()}
+            tell_of_missing(self._keeper.missing, self._state.directory / "config", held)
 
     async def _correct_progress(self) -> None:
         """Let no group stand behind the end of a queue, and save that before a message is stored there."""

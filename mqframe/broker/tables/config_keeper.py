@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ class ConfigKeeper:
         self._withheld = False
         self._loads = True
         self._answers_wait = False
+        self.missing: set[str] = set()
+        """The files that were not there when tables were loaded, nor their copies."""
         self.thread: Executor = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
         """Writes files, one after the other, so that an older state never replaces a newer one."""
         self._saves = SharedSaves(self._save_at_once)
@@ -94,8 +96,16 @@ class ConfigKeeper:
         """
         self._loads = False
         for kept in self._at_once + self._in_time:
+            if kept.file.is_missing:
+                self.missing.add(kept.file.path.name)
             self._load(kept)
         self._loads = True
+
+    def make(self, names: Collection[str]) -> None:
+        """Have the next save make those of the files called `names` that were missing, whatever they hold."""
+        for kept in self._in_time:
+            if kept.file.path.name in self.missing.intersection(names):
+                kept.saved = kept.begun = -1
 
     async def save_tables(self) -> bool:
         """Wait until the tables kept at once are on disk as they are now; whether they are."""

@@ -15,6 +15,7 @@ from mqframe.core.wire.loose_json import decode, loads
 from mqframe.store.checking.findings import Findings
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.layout import Layout
+from mqframe.store.files.saved_sum import read_sums
 from mqframe.store.queues.queue_ends import QueueEnds, read_ends
 
 T = TypeVar("T")
@@ -86,6 +87,7 @@ def check_tables(layout: Layout, ends: Mapping[tuple[str, int], int], findings: 
     for name in sorted(names - {"timercheck", "timermetrics"}):
         if name.endswith(".json") or (config / f"{name}.bak").exists():
             _table(config / name, loads, findings)
+            _check_sums(config / name, findings)
     offsets = _table(config / "consumerOffset.json", lambda raw: decode(raw, ConsumerOffsetTable), None)
     for key, queues in () if offsets is None else sorted(offsets.offset_table.items()):
         topic, _, group = key.partition("@")
@@ -97,6 +99,13 @@ def check_tables(layout: Layout, ends: Mapping[tuple[str, int], int], findings: 
     for level, offset in () if delays is None else sorted(delays.offset_table.items()):
         place = (SCHEDULE_TOPIC, level - 1)
         _check_progress(config / "delayOffset.json", f"delay level {level}", place, offset, ends, findings)
+
+
+def _check_sums(path: Path, findings: Findings) -> None:
+    sums, backup = read_sums(path), path.with_name(f"{path.name}.bak")
+    for each in (path, backup):
+        if sums is not None and each.is_file() and sums.is_damaged(each.read_bytes(), each, backup):
+            findings.add(each, 0, "bytes that differ from their checksum", f"what {path.name}.sum says")
 
 
 def _check_progress(

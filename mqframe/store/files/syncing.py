@@ -46,10 +46,15 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
-def write_fresh(path: Path, content: bytes) -> Path:
+def write_unsynced(path: Path, content: bytes) -> None:
+    """As `write_durably`, without waiting for the disk: for what may be lost, or empty, after a power cut."""
+    os.replace(write_fresh(path, content, sync=False), path)
+
+
+def write_fresh(path: Path, content: bytes, *, sync: bool = True) -> Path:
     """Write `content` to a file beside `path`, to take its place, and bring it to disk; where it is.
 
-    Raises OSError, and leaves nothing then.
+    `sync`: False where the disk is not waited for. Raises OSError, and leaves nothing then.
     """
     fresh = path.with_name(path.name + ".tmp")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
@@ -57,7 +62,8 @@ def write_fresh(path: Path, content: bytes) -> Path:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
     except OSError:
         fresh.unlink(missing_ok=True)
         raise

@@ -53,15 +53,51 @@ def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
     assert again.offsets.query("g", "t", 1) == 17
 
 
+def names_in(directory: Path) -> list[str]:
+    """The files of tables, without what is beside them."""
+    return sorted(path.name for path in directory.iterdir() if path.suffix != ".sum")
+
+
+def test_a_table_that_was_missing_is_made_where_it_is_asked_for(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.keeper.load()
+    assert kept.keeper.missing == {"topics.json", "consumerOffset.json"}
+    kept.keeper.make(["other.json"])
+    asyncio.run(kept.keeper.save_rest(on_disk))
+    assert names_in(tmp_path) == []
+    kept.keeper.make(["consumerOffset.json"])
+    asyncio.run(kept.keeper.save_rest(on_disk))
+    assert names_in(tmp_path) == ["consumerOffset.json"]
+    kept.keeper.close()
+    again = Kept(tmp_path)
+    again.keeper.load()
+    assert again.keeper.missing == {"topics.json"}
+    again.keeper.close()
+
+
+def test_a_digit_of_progress_that_flipped_is_not_believed(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    for offset in (100, 117):
+        kept.offsets.commit("g", "t", 1, offset)
+        asyncio.run(kept.keeper.save_rest(on_disk))
+    kept.keeper.close()
+    path = tmp_path / "consumerOffset.json"
+    path.write_bytes(path.read_bytes().replace(b"117", b"917"))
+    again = Kept(tmp_path)
+    again.keeper.load()
+    assert again.offsets.query("g", "t", 1) == 100
+    again.keeper.close()
+
+
 def test_only_what_changed_is_written(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     assert asyncio.run(kept.keeper.save_tables())
     asyncio.run(kept.keeper.save_rest(on_disk))
     # One that never changed is there for tools after the first start, if it is kept at once.
-    assert [path.name for path in tmp_path.iterdir()] == ["topics.json"]
+    assert names_in(tmp_path) == ["topics.json"]
     (tmp_path / "topics.json").unlink()
     assert asyncio.run(kept.keeper.save_tables())
-    assert list(tmp_path.iterdir()) == []
+    assert names_in(tmp_path) == []
     kept.topics.put(TopicConfig(topic_name="t"))
     assert asyncio.run(kept.keeper.save_tables())
     assert (tmp_path / "topics.json").exists()
@@ -79,7 +115,7 @@ def test_what_a_full_disk_refuses_is_saved_later(tmp_path: Path, caplog: Any) ->
     assert asyncio.run(kept.keeper.save_tables())
     asyncio.run(kept.keeper.save_rest(on_disk))
     kept.keeper.close()
-    assert sorted(path.name for path in directory.iterdir()) == ["consumerOffset.json", "topics.json"]
+    assert names_in(directory) == ["consumerOffset.json", "topics.json"]
 
 
 class Disk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import small_store
 
 from mqframe.store.checking.findings import Findings
 from mqframe.store.checking.small_files import check_checkpoint, check_note, check_tables, known_topics
+from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.files.layout import Layout
 
 ENDS = {("t", 0): 30, ("t", 1): 30, ("SCHEDULE_TOPIC_XXXX", 2): 5}
@@ -89,3 +91,20 @@ def test_topics(layout: Layout) -> None:
     assert known_topics(layout) is None
     (layout.config / "topics.json").write_text('{"topicConfigTable":{"a":{"topicName":"a"}}}')
     assert known_topics(layout) == {"a"}
+
+
+@pytest.mark.parametrize("name", ["consumerOffset.json", "consumerOffset.json.bak"])
+def test_a_table_that_differs_from_its_checksum(layout: Layout, name: str) -> None:
+    file = ConfigFile(layout.config / "consumerOffset.json")
+    for offset in (21, 22):
+        file.save(b'{"offsetTable":{"t@g":{0:%d}}}' % offset)
+    findings = told(layout)
+    check_tables(layout, ENDS, findings)
+    assert findings.listed == []
+    path = layout.config / name
+    found = path.stat()
+    path.write_bytes(path.read_bytes().replace(b":2", b":1"))
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+    check_tables(layout, ENDS, findings)
+    (one,) = findings.listed
+    assert (one.file, one.found) == (f"config/{name}", "bytes that differ from their checksum")
