@@ -21,7 +21,7 @@ from mqframe.core.requests.messages import EndTransaction, SendMessageV2
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
-from mqframe.store import message_store
+from mqframe.store import recovered_store
 from mqframe.testing.at_once import AtOnce
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
@@ -85,7 +85,7 @@ class MayCommit(NamedTuple):
 def one_thread() -> Iterator[None]:
     """Brokers that are made meanwhile do everything in their loop."""
     with (
-        patch.object(message_store, "Threads", LoopThreads),
+        patch.object(recovered_store, "Threads", LoopThreads),
         patch.object(timer, "ThreadPoolExecutor", lambda *args, **more: AtOnce()),
     ):
         yield

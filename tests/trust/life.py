@@ -15,7 +15,7 @@ from trust.threads import SteppedThreads
 
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.batch import encode_element
-from mqframe.store import message_store
+from mqframe.store import recovered_store
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
@@ -92,7 +92,7 @@ def small_settings(directory: Path, seed: int) -> StoreSettings:
 @contextmanager
 def stepped_threads() -> Iterator[None]:
     """Stores that are made meanwhile have no threads; `store._threads.step()` does what is due."""
-    with patch.object(message_store, "Threads", SteppedThreads):
+    with patch.object(recovered_store, "Threads", SteppedThreads):
         yield
 
 
