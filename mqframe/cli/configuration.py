@@ -120,11 +120,19 @@ def settings_class(section: str) -> type[Any]:
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
+        if path.suffix == ".toml":
+            return toml(data.decode(), str(path))
     except (OSError, UnicodeDecodeError) as problem:
         raise SettingError(f"--config {path} cannot be read: {problem}") from None
-    if path.suffix == ".toml":
-        return toml(text, str(path))
+    if data.lstrip().startswith(b"{"):
+        raise SettingError(
+            f"--config {path} is JSON, as RocketMQ's proxy has it; there is none here: give its broker.conf"
+        )
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("iso-8859-1")  # as Java takes such files, comments in any encoding among them
     # listenPort and bindAddress exist in both of RocketMQ's files; a broker's file is the one people have.
     meant = [section for section in sections if section != "nameserver" or "broker" not in sections]
     return broker_conf(text, str(path), meant)

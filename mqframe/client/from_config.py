@@ -99,7 +99,7 @@ class ConfigSource:
 
     def _layer(self, path: Path) -> Layer:
         try:
-            return toml(path.read_text(encoding="utf-8-sig"), self._name)
+            return toml(path.read_text(encoding="utf-8"), self._name)
         except (OSError, UnicodeDecodeError) as problem:
             raise SettingError(f"configuration {self._name} cannot be read: {problem}") from None
 

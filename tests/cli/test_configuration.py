@@ -11,6 +11,8 @@ import pytest
 
 from mqframe.cli.configuration import BUSY_POLL_MICROSECONDS, load, settings_class
 from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS
+from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
+from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
 
 
@@ -79,3 +81,48 @@ def test_one_option_sets_several_settings_and_is_named_as_it_is_typed() -> None:
     for path in ("nameserver.host", "broker.host"):
         assert (found[path].value, found[path].origin) == ("127.0.0.2", "command line --host")
     assert found["broker.port"].origin == "default"
+
+
+def test_a_properties_file_in_any_encoding_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_bytes("# \u4e3b\u673a\n".encode("gbk") + b"listenPort=20911\n")
+    assert values("broker", file=file)["broker.port"] == 20911
+    file.write_bytes(b"\xef\xbb\xbflistenPort=20912\n")
+    assert values("broker", file=file)["broker.port"] == 20912
+
+
+def test_the_settings_of_servers_name_keys_that_rocketmq_has() -> None:
+    named = {
+        field.metadata["conf"]
+        for section in PROGRAMS["server"]
+        for field in attrs.fields(settings_class(section))
+        if field.metadata.get("conf")
+    }
+    ours = {
+        "maxTransferCountOnBulkPull",
+        "maxTransferBytesOnBulkPull",
+        "com.rocketmq.remoting.frameMaxLength",
+    }
+    assert named - ROCKETMQ_KEYS - JAVA_PROPERTIES == ours
+    assert named.isdisjoint({*HINTS, *REFUSED} - {"storePathCommitLog"})
+
+
+@pytest.mark.parametrize("program", ["server", "broker", "nameserver"])
+def test_no_program_refuses_a_key_for_its_name(program: str, tmp_path: Path) -> None:
+    keys = sorted(ROCKETMQ_KEYS | JAVA_PROPERTIES)
+    file = tmp_path / "broker.conf"
+    told = []
+    for key in keys:
+        file.write_text(f"{key}=\n")
+        try:
+            load(program, {}, file, (), {})
+        except SettingError as problem:
+            told.append(str(problem))
+    assert [text for text in told if "no key that is known" in text] == []
+
+
+def test_the_file_of_a_proxy_is_told_from_one_of_a_broker(tmp_path: Path) -> None:
+    file = tmp_path / "rmq-proxy.json"
+    file.write_text('{"rocketMQClusterName": "DefaultCluster"}')
+    with pytest.raises(SettingError, match=r"rmq-proxy\.json is JSON, as RocketMQ's proxy has it"):
+        values("broker", file=file)

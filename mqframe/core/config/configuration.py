@@ -16,7 +16,8 @@ import attrs
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.layers import PLUGINS, PREFIX, Given, Layer, Rank
 from mqframe.core.config.plugin_tables import GivenOption, PluginOptions, options_at, tables_of
-from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS, TLS_KEYS
+from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
+from mqframe.core.config.rocketmq_meanings import RENAMED, refusal, warnings
 from mqframe.core.config.settings import told
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
@@ -26,6 +27,9 @@ S = TypeVar("S")
 DEFAULT = "default"
 _OF_ALL, _OF_SECTION, _OF_PROFILE = range(3)
 """Which options of plugins come first in one layer: the last ones."""
+_ROLE: Final = ("replication.role", "REPLICATION_ROLE", "brokerRole")
+_DIRECTORY: Final = ("store.directory", "STORE_DIRECTORY")
+"""How sources write these settings."""
 NO_PROFILES: Final[Mapping[str, str]] = {}
 
 
@@ -91,7 +95,9 @@ def resolve(
     may have options of plugins of their own, as may their profiles. Raises `SettingError`.
     """
     resolver = _Resolver(sections, frozenset(other_sections), profiles, frozenset(with_plugins))
-    for layer in sorted(layers, key=lambda layer: layer.rank, reverse=True):
+    weakest_first = sorted(layers, key=lambda layer: layer.rank, reverse=True)
+    resolver.refuse_other_kinds(weakest_first)
+    for layer in weakest_first:
         for given in layer.values:
             resolver.take(given, layer)
         resolver.take_profiles()
@@ -134,7 +140,7 @@ class _Resolver:
         self.profiles = profiles
         self.profiles_seen: dict[str, set[str]] = {section: set() for section in profiles}
         self.of_profiles: list[tuple[str, Given]] = []
-        self.without_effect: dict[str, str] = {}
+        self.without_effect: dict[str, Given] = {}
 
     def is_table(self, path: str) -> bool:
         """Whether the setting `path` is itself a table, by key."""
@@ -145,13 +151,29 @@ class _Resolver:
     def take(self, given: Given, layer: Layer) -> None:
         if layer.rank is Rank.ENVIRONMENT:
             self.take_variable(given)
-        elif layer.rank is Rank.BROKER_CONF or (
-            layer.rank is Rank.COMMAND_LINE
-            and ("." not in given.path or given.path in self.by_conf or given.path in TLS_KEYS)
-        ):
+        elif self.is_conf(given, layer):
             self.take_conf(given, layer.conf_sections)
         else:
             self.take_path(given)
+
+    def is_conf(self, given: Given, layer: Layer) -> bool:
+        """Whether `given` is a key of RocketMQ's."""
+        if layer.rank is Rank.COMMAND_LINE:
+            return "." not in given.path or given.path in self.by_conf or given.path in JAVA_PROPERTIES
+        return layer.rank is Rank.BROKER_CONF
+
+    def refuse_other_kinds(self, weakest_first: Sequence[Layer]) -> None:
+        """Raise `SettingError` where RocketMQ's keys ask for what no server here is."""
+        keys: dict[str, Given] = {}
+        role, moved = "", False
+        for layer in weakest_first:
+            for given in layer.values:
+                if self.is_conf(given, layer):
+                    keys[given.path] = given
+                role = str(given.value) if given.path in _ROLE else role
+                moved = moved or given.path in _DIRECTORY
+        if why := refusal(keys, self.classes, role, moved):
+            raise SettingError(why)
 
     def take_path(self, given: Given) -> None:
         section, _, key = given.path.partition(".")
@@ -259,13 +281,15 @@ class _Resolver:
     def take_conf(self, given: Given, sections: frozenset[str] | None) -> None:
         paths = [
             path
-            for path in self.by_conf.get(given.path, ())
+            for path in self.by_conf.get(RENAMED.get(given.path, given.path), ())
             if sections is None or path.partition(".")[0] in sections
         ]
         if not paths:
-            if given.path not in ROCKETMQ_KEYS and given.path not in TLS_KEYS:
-                raise _unknown(given.path, given.origin, [*self.by_conf, *ROCKETMQ_KEYS, *TLS_KEYS], "key")
-            self.without_effect[given.path] = given.origin
+            if given.path not in ROCKETMQ_KEYS and given.path not in JAVA_PROPERTIES:
+                raise _unknown(
+                    given.path, given.origin, [*self.by_conf, *ROCKETMQ_KEYS, *JAVA_PROPERTIES], "key"
+                )
+            self.without_effect[given.path] = given
         for path in paths:
             value = given.value
             translate = self.fields[path].metadata.get("from_conf")
@@ -316,12 +340,8 @@ class _Resolver:
             )
             for path, field in self.fields.items()
         ]
-        warnings = []
-        if self.without_effect:
-            keys = ", ".join(sorted(self.without_effect))
-            warnings.append(f"known to RocketMQ but without effect here: {keys}")
         profiles = [f"{section}.{name}" for section, names in self.profiles_seen.items() for name in names]
-        return Resolved(made, entries, self.options, warnings, sorted(profiles))
+        return Resolved(made, entries, self.options, tuple(warnings(self.without_effect)), sorted(profiles))
 
     def make(self, section: str, cls: type[Any]) -> Any:
         given = {}

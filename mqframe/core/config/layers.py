@@ -19,6 +19,8 @@ PREFIX: Final = "MQFRAME_"
 PLUGINS: Final = "plugins"
 NO_SETTINGS: Final = frozenset({"MQFRAME_CONTEXTS"})
 """Variables that mean something else: where the command line keeps its clusters."""
+_MARK: Final = "\ufeff"
+"""What editors put before the text of a file."""
 NAMESRV_ADDR: Final = "NAMESRV_ADDR"
 """Apache's variable for `client.nameserver`; MQFRAME_CLIENT_NAMESERVER says more."""
 
@@ -94,7 +96,7 @@ def toml(text: str, source: str) -> Layer:
     Raises `SettingError` when it is no TOML, or holds a value outside a table.
     """
     try:
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(text.removeprefix(_MARK))
     except tomllib.TOMLDecodeError as problem:
         raise SettingError(f"{source}: {problem}") from None
     return Layer(Rank.TOML, tuple(_entries(tables, source)))
@@ -102,7 +104,8 @@ def toml(text: str, source: str) -> Layer:
 
 def broker_conf(text: str, source: str, sections: Collection[str] | None = None) -> Layer:
     """A RocketMQ `broker.conf` or `namesrv.conf`. `sections`: whose settings its keys mean; `None`: all."""
-    given = (Given(key, value, f"{source}:{line}") for key, value, line in parse_properties(text))
+    entries = parse_properties(text.removeprefix(_MARK))
+    given = (Given(key, value, f"{source}:{line}") for key, value, line in entries)
     return Layer(Rank.BROKER_CONF, tuple(given), None if sections is None else frozenset(sections))
 
 

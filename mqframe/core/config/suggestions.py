@@ -11,5 +11,5 @@ def did_you_mean(wanted: str, known: Iterable[str], *, most: int = 3, cutoff: fl
 
     `cutoff`: how alike a name must be, 0 to 1.
     """
-    near = get_close_matches(wanted, list(known), n=most, cutoff=cutoff)
+    near = get_close_matches(wanted, dict.fromkeys(known), n=most, cutoff=cutoff)
     return f"did you mean {' or '.join(near)}?" if near else ""
