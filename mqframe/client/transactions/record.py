@@ -6,6 +6,7 @@ change, by the same commit, so it is there exactly when the change is; whoever i
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -44,6 +45,13 @@ class DatabaseCursor(Protocol):
 
     def close(self) -> object:
         """Let go of it."""
+
+
+class DatabaseSession(Protocol):
+    """The part of a session of SQLAlchemy that is used."""
+
+    def connection(self) -> Any:
+        """The `Connection` that it works on."""
 
 
 class DatabaseConnection(Protocol):
@@ -128,19 +136,23 @@ class DatabaseOutcome(TransactionListener):
             )
             connection.commit()
 
-    def record(self, connection: DatabaseConnection, transaction: OpenTransaction | HalfMessage) -> None:
+    def record(
+        self, connection: DatabaseConnection | DatabaseSession, transaction: OpenTransaction | HalfMessage
+    ) -> None:
         """Note in `connection`'s own transaction that it commits `transaction`. Call it before you commit.
 
-        From here on an exception in the block of an `OpenTransaction` leaves it open: the database decides.
-        Raises the driver's error when the transaction was barred meanwhile; then roll back.
+        `connection`: of the driver, or a `Session` or `Connection` of SQLAlchemy; of its `AsyncSession`
+        `await session.run_sync(outcome.record, transaction)`. From here on an exception in the block of an
+        `OpenTransaction` leaves it open: the database decides.
+        Raises the driver's error when the transaction was barred meanwhile; then roll back. Raises `FixError`
+        for what is no connection.
         """
-        if isinstance(transaction, OpenTransaction):
-            transaction.in_doubt()
-        cursor = connection.cursor()
+        row = transaction.transaction_id, _COMMITTED, self._now_ms()
         try:
-            cursor.execute(self._insert, (transaction.transaction_id, _COMMITTED, self._now_ms()))
+            _execute(connection, self._insert, row)
         finally:
-            cursor.close()
+            if isinstance(transaction, OpenTransaction):
+                transaction.in_doubt()
 
     def forget(self, older_than_seconds: float) -> int:
         """Delete rows older than that; returns how many.
@@ -203,3 +215,29 @@ class DatabaseOutcome(TransactionListener):
             yield connection, connection.cursor()
         finally:
             connection.close()
+
+
+def _execute(given: Any, statement: str, parameters: tuple[object, ...]) -> None:
+    """Carry out `statement` of the driver in the transaction of `given`. Raises `FixError` where none is."""
+    if hasattr(given, "cursor"):
+        cursor: DatabaseCursor = given.cursor()
+        try:
+            cursor.execute(statement, parameters)
+        finally:
+            cursor.close()
+        return
+    connection = given if hasattr(given, "exec_driver_sql") else getattr(given, "connection", None)
+    if inspect.iscoroutinefunction(connection) or inspect.iscoroutinefunction(
+        getattr(given, "exec_driver_sql", None)
+    ):
+        raise FixError(
+            f"a {type(given).__name__} has to be awaited; write"
+            " `await session.run_sync(outcome.record, transaction)`"
+        )
+    if connection is not given and callable(connection):
+        connection = connection()
+    if not hasattr(connection, "exec_driver_sql"):
+        raise FixError(
+            f"a {type(given).__name__} is neither a connection with a cursor() nor a session of SQLAlchemy"
+        )
+    connection.exec_driver_sql(statement, parameters)

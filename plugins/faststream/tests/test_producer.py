@@ -8,7 +8,7 @@ import pytest
 from faststream.response import PublishType
 from hypothesis import given
 from hypothesis import strategies as st
-from mqframe_faststream import MqframePublishCommand, MqframeResponse
+from mqframe_faststream import MqframeMessage, MqframePublishCommand, MqframeResponse
 from mqframe_faststream.producer import MqframeProducer
 from mqframe_faststream.response import SendPlan
 
@@ -35,6 +35,30 @@ def test_a_message_has_all_that_its_command_says() -> None:
         "correlation_id": "c",
         "reply_to": "r",
     }
+
+
+def test_what_the_publisher_says_of_its_body_goes_before_what_its_encoding_says() -> None:
+    made = message_of(command({"a": 1}, headers={"content-type": "application/cloudevents+json"}))
+    assert made.properties["content-type"] == "application/cloudevents+json"
+
+
+def test_a_correlation_id_in_headers_is_kept_unless_another_is_handed_in(make, play, topic, seen) -> None:
+    broker = make()
+
+    @broker.subscriber(topic)
+    async def handle(value: int, message: MqframeMessage) -> MqframeResponse:
+        seen((value, message.correlation_id))
+        return MqframeResponse(value)
+
+    async def story():
+        headers = {"correlation_id": "of the headers"}
+        await broker.publish(1, topic, headers=headers)
+        await broker.publish(2, topic, headers=headers, correlation_id="handed in")
+        await broker.publisher(topic).publish(3, headers=headers)
+        return await seen.take(3)
+
+    assert sorted(play(broker, story)) == [(1, "of the headers"), (2, "handed in"), (3, "of the headers")]
+    assert MqframeResponse(1, headers={"correlation_id": "own"}).correlation_id == "own"
 
 
 @given(st.binary())

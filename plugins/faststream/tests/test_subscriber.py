@@ -58,6 +58,27 @@ class TestFailures:
         assert places[0].endswith("@0 key=o-1 tag=paid")
         assert places[-1] == f"%RETRY%g-{topic}/broker-a/0@0 key=o-1 tag=paid attempt=1"
 
+    @pytest.mark.parametrize("body", ["no number", b"{broken"])
+    def test_a_body_that_is_not_what_the_handler_takes_is_a_dead_letter_at_once(
+        self, make, play, topic, seen, server, body
+    ) -> None:
+        broker = make(group=f"g-{topic}")
+
+        @broker.subscriber(topic)
+        async def handle(value: int) -> None:
+            seen(value)
+
+        async def story():
+            headers = {"content-type": "application/json"} if isinstance(body, bytes) else {}
+            await broker.publish(body, topic, headers=headers)
+            await broker.publish(1, topic)
+            return await seen.take(1)
+
+        assert play(broker, story) == [1]
+        (letter,) = letters_of(server, f"g-{topic}", 1)
+        assert letter.message.body == (body if isinstance(body, bytes) else body.encode())
+        assert letter.reason.startswith("faststream: ")
+
     def test_rejected_messages_are_dead_letters_at_once(self, make, play, topic, seen, server) -> None:
         broker = make(group=f"g-{topic}", ack_policy=AckPolicy.REJECT_ON_ERROR)
 
@@ -440,11 +461,16 @@ class TestStops:
 
 def dead_letters(server, group, count):
     """The bodies of so many dead letters of `group`."""
+    return [json.loads(letter.message.body) for letter in letters_of(server, group, count)]
+
+
+def letters_of(server, group, count):
+    """So many dead letters of `group`."""
     until = time.monotonic() + 20
     with Admin(nameserver=server.nameserver) as admin:
         while time.monotonic() < until:
             letters = admin.dead_letters(group)
             if len(letters) >= count:
-                return [json.loads(letter.message.body) for letter in letters]
+                return letters
             time.sleep(0.02)
     raise AssertionError(f"no {count} dead letters of {group} came")

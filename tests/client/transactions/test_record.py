@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
 
 from mqframe.client.transactions.blocking_producer import TransactionProducer
 from mqframe.client.transactions.listener import HalfMessage
-from mqframe.client.transactions.record import DatabaseOutcome
+from mqframe.client.transactions.record import TABLE, DatabaseOutcome
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, ReceivedMessage
 from mqframe.core.storage.record import decode_records
@@ -54,6 +58,44 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "shop.db")
+
+
+def test_a_session_of_sqlalchemy_commits_the_row_with_its_own_work(shop: Shop) -> None:
+    engine = create_engine(f"sqlite:///{shop.path}")
+    with Session(engine) as session:
+        session.execute(text("INSERT INTO orders VALUES ('o-1')"))
+        shop.outcome.record(session, half("t-1"))
+        session.commit()
+        session.execute(text("INSERT INTO orders VALUES ('o-2')"))
+        shop.outcome.record(session, half("t-2"))
+        session.rollback()
+    with engine.connect() as connection:
+        shop.outcome.record(connection, half("t-3"))
+        connection.commit()
+    engine.dispose()
+    assert shop.orders == ["o-1"]
+    assert [name for (name,) in shop.rows(f"SELECT transaction_id FROM {TABLE}")] == ["t-1", "t-3"]
+
+
+def test_an_asynchronous_session_does_so_by_run_sync_and_is_refused_else(shop: Shop) -> None:
+    async def scenario() -> None:
+        engine = create_async_engine(f"sqlite+aiosqlite:///{shop.path}")
+        async with AsyncSession(engine) as session:
+            with pytest.raises(FixError, match=r"write `await session.run_sync\(outcome.record"):
+                shop.outcome.record(session, half("t-1"))
+            await session.execute(text("INSERT INTO orders VALUES ('o-1')"))
+            await session.run_sync(shop.outcome.record, half("t-1"))
+            await session.commit()
+        await engine.dispose()
+
+    asyncio.run(scenario())
+    assert shop.orders == ["o-1"]
+    assert shop.rows(f"SELECT transaction_id, outcome FROM {TABLE}") == [("t-1", "commit")]
+
+
+def test_what_is_no_connection_is_refused_before_anything_is_in_doubt(shop: Shop) -> None:
+    with pytest.raises(FixError, match=r"a str is neither a connection with a cursor\(\) nor a session"):
+        shop.outcome.record("shop.db", half("t-1"))
 
 
 def half(name: str) -> HalfMessage:

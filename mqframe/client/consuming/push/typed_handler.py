@@ -30,6 +30,11 @@ TypedHandler = Callable[..., ConsumeResult | Coroutine[Any, Any, ConsumeResult |
 listener of a topic that was subscribed with `type` or `codec`. Returns and raises as a `Handler` does."""
 
 
+WRAPS: Final = "__mqframe_wraps__"
+"""Attribute of a decorator's function around a listener: "handler", which is always handed the message
+besides the value, or "listener", which takes several messages."""
+
+
 @attrs.frozen
 class BodyType:
     """What a topic is subscribed for: values of `type`, which `None` leaves to the handler's annotation."""
@@ -55,6 +60,9 @@ class TypedForm:
 def typed_form(function: Callable[..., Any], topic: str, body: BodyType) -> TypedForm:
     """How `function` is called with values. Raises `FixError` for what cannot take them."""
     refuse = Refusing(function, topic)
+    wraps = getattr(function, WRAPS, "")
+    if wraps == "listener":
+        raise refuse(f"takes several messages, and the topic is subscribed with type or codec; {_FORMS}")
     found = callable_signature(function, refuse)
     needed, keyword = needed_parameters(found)
     if keyword:
@@ -81,7 +89,7 @@ def typed_form(function: Callable[..., Any], topic: str, body: BodyType) -> Type
         codecs.of_values.check(kind)
     except FixError as problem:
         raise refuse(f"cannot be given its values: {problem}") from problem
-    return TypedForm(len(needed), kind, codecs)
+    return TypedForm(len(needed) if wraps != "handler" else max(2, len(needed)), kind, codecs)
 
 
 def typed_call(

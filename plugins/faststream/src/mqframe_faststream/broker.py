@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 import anyio
 from fast_depends import Provider, dependency_provider
+from fast_depends.pydantic import PydanticSerializer
 from faststream._internal.broker import BrokerUsecase
 from faststream._internal.constants import EMPTY
 from faststream._internal.context.repository import ContextRepo
@@ -26,12 +27,13 @@ from mqframe import (
 )
 from mqframe_faststream.config import MqframeBrokerConfig
 from mqframe_faststream.connection import Connection
+from mqframe_faststream.errors import NotingSerializer
 from mqframe_faststream.keywords import ConnectionKeywords, addresses_of, options_of
 from mqframe_faststream.logs import logger_state
 from mqframe_faststream.message import MqframeMessage
 from mqframe_faststream.producer import MqframeProducer
 from mqframe_faststream.registrator import MqframeRegistrator
-from mqframe_faststream.response import MqframePublishCommand, SendOptions, plan_of
+from mqframe_faststream.response import MqframePublishCommand, SendOptions, chosen_id, plan_of
 from mqframe_faststream.transaction import BrokerTransaction
 
 if TYPE_CHECKING:
@@ -312,7 +314,7 @@ class MqframeBroker(MqframeRegistrator, BrokerUsecase[Any, Connection, MqframeBr
             message,
             topic=topic,
             headers=headers,
-            correlation_id=correlation_id or self.config.id_generator(),
+            correlation_id=chosen_id(correlation_id, headers, self.config.id_generator),
             plan=plan_of(options),
             timeout=timeout,
             _publish_type=PublishType.PUBLISH,
@@ -335,9 +337,11 @@ def _injection(
     provider: Provider | None,
     context: ContextRepo | None,
 ) -> FastDependsConfig:
+    if serializer is EMPTY:
+        serializer = PydanticSerializer(use_fastdepends_errors=False)  # FastStream's own choice
     return FastDependsConfig(
         use_fastdepends=apply_types,
-        serializer=serializer,
+        serializer=serializer and NotingSerializer(serializer),
         provider=provider or dependency_provider,
         context=context or ContextRepo(),
     )

@@ -10,6 +10,7 @@ from faststream.message import StreamMessage, decode_message
 from mqframe import ReceivedMessage
 from mqframe.core.errors import BodyUnreadable
 from mqframe.core.messages.properties import CLUSTER, CORRELATION_ID, REPLY_TO_CLIENT, RESERVED
+from mqframe_faststream.errors import undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage
 
 CONTENT_TYPE = "content-type"
@@ -68,15 +69,22 @@ class MqframeParser:
         return parsed
 
     async def decode_message(self, msg: StreamMessage[Any]) -> Any:
-        """What the body says, by its content type."""
-        return decode_message(msg)
+        """What the body says, by its content type. Raises `DecodeError` where it is not of that type."""
+        return _decoded(msg, msg.raw_message)
 
     async def decode_batch(self, msg: StreamMessage[Any]) -> list[Any]:
-        """What the bodies say, each by its own content type."""
+        """What the bodies say, each by its own content type. Raises `DecodeError`."""
         return [
-            decode_message(_Part(body, headers.get(CONTENT_TYPE)))  # type: ignore[arg-type]
-            for body, headers in zip(msg.body, msg.batch_headers, strict=True)
+            _decoded(_Part(body, headers.get(CONTENT_TYPE)), raw)
+            for body, headers, raw in zip(msg.body, msg.batch_headers, msg.raw_message, strict=True)
         ]
+
+
+def _decoded(part: Any, raw: Any) -> Any:
+    try:
+        return decode_message(part)
+    except ValueError as problem:
+        raise undecodable(raw, problem) from None  # the cause would show the body in tracebacks
 
 
 def headers_of(message: ReceivedMessage) -> dict[str, Any]:

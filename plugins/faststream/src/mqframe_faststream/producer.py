@@ -218,7 +218,7 @@ def _message(
     # Properties are texts, and none is empty.
     properties = {name: str(value) for name, value in headers.items() if value is not None and value != ""}
     if content_type:
-        properties[CONTENT_TYPE] = content_type
+        properties.setdefault(CONTENT_TYPE, content_type)  # what the publisher says of its body goes before
     if cmd.correlation_id:
         properties[CORRELATION] = cmd.correlation_id
     if cmd.reply_to:

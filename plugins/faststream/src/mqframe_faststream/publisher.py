@@ -13,7 +13,7 @@ from faststream.response.response import PublishCommand
 from mqframe import ReceivedMessage, SendResult
 from mqframe_faststream.config import MqframeBrokerConfig, topic_of
 from mqframe_faststream.message import MqframeMessage
-from mqframe_faststream.response import MqframePublishCommand, SendOptions, plan_of
+from mqframe_faststream.response import MqframePublishCommand, SendOptions, chosen_id, plan_of
 
 if TYPE_CHECKING:
     from faststream._internal.producer import ProducerProto
@@ -58,7 +58,7 @@ class MqframePublisher(PublisherUsecase):
             message,
             topic=topic or self.topic,
             headers={**self.headers, **(headers or {})},
-            correlation_id=correlation_id or self._outer_config.id_generator(),
+            correlation_id=chosen_id(correlation_id, headers, self._outer_config.id_generator),
             reply_to=reply_to or self.reply_to,
             plan=plan_of(options).over(self.plan),
             timeout=timeout,
@@ -84,7 +84,7 @@ class MqframePublisher(PublisherUsecase):
             *messages if messages else (None,),
             topic=topic or self.topic,
             headers={**self.headers, **(headers or {})},
-            correlation_id=correlation_id or self._outer_config.id_generator(),
+            correlation_id=chosen_id(correlation_id, headers, self._outer_config.id_generator),
             reply_to=reply_to or self.reply_to,
             plan=plan_of(options).over(self.plan),
             timeout=timeout,
@@ -109,7 +109,7 @@ class MqframePublisher(PublisherUsecase):
             message,
             topic=topic or self.topic,
             headers={**self.headers, **(headers or {})},
-            correlation_id=correlation_id or self._outer_config.id_generator(),
+            correlation_id=chosen_id(correlation_id, headers, self._outer_config.id_generator),
             plan=plan_of(options).over(self.plan),
             timeout=timeout,
             _publish_type=PublishType.REQUEST,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
@@ -13,6 +13,7 @@ from faststream.response.response import BatchPublishCommand, PublishCommand
 from mqframe import MessageQueue, ReceivedMessage
 from mqframe.core.delay.options import delay_properties
 from mqframe_faststream.errors import OptionError
+from mqframe_faststream.parser import CORRELATION
 
 
 class SendOptions(TypedDict, total=False):
@@ -89,6 +90,13 @@ def plan_of(options: SendOptions) -> SendPlan:
     return SendPlan(**options) if options else NO_PLAN
 
 
+def chosen_id(
+    correlation_id: str | None, headers: Mapping[str, Any] | None, generate: Callable[[], str]
+) -> str:
+    """The correlation id of a message: that which was handed in, or stands in its headers; else a new one."""
+    return correlation_id or (headers or {}).get(CORRELATION) or generate()
+
+
 class MqframeResponse(Response):
     """A handler's result, or one message of `publish_batch`, with all that RocketMQ knows of a message."""
 
@@ -100,7 +108,8 @@ class MqframeResponse(Response):
         correlation_id: str | None = None,
         **options: Unpack[SendOptions],
     ) -> None:
-        super().__init__(body, headers=dict(headers or {}), correlation_id=correlation_id)
+        said = correlation_id or (headers or {}).get(CORRELATION)
+        super().__init__(body, headers=dict(headers or {}), correlation_id=said)
         self.plan = plan_of(options)
 
     def as_publish_command(self) -> MqframePublishCommand:

@@ -12,10 +12,19 @@ from faststream._internal.endpoint.utils import process_msg
 from faststream.exceptions import FeatureNotSupportedException
 from faststream.message import StreamMessage
 from faststream.middlewares import AckPolicy
+from faststream.response import Response
 
-from mqframe import AsyncSimpleConsumer, ConsumeResult, ListenerContext, PoppedMessage, ReceivedMessage
+from mqframe import (
+    AsyncSimpleConsumer,
+    ConsumeResult,
+    DecodeError,
+    ListenerContext,
+    PoppedMessage,
+    ReceivedMessage,
+)
 from mqframe.core.messages.log_fields import log_fields
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
+from mqframe_faststream.errors import is_of_arguments, undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
 from mqframe_faststream.options import Subscription, check_policy
 from mqframe_faststream.parser import MqframeParser, is_request
@@ -111,12 +120,31 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
     async def listen(self, messages: Sequence[ReceivedMessage], context: ListenerContext) -> ConsumeResult:
         """Have handlers called with `messages`, and answer what became of them.
 
-        Raises `BodyUnreadable` for what can never be read: it becomes a dead letter.
+        Raises `BodyUnreadable` for what can never be read, and `DecodeError` for a body that is not what the
+        handler takes: as for other consumers, that becomes a dead letter which says why, unless
+        `on_decode_error` of the group's settings is another.
         """
         if self._limit is None:
             return await self._handle(messages, context)
         async with self._limit:
             return await self._handle(messages, context)
+
+    async def process_message(self, msg: Any) -> Response:
+        """As of FastStream, whose `consume` drops errors: those that say what a body is not are kept."""
+        try:
+            return await super().process_message(msg)
+        except DecodeError as problem:
+            self._cannot_be_taken(msg, problem)
+            raise
+        except Exception as problem:  # re-raised: serializers have errors of their own
+            if is_of_arguments(problem):
+                self._cannot_be_taken(msg, undecodable(msg[0] if isinstance(msg, tuple) else msg, problem))
+            raise
+
+    def _cannot_be_taken(self, msg: RawMessage, problem: DecodeError) -> None:
+        delivery = self._deliveries.get(id(msg))
+        if delivery is not None:
+            delivery.problem = problem
 
     async def _handle(self, messages: Sequence[ReceivedMessage], context: ListenerContext) -> ConsumeResult:
         raw: RawMessage = tuple(messages) if self.subscription.batch else messages[0]

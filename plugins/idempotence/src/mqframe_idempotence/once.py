@@ -19,6 +19,7 @@ from mqframe_idempotence.stores import Store
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
+T = TypeVar("T")
 Messages = Sequence[ReceivedMessage]
 _MESSAGE_ONLY: Final = 1
 _MESSAGES_AND_CONTEXT: Final = 2
@@ -57,20 +58,26 @@ class _Wrapping:
         hand_over = self._in_transaction
         single = self._effects.single
 
-        def steps(message: ReceivedMessage, args: Any, named: Any) -> Any:
+        wants = _wanted_count(function, hand_over)
+
+        def steps(first: Any, args: tuple[Any, ...], named: Any) -> Any:
+            message = first
+            if not isinstance(first, ReceivedMessage):
+                # The value, of a topic that is subscribed with type or codec; the message follows.
+                message, args = _message_of(function, args), args[: wants - 1]
             if hand_over:
-                return single(message, lambda _, session: function(message, session, *args, **named))
-            return single(message, lambda _, session: function(message, *args, **named))
+                return single(message, lambda _, session: function(first, session, *args, **named))
+            return single(message, lambda _, session: function(first, *args, **named))
 
         if is_async:
 
-            async def handle_async(message: ReceivedMessage, *args: Any, **named: Any) -> Any:
-                return await run_async(steps(message, args, named))
+            async def handle_async(first: Any, *args: Any, **named: Any) -> Any:
+                return await run_async(steps(first, args, named))
 
             return self._dressed(handle_async, function, _MESSAGE_ONLY)
 
-        def handle(message: ReceivedMessage, *args: Any, **named: Any) -> Any:
-            return run(steps(message, args, named))
+        def handle(first: Any, *args: Any, **named: Any) -> Any:
+            return run(steps(first, args, named))
 
         return self._dressed(handle, function, _MESSAGE_ONLY)
 
@@ -122,6 +129,8 @@ class _Wrapping:
     def _dressed(self, wrapper: Any, function: Any, place: int) -> Any:
         """`wrapper` with name, annotations and signature of `function`, but for the session."""
         functools.update_wrapper(wrapper, function)
+        # What a consumer looks at that hands typed handlers their values.
+        wrapper.__mqframe_wraps__ = "handler" if place == _MESSAGE_ONLY else "listener"
         parameters = _parameters(function)
         if self._in_transaction and parameters is not None and place < len(parameters):
             session = parameters[place]
@@ -154,14 +163,15 @@ class Once(_Wrapping):
 
     @overload
     def handler(
-        self, function: Callable[Concatenate[ReceivedMessage, P], Coroutine[Any, Any, R]]
-    ) -> Callable[Concatenate[ReceivedMessage, P], Coroutine[Any, Any, R | None]]: ...
+        self, function: Callable[P, Coroutine[Any, Any, R]]
+    ) -> Callable[P, Coroutine[Any, Any, R | None]]: ...
     @overload
-    def handler(
-        self, function: Callable[Concatenate[ReceivedMessage, P], R]
-    ) -> Callable[Concatenate[ReceivedMessage, P], R | None]: ...
+    def handler(self, function: Callable[P, R]) -> Callable[P, R | None]: ...
     def handler(self, function: Any) -> Any:
         """Wrap `function(message)`; what it returns is returned, `None` for a duplicate.
+
+        Of a topic that is subscribed with `type` or `codec` the function takes the value, as it would without
+        the wrapper: `function(value)`, `function(value, message)` or `function(value, message, context)`.
 
         The wrapper raises what the function raises, `InProgress`, `StoreAway` and `NoKey`. A function that
         returns a `ConsumeResult` other than SUCCESS has failed, too.
@@ -209,14 +219,17 @@ class OnceInTransaction(_Wrapping, Generic[S]):
 
     @overload
     def handler(
-        self, function: Callable[Concatenate[ReceivedMessage, S, P], Coroutine[Any, Any, R]]
-    ) -> Callable[Concatenate[ReceivedMessage, P], Coroutine[Any, Any, R | None]]: ...
+        self, function: Callable[Concatenate[T, S, P], Coroutine[Any, Any, R]]
+    ) -> Callable[Concatenate[T, P], Coroutine[Any, Any, R | None]]: ...
     @overload
     def handler(
-        self, function: Callable[Concatenate[ReceivedMessage, S, P], R]
-    ) -> Callable[Concatenate[ReceivedMessage, P], R | None]: ...
+        self, function: Callable[Concatenate[T, S, P], R]
+    ) -> Callable[Concatenate[T, P], R | None]: ...
     def handler(self, function: Any) -> Any:
-        """Wrap `function(message, session)`, as `Once.handler` does."""
+        """Wrap `function(message, session)`, or `function(value, session)`, as `Once.handler` does.
+
+        The session is always the second argument; the message of a value, and the context, follow.
+        """
         return self._handler(function)
 
     @overload
@@ -310,3 +323,24 @@ def _parameters(function: Any) -> list[inspect.Parameter] | None:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return None  # written in C, without a signature
+
+
+def _wanted_count(function: Any, hand_over: bool) -> int:
+    """How many arguments `function` takes besides a session."""
+    parameters = _parameters(function) or []
+    needed = [
+        each
+        for each in parameters
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) and each.default is each.empty
+    ]
+    return len(needed) - hand_over
+
+
+def _message_of(function: Any, args: tuple[Any, ...]) -> ReceivedMessage:
+    for each in args:
+        if isinstance(each, ReceivedMessage):
+            return each
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    raise WrongUse(
+        f"{name} was called without a message, whose key is to be looked at; hand it on behind the value"
+    )
