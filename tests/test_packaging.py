@@ -5,7 +5,9 @@ what other people publish, so that part runs only where CI or MQFRAME_SLOW is se
 """
 
 import configparser
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,11 +15,14 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from installed import EVERY_HELP, EVERY_PLUGIN
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
@@ -39,9 +44,15 @@ def title(project: Path) -> str:
     return str(table(project)["project"]["name"])
 
 
-def run(*command: object, cwd: Path | None = None) -> str:
+def run(*command: object, cwd: Path | None = None, path: str = "") -> str:
+    """What a command says; it has to succeed. `path`: where programs are looked for first."""
     done = subprocess.run(
-        [str(word) for word in command], cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [str(word) for word in command],
+        cwd=cwd,
+        env=outside(path) if path else None,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}"
     return done.stdout
@@ -158,3 +169,79 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
     names = f"print(len({good}))"
     assert run(python, "-c", make.splitlines()[0] + "\n" + names, cwd=tmp_path).strip() == "9"
     assert sys.executable != str(python)
+
+
+def requirements() -> list[str]:
+    """What the distributions that the next test installs need of other people's."""
+    tables = [table(project)["project"] for project in PROJECTS if title(project) in LIGHT]
+    extras = table(ROOT)["project"]["optional-dependencies"]
+    stated = [*extras["standard"], *extras["metrics"], *(each for t in tables for each in t["dependencies"])]
+    return sorted({each for each in stated if not each.startswith("mqframe")})
+
+
+LIGHT = {
+    "mqframe",
+    *(f"mqframe-plugin-{name}" for name in ("averagely", "selectors", "offsetstore", "sql92")),
+    *(f"mqframe-plugin-{name}" for name in ("acl", "dashboard", "etcd", "idempotence", "schedules")),
+    *(f"mqframe-plugin-{name}" for name in ("avro", "opentelemetry", "protobuf", "pydantic")),
+}
+"""Those of `standard`, and all that bring commands or need something, but Spark, Celery, FastStream."""
+
+
+def five_minutes() -> list[tuple[str, str]]:
+    """(language, source) of each block below README's heading."""
+    section = (ROOT / "README.md").read_text().partition("\n## Five minutes\n")[2].partition("\n## ")[0]
+    return re.findall(r"```(bash|python)\n(.*?)\n```", section, re.DOTALL)
+
+
+@contextmanager
+def server(command: str, cwd: Path, path: str) -> Iterator[str]:
+    """Run README's server on free ports; gives its name server's address."""
+    more = ["--nameserver-port", "0", "--broker-port", "0", "--set", "store.disk_limits=false"]
+    words = [*command.split(), *more]
+    running = subprocess.Popen(words, cwd=cwd, env=outside(path), stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        assert line.startswith("ready "), line
+        yield re.findall(r"nameserver=(\S+)", line)[0]
+    finally:
+        running.terminate()
+        running.communicate(timeout=60)
+        assert running.returncode == 0
+
+
+def outside(path: str) -> dict[str, str]:
+    """An environment that says nothing about this checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MQFRAME", "PYTHON"))}
+    return {**kept, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "NAMESRV_ADDR": ""}
+
+
+@pytest.mark.slow
+@slow
+@pytest.mark.parametrize("resolution", ["highest", "lowest-direct"])
+def test_the_newest_and_the_lowest_of_what_is_needed_give_a_command_line(
+    built: Path, tmp_path: Path, resolution: str
+) -> None:
+    run(UV, "venv", "--quiet", "--python", sys.executable, tmp_path / "env")
+    python = tmp_path / "env/bin/python"
+    install = [UV, "pip", "install", "--quiet", "--python", python, "--find-links", built]
+    install += ["--resolution", resolution]
+    needed = requirements() if resolution == "lowest-direct" else []
+    run(*install, "mqframe[standard]", *needed, cwd=tmp_path)
+
+    (_, installing), (_, serving), *blocks = five_minutes()
+    assert installing == 'pip install "mqframe[standard]"'
+    with server(serving, tmp_path, str(python.parent)) as address:
+        for language, source in blocks:
+            words = ["bash", "-euo", "pipefail", "-c"] if language == "bash" else [python, "-c"]
+            run(*words, source.replace("127.0.0.1:9876", address), cwd=tmp_path, path=str(python.parent))
+    assert {language for language, _ in blocks} == {"bash", "python"}
+
+    run(*install, *LIGHT, *needed, cwd=tmp_path)
+    helps = json.loads(run(python, "-c", EVERY_HELP, cwd=tmp_path, path=str(python.parent)))
+    assert {"", "server", "topic list", "schedule remove", "dashboard", "idempotence"} <= helps.keys()
+    assert {command: said for command, said in helps.items() if said} == {}
+    loaded = run(python, "-c", EVERY_PLUGIN, cwd=tmp_path).splitlines()
+    assert {line.split()[0] for line in loaded} == LIGHT - {"mqframe"}
+    assert [line for line in loaded if not line.endswith(" loads")] == []

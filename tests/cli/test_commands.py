@@ -42,7 +42,7 @@ def test_an_error_is_one_line_or_one_json_object(at: str) -> None:
         (["topic", "list", "--al"], "--all"),
         (["--nope"], "--nope"),
         (["topic", "create"], "topic"),
-        (["topic", "create", "t", "--queues", "many"], "many"),
+        (["topic", "create", "t", "--queues", "many"], "--queues"),
     ],
 )
 def test_wrong_words_are_two_lines_at_most(words: list[str], said: str) -> None:

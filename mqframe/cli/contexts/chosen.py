@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperOption
 
 from mqframe.core.errors import SettingError
 
@@ -81,15 +80,26 @@ def offer_contexts(command: Any) -> None:
             return
 
 
-def _context_option() -> TyperOption:
-    return TyperOption(
-        param_decls=["--context"],
-        metavar="NAME",
-        expose_value=False,
-        is_eager=True,  # before the callback of the name servers
-        callback=lambda ctx, param, value: name_context(ctx, value),
-        help="The cluster of this context (mqframe context list).",
-    )
+def _context_option() -> Any:
+    """Made by Typer out of a command with nothing else: what an option's class takes is its own affair."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(_in_context)
+    return next(param for param in typer.main.get_command(app).params if "--context" in param.opts)
+
+
+def _in_context(
+    context: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            expose_value=False,
+            is_eager=True,  # before the callback of the name servers
+            callback=name_context,
+            help="The cluster of this context (mqframe context list).",
+        ),
+    ] = "",
+) -> None:
+    """What `--context` of a command is made from; never run."""
 
 
 def _choose(given: str, named: str, *, typed: bool) -> Cluster:
