@@ -275,17 +275,25 @@ class MessageStore(Confirming):
     def counters(self) -> dict[str, str]:
         """What was ever taken out of the log because it was damaged, for operators.
 
-        Of queue entries: how many reads found damaged since the start, and those of them that are lost.
+        Of queue entries: how many the start, and reads since, found damaged, and those of them that are lost.
+        Of records whose heads name a wrong place: how many were found, and those whose place no queue knew.
         """
-        lost = [each for report in self._set_aside for each in report.queues]
+        found, lost = self.recovered, [each for report in self._set_aside for each in report.queues]
         queues = {f"{each.topic}:{each.queue_id}" for each in lost}
         return {
             "setAsideStretches": str(len(self._set_aside)),
             "setAsideMessages": str(sum(report.records for report in self._set_aside)),
             "setAsideQueues": " ".join(sorted(queues)),
-            "damagedEntries": str(self.damaged_entries),
-            "lostEntries": str(self.lost_entries),
+            "damagedEntries": str(self.damaged_entries + found.without_record + found.odd_tags),
+            "lostEntries": str(self.lost_entries + found.without_record),
+            "damagedHeads": str(self.damaged_heads),
+            "lostHeads": str(found.lost_heads),
         }
+
+    @property
+    def damaged_heads(self) -> int:
+        """Records whose heads were found damaged since, and at, the start."""
+        return self._mending.heads.mended + self.recovered.damaged_heads
 
     async def delete_topic(self, topic: str) -> None:
         """As `QueueTable.delete_topic`; the records stay in the log until that is cleaned."""

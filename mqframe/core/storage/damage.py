@@ -29,7 +29,8 @@ _MAGICS: Final = tuple(struct.pack(">i", magic) for magic in (MAGIC_V1, MAGIC_V2
 _SIZE: Final = struct.Struct(">i")
 _SHORT: Final = struct.Struct(">h")
 _BLANK: Final = struct.Struct(">ii")
-_SET_ASIDE_TOPIC: Final = b"SET_ASIDE"
+SET_ASIDE_TOPIC: Final = "SET_ASIDE"
+"""What a record names, or a beginning of it, that stands for a stretch which was set aside."""
 _NO_HOST: Final = bytes(8)
 
 
@@ -159,7 +160,7 @@ def bridge(view: memoryview, base: int, at: int, end: int, store_timestamp: int)
         return [(at, _BLANK.pack(size, MAGIC_BLANK))]
     has_crc = size >= RECORD_BYTES_MIN + PROPERTY_CRC_BYTES
     room = size - RECORD_BYTES_MIN - has_crc * PROPERTY_CRC_BYTES
-    topic = _SET_ASIDE_TOPIC[: room + 1]
+    topic = SET_ASIDE_TOPIC.encode()[: room + 1]
     tail = bytes((len(topic),)) + topic + _SHORT.pack(has_crc * PROPERTY_CRC_BYTES)
     tail_at = end - len(tail) - has_crc * PROPERTY_CRC_BYTES
     body = view[at + HEAD.size : tail_at]

@@ -227,6 +227,11 @@ class QueueTable:
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
 
+    def forget(self, queue: ConsumeQueue) -> None:
+        """Delete `queue`, which nothing was ever sent to."""
+        self._remove(queue)
+        self._remove_folder(queue.topic)
+
     def _remove(self, queue: ConsumeQueue) -> None:
         del self._queues[queue.key]
         self.dirty.discard(queue)

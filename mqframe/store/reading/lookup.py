@@ -17,6 +17,7 @@ from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Damaged, Unsound, checked, fit, need_sound
+from mqframe.store.reading.head_mending import HeadMending
 from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
 
@@ -48,7 +49,8 @@ class Lookup:
         self._log, self._queues, self._index, _ = files
         self._scan_entries_max = settings.scan_entries_max
         self._threads = threads
-        self._mending = Mending(files.log, parse_levels(settings.delay_levels))
+        heads = HeadMending(files.log, files.queues.get)
+        self._mending = Mending(files.log, parse_levels(settings.delay_levels), heads)
 
     def _outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
         """The answer for an `offset` at which `queue` holds no record; `None` when it does."""

@@ -13,6 +13,7 @@ from mqframe.log import get_logger
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.consume_queue import ENTRY, FILLER, ConsumeQueue, behind
+from mqframe.store.reading.head_mending import HeadMending
 
 log: Final = get_logger("store")
 _STEP_MAX: Final = 1 << 20
@@ -21,12 +22,14 @@ _STEP_MAX: Final = 1 << 20
 class Mending:
     """Repairs entries of queues in any thread: with descriptors of its own, below the queues' ends.
 
-    `levels`: delays, ms. `mended`, `lost`: entries that were entered again, and that no record was found for.
+    `levels`: delays, ms. `heads`: puts records right that name another place. `mended`, `lost`: entries that
+    were entered again, and that no record was found for.
     """
 
-    def __init__(self, commit_log: CommitLog, levels: tuple[int, ...]) -> None:
+    def __init__(self, commit_log: CommitLog, levels: tuple[int, ...], heads: HeadMending) -> None:
         self._log = commit_log
         self._levels = levels
+        self.heads = heads
         self.mended = 0
         self.lost = 0
 
@@ -36,7 +39,10 @@ class Mending:
         What the log has no record for becomes a filler, so that it is found once. Raises OSError.
         """
         offset, end = max(offset, queue.min_offset_known), min(offset + count, queue.end)
-        wrong = [at for at in range(offset, end) if not self.is_right(queue, at)]
+        found = [at for at in range(offset, end) if not self.is_right(queue, at)]
+        wrong = [at for at in found if not self._head_is_put_right(queue, at)]
+        if found and not wrong:
+            return True
         if not wrong or queue.topic.startswith(LIGHT_PREFIX):
             return False
         low, high = self._good_before(queue, wrong[0]), self._good_behind(queue, wrong[-1])
@@ -58,6 +64,12 @@ class Mending:
             first=wrong[0], last=wrong[-1], without_record=lost,
         )  # fmt: skip
         return True
+
+    def _head_is_put_right(self, queue: ConsumeQueue, offset: int) -> bool:
+        entry = self._entry(queue, offset)
+        if entry is None or not self.heads.mend((*queue.key, offset), entry):
+            return False
+        return self.is_right(queue, offset)
 
     def _kept(self, queue: ConsumeQueue, offset: int) -> bytes:
         return queue.read_elsewhere(offset, 1) if self.is_right(queue, offset) else FILLER

@@ -17,6 +17,7 @@ from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.agreement import Agreement, ends_of
+from mqframe.store.upkeep.contradictions import Contradictions
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.last_commits import LastCommits
 from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
@@ -33,13 +34,18 @@ class Recovered(NamedTuple):
 
     `last_commits`: log offsets of the committed transactional messages that the log ends with, see
     `LastCommits`: a crash may have come before what has to follow them. `set_aside`: what this start took out
-    of the log.
+    of the log. `damaged_heads`, `lost_heads`, `without_record`, `odd_tags`: as `Contradictions`
+    counts them.
     """
 
     store_time: int
     records: int
     last_commits: tuple[int, ...] = ()
     set_aside: tuple[Report, ...] = ()
+    damaged_heads: int = 0
+    lost_heads: int = 0
+    without_record: int = 0
+    odd_tags: int = 0
 
 
 class Recovery:
@@ -116,11 +122,14 @@ class Recovery:
         self._cut_log(end, killed)
         if self._care is Care.ACCEPT_LOSS:
             self._layout.queue_ends.unlink(missing_ok=True)  # it speaks of what is lost
+        told = Contradictions(self._log, self._queues, self._redispatch.notes)
+        told.settle(self._setting_aside.reports())
         for queue in self._queues:
             queue.loaded = queue.end
         newest = max(check.newest, self._checkpoint.log, self._checkpoint.queues)
         last_commits = commits.offsets(self._log, self._queues, start)
-        return Recovered(newest, check.records, last_commits, set_aside)
+        counts = told.found, told.lost, told.without_record, told.tags
+        return Recovered(newest, check.records, last_commits, set_aside, *counts)
 
     def _believed(self) -> QueueEnds | None:
         """What was noted last, unless another broker has been there since."""

@@ -13,6 +13,7 @@ from mqframe.core.storage.log_scan import LogRecord
 from mqframe.log import get_logger
 from mqframe.store.queues.consume_queue import ENTRY, FILLER, FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.queues.queue_table import QueueTable
+from mqframe.store.upkeep.contradictions import Misplaced, Notes
 from mqframe.store.upkeep.quarantine import LostEntries
 
 log: Final = get_logger("store")
@@ -85,6 +86,8 @@ class Redispatch:
         self._stored_before = _UNKNOWN
         self.gaps: list[tuple[int, LostEntries]] = []
         """Queue offsets of which the log held no record, each with the log offset of the record behind it."""
+        self.notes = Notes()
+        """What was left out, and what was replaced that may have been right."""
 
     def take(self, records: Sequence[LogRecord]) -> None:
         """Enter `records`, neighbours in the log, sooner or later; `finish` is when. Raises OSError."""
@@ -100,8 +103,12 @@ class Redispatch:
             run = runs.get((topic, queue_id)) if offset >= 0 and flag & _KIND in _LISTED else None
             if run is None:
                 if not record.has_queue_entry:
+                    if flag & _KIND in _LISTED:
+                        self.notes.misplace(Misplaced(physical, topic, queue_id, offset))
                     continue
                 run = runs[topic, queue_id] = _Run()
+                known = self._queues.get((topic, queue_id))
+                self.notes.ends[topic, queue_id] = 0 if known is None else known.end
             code = queue_code(topic, properties, stored, levels)
             if topic == SCHEDULE_TOPIC and stored <= before:
                 code = self._earlier_noted(record, code)
@@ -166,7 +173,7 @@ class Redispatch:
         ):
             self._go_on_at(queue, run, odd)
         elif odd is not None:
-            log.error("a record names a wrong queue offset; left out", queue=queue.key, offset=odd.offset)
+            self._leave_out(queue, odd)
         if taken.offset == run.following:
             run.entries.append(taken.entry)
             run.following += 1
@@ -180,15 +187,17 @@ class Redispatch:
         after = (run.following, run.covered) if run.following >= 0 else (queue.end, 0)
         known = run.following >= 0 or bool(queue.bases)
         if offset < 0 or (known and not _may_follow(odd, *after)):
-            log.error("a record names an impossible queue offset", queue=queue.key, offset=offset)
+            self._leave_out(queue, odd)
             return
         if run.following < 0:
             run.begin = run.following = offset
         self._write(queue, run)
         if 0 < run.following < offset:
+            self.notes.gap(queue, run.following, offset)
             physical: int = ENTRY.unpack(entry)[0]
             self.gaps.append((physical, LostEntries(queue.topic, queue.queue_id, run.following, offset)))
         if offset < run.following:
+            self.notes.keep(queue, offset, queue.end)
             queue.cut(offset, behind(queue.entry(offset - 1)) if offset else 0)
             run.begin = min(run.begin, offset)
         for at in range(run.following, offset, _FILLERS_AT_ONCE):
@@ -196,9 +205,16 @@ class Redispatch:
             queue.enter(at, FILLER * min(_FILLERS_AT_ONCE, offset - at), run.covered)
         run.first, run.following, run.entries, run.covered = offset, offset + 1, [entry], covered
 
+    def _leave_out(self, queue: ConsumeQueue, odd: _Taken) -> None:
+        physical: int = ENTRY.unpack(odd.entry)[0]
+        self.notes.misplace(Misplaced(physical, *queue.key, odd.offset))
+
     def _write(self, queue: ConsumeQueue, run: _Run) -> None:
-        if run.entries and queue.enter(run.first, b"".join(run.entries), run.covered):
-            self._queues.dirty.add(queue)
+        if run.entries:
+            entries = b"".join(run.entries)
+            self.notes.keep(queue, run.first, run.following, entries)
+            if queue.enter(run.first, entries, run.covered):
+                self._queues.dirty.add(queue)
         run.first = run.following
         run.entries = []
 
@@ -223,10 +239,13 @@ class Redispatch:
             queue = self._queues.queue(*key)
             if run.odd is not None and (run.odd.offset > run.following or run.odd.offset == 0):
                 self._go_on_at(queue, run, run.odd)
+            elif run.odd is not None:
+                self._leave_out(queue, run.odd)
             if run.following < 0:
                 continue
             self._write(queue, run)
             if queue.end > run.following:
+                self.notes.keep(queue, run.following, queue.end)
                 queue.cut(run.following, run.covered)
                 self._queues.dirty.add(queue)
             queue.covered = run.covered
@@ -247,6 +266,7 @@ class Redispatch:
                 return
             for number, (physical, size, _) in enumerate(ENTRY.iter_unpack(raw)):
                 if size <= 0 or (physical >= log_start and size != FILLER_SIZE):
+                    self.notes.keep(queue, offset + number, offset + number + 1)
                     queue.enter(offset + number, FILLER, queue.covered)
             offset += len(raw) // ENTRY.size
 
@@ -256,6 +276,7 @@ class Redispatch:
             light = queue.topic.startswith(LIGHT_PREFIX)  # the log does not say what these list
             if queue.key not in self._runs and queue.covered > log_start and not light:
                 end = queue.first_from(log_start, 0)
+                self.notes.keep(queue, end, queue.end)
                 queue.cut(end, behind(queue.entry(end - 1) if end else None))
                 self._queues.dirty.add(queue)
 

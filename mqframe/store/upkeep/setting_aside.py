@@ -28,6 +28,10 @@ class SettingAside:
         self._quarantine = quarantine
         self._now_ms = now_ms
 
+    def reports(self) -> list[Report]:
+        """What was set aside so far, by log offset."""
+        return self._quarantine.reports()
+
     def listed(self, stretch: Stretch) -> list[LostEntries]:
         """What queues list of `stretch`."""
         found = []

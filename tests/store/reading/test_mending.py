@@ -123,6 +123,7 @@ def test_what_has_no_record_becomes_a_filler_and_is_told_once(served, caplog):
     entry = store.entries("a", 0, 71, 1)[0]
     log = sorted((root.parent / "commitlog").iterdir())[entry[0] // 8192]
     damage(log, entry[0] % 8192 + 20, (1 << 40).to_bytes(8, "big"))  # it says another queue offset
+    damage(log, entry[0] % 8192 + 4, b"\x7f")  # and is no record
     found = everything(store, ("a", 0), cold)
     assert found == [pair for pair in enumerate(expected["a", 0]) if pair[0] != 71]
     assert path_of(root, ("a", 0), 1).read_bytes()[620:640] == FILLER
@@ -131,6 +132,19 @@ def test_what_has_no_record_becomes_a_filler_and_is_told_once(served, caplog):
     assert (told["damagedEntries"], told["lostEntries"]) == ("1", "1")
     assert everything(store, ("a", 0), cold) == found
     assert caplog.text.count("damaged queue entries") == 1
+
+
+@pytest.mark.parametrize("wrong", [1 << 40, 72, 0, -1 << 63])
+def test_a_record_that_names_another_place_is_served_where_its_queue_lists_it(served, caplog, wrong):
+    store, expected, cold, root = served
+    entry = store.entries("a", 0, 71, 1)[0]
+    log = sorted((root.parent / "commitlog").iterdir())[entry[0] // 8192]
+    damage(log, entry[0] % 8192 + 20, wrong.to_bytes(8, "big", signed=True))
+    for _ in range(2):
+        assert everything(store, ("a", 0), cold) == list(enumerate(expected["a", 0]))
+    told = store.counters()
+    assert (told["damagedEntries"], told["damagedHeads"], told["lostHeads"]) == ("0", "1", "0")
+    assert caplog.text.count("the head of a record is damaged") == 1
 
 
 def test_right_entries_of_a_delay_level_keep_the_time_that_only_they_know(opened, message, clock, tmp_path):
