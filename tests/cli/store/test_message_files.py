@@ -51,7 +51,11 @@ def test_other_files(tmp_path: Path) -> None:
     path.write_bytes(b"no")
     with pytest.raises(MessageError, match="no messages in Parquet"):
         list(read_parquet(path))
-    for line, told in ((b"{", "line 2 is no JSON"), (b"[]", "line 2 is no JSON object")):
+    for line, told in (
+        (b"{", "line 2 is no JSON"),
+        (b'{"a":"\xb4"}', "line 2 is no JSON"),
+        (b"[]", "line 2 is no JSON object"),
+    ):
         with pytest.raises(MessageError, match=told):
             list(read_lines([b"\n", line]))
 

@@ -67,8 +67,9 @@ def test_a_mark_that_cannot_be_made_or_read(tmp_path, caplog) -> None:
     durability.lost("commitlog/0", OSError(errno.EIO, "Input/output error"))
     assert "the failure could not be noted" in caplog.text
     assert noted_failure(tmp_path / "mark") is None
-    (tmp_path / "mark").write_bytes(b"{")
-    assert noted_failure(tmp_path / "mark").flushed == 0, "then all of the log is written anew"
+    for broken in (b"{", b'{"flushed":7,"reason":"\xb4"}'):
+        (tmp_path / "mark").write_bytes(broken)
+        assert noted_failure(tmp_path / "mark").flushed == 0, "then all of the log is written anew"
 
 
 async def until(condition: Callable[[], bool]) -> None:

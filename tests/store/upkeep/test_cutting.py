@@ -318,10 +318,11 @@ def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path)
     assert list(folder.iterdir()) == []
 
 
-def test_a_report_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path) -> None:
+@pytest.mark.parametrize("broken", [b"{", b'{"file":"\xb4"}'])
+def test_a_report_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path, broken) -> None:
     root = tmp_path / "store"
     filled(root)
     (root / "cut").mkdir()
-    (root / "cut" / "1.json").write_bytes(b"{")
+    (root / "cut" / "1.json").write_bytes(broken)
     with pytest.raises(StoreError, match="move it away to go on"):
         open_store(root, ManualClock(NOW))
