@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mqframe.cli.access import access, admin_client
+from mqframe.cli.later import typed_ms
 from mqframe.cli.live.lines import write_message
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer
@@ -19,14 +20,17 @@ from mqframe.cli.text.body import Base64
 HELD_SECONDS = 0.5
 
 
+From = Annotated[
+    str, typer.Option("--from", help="Where a new group begins: first, last, or 2026-01-31T12:00.")
+]
+
+
 def consume(
     topic: Annotated[str, typer.Argument(help="Name of the topic.")],
     group: Annotated[str, typer.Option(help="Consumer group; its progress is kept.")],
     tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
     sql: Annotated[str, typer.Option(help="Only messages whose properties fulfil this: a > 1.")] = "",
-    consume_from: Annotated[
-        str, typer.Option("--from", help="Where a new group begins: first or last.")
-    ] = "last",
+    consume_from: From = "last",
     allocate: Annotated[str, typer.Option(help="Allocation strategy.")] = "averagely",
     count: Annotated[int | None, typer.Option(help="Stop after so many messages.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
@@ -42,6 +46,7 @@ def consume(
 
     if sql and tag != "*":
         raise FixError("messages are chosen by --tag or by --sql, not by both")
+    begin = _beginning(consume_from)
     with admin_client(nameserver) as admin:
         check_known(admin, topic)
     ended, stopped = threading.Event(), threading.Event()
@@ -67,7 +72,7 @@ def consume(
     consumer = PushConsumer(
         group,
         nameserver=nameserver,
-        consume_from=consume_from,
+        consume_from=begin,
         allocate=allocate,
         settings=settings,
         **access(),
@@ -79,6 +84,10 @@ def consume(
                 ended.wait(seconds)
         finally:
             stopped.set()
+
+
+def _beginning(text: str) -> str | int:
+    return text if text in ("first", "last") else typed_ms("--from", text, "first, last")
 
 
 @contextmanager

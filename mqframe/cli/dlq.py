@@ -151,8 +151,8 @@ def _read(
 ) -> list[DeadLetter]:
     from mqframe.core.retry.dead_letters import END_OF_TIME
 
-    begin = max(0, moment(since)) if since else 0
-    end = moment(until) if until else -1
+    begin = max(0, moment(since, "--since")) if since else 0
+    end = moment(until, "--until") if until else -1
     changed = admin.open_dead_letters(group)
     if changed:
         typer.echo(f"mqframe: made %DLQ%{group} readable on {', '.join(changed)}", err=True)

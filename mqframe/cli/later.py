@@ -7,7 +7,10 @@ import time
 from datetime import datetime, timedelta
 from typing import Final
 
+import typer
+
 from mqframe.core.errors import SettingError
+from mqframe.core.moments import unit_of
 
 _UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DELAY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|)\Z")
@@ -31,25 +34,27 @@ def since_ms(text: str, now: float | None = None) -> int:
     if _DELAY.match(text) and not (text.isdecimal() and len(text) > 8):
         ago = parse_delay(text).total_seconds()
         return max(0, int(((time.time() if now is None else now) - ago) * 1000))
-    try:
-        found = parse_time(text)
-    except SettingError:
-        raise SettingError(
-            f"--since {text}: write how long ago, as 10m, or a time, as 2026-12-24T18:00, or start"
-        ) from None
-    return found if isinstance(found, int) else int(found.timestamp() * 1000)
+    return typed_ms("--since", text, "how long ago, as 10m, start")
 
 
-def parse_time(text: str) -> datetime | int:
-    """Milliseconds since 1970, or an ISO 8601 time, of this machine's zone if it names none.
+def typed_ms(option: str, text: str, others: str = "") -> int:
+    """Milliseconds since 1970 of a time that a person typed behind `option`. Raises `SettingError`.
 
-    Raises `SettingError`.
+    ISO 8601, or milliseconds since 1970. A time that names no zone is one of this machine's, and is shown
+    back with it on standard error. `others`: what else may stand there, for messages.
     """
     if text.isascii() and text.isdecimal() and len(text) > 8:
+        if unit := unit_of(int(text)):
+            raise SettingError(f"{option} {text}: these are {unit}; write milliseconds since 1970, or a time")
         return int(text)
     try:
-        return datetime.fromisoformat(text).astimezone()
+        typed = datetime.fromisoformat(text)
+        found = typed.astimezone()
     except (ValueError, OverflowError):
+        known = f"{others}, " if others else ""
         raise SettingError(
-            f"--deliver-at {text}: write a time, for example 2026-12-24T18:00, or ms since 1970"
+            f"{option} {text}: write {known}a time, as 2026-12-24T18:00, or milliseconds since 1970"
         ) from None
+    if typed.tzinfo is None:
+        typer.echo(f"mqframe: {option} {text} is {found.isoformat()}", err=True)
+    return int(found.timestamp() * 1000)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mqframe.cli.access import admin_command
 from mqframe.cli.commands import new_app
+from mqframe.cli.later import typed_ms
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Shown, queue_columns, time_text
 from mqframe.core.errors import SettingError
@@ -120,18 +120,11 @@ def offset_rows(offsets: Mapping[MessageQueue, int]) -> Shown:
     return [{**queue_columns(queue), "offset": offset} for queue, offset in offsets.items()]
 
 
-def moment(text: str) -> int:
-    """What the user wrote, as milliseconds since 1970; -1 is the end. Raises `SettingError`.
+def moment(text: str, option: str = "--to") -> int:
+    """What the user wrote behind `option`, as milliseconds since 1970; -1 is the end. Raises `SettingError`.
 
     A time without zone is local time.
     """
     if text in ("start", "end"):
         return 0 if text == "start" else -1
-    if text.isdigit():
-        return int(text)
-    try:
-        return int(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        raise SettingError(
-            f"{text!r} is no moment; write start, end, 2026-01-31T12:00 or milliseconds since 1970"
-        ) from None
+    return 0 if text == "0" else typed_ms(option, text, "start, end")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 from command_runs import read, run
+from typer.testing import CliRunner
+
+from mqframe.cli.app import app
 
 
 def test_consume_writes_what_the_group_gets_and_keeps_its_progress(at: str) -> None:
@@ -32,3 +35,14 @@ def test_consume_chooses_by_properties(at: str) -> None:
     assert [line.split("\t")[2] for line in lines] == ["m2", "m3"]
     run(*words, "--sql", "n >=", code=2)
     run(*words, "--sql", "n >= 2", "--tag", "a", code=2)
+
+
+def test_consume_begins_at_a_time_that_somebody_types(at: str) -> None:
+    run("topic", "create", "cli-timed", "--queues", "1")
+    run("message", "send", "cli-timed", "old")
+    words = ("consume", "cli-timed", "--seconds", "30", "--count", "1")
+    assert run(*words, "--group", "cli-timed-1", "--from", "2026-01-31T12:00").endswith("\told\n")
+    for said in ("noon", "1700000000"):
+        text = CliRunner().invoke(app, [*words, "--group", "cli-timed-2", "--from", said])
+        assert text.exit_code == 2
+        assert f"--from {said}: " in text.output

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mqframe.cli.later import parse_delay, parse_time, since_ms
+from mqframe.cli.later import parse_delay, since_ms, typed_ms
 from mqframe.core.errors import SettingError
 
 
@@ -24,16 +24,27 @@ def test_a_delay_that_is_none(text):
         parse_delay(text)
 
 
-def test_a_time_is_a_time():
-    assert parse_time("1700000000000") == 1_700_000_000_000
-    assert parse_time("2023-11-14T22:13:20Z").timestamp() == 1_700_000_000
-    assert parse_time("2023-11-14T22:13:20+01:00").timestamp() == 1_699_996_400
-    local = parse_time("2023-11-14T22:13:20")
-    assert local.tzinfo is not None
-    assert local.replace(tzinfo=None) == datetime(2023, 11, 14, 22, 13, 20)
+def test_a_time_is_a_time(capsys):
+    assert typed_ms("--to", "1700000000000") == 1_700_000_000_000
+    assert typed_ms("--to", "2023-11-14T22:13:20Z") == 1_700_000_000_000
+    assert typed_ms("--to", "2023-11-14T22:13:20+01:00") == 1_699_996_400_000
+    assert capsys.readouterr().err == ""
     for text in ("", "tomorrow", "25:00"):
-        with pytest.raises(SettingError, match="write a time"):
-            parse_time(text)
+        with pytest.raises(SettingError, match=r"--to .*: write a time"):
+            typed_ms("--to", text)
+
+
+def test_a_time_without_zone_is_of_this_machine_and_shown_back_with_its_zone(capsys):
+    local = datetime(2023, 11, 14, 22, 13, 20)
+    assert typed_ms("--to", "2023-11-14T22:13:20") == int(local.timestamp() * 1000)
+    shown = capsys.readouterr().err
+    assert shown == f"mqframe: --to 2023-11-14T22:13:20 is {local.astimezone().isoformat()}\n"
+
+
+@pytest.mark.parametrize(("text", "unit"), [("1700000000", "seconds"), ("1700000000000000", "microseconds")])
+def test_a_number_of_seconds_is_told_from_one_of_milliseconds(text, unit):
+    with pytest.raises(SettingError, match=f"--to {text}: these are {unit}; write milliseconds"):
+        typed_ms("--to", text)
 
 
 def test_a_moment_is_so_long_ago_or_a_time():

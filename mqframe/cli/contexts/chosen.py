@@ -42,8 +42,8 @@ def need_cluster() -> Cluster:
     cluster = _CLUSTER.get()
     if cluster is not None and not cluster.nameserver:
         raise SettingError(
-            "no name server: add --nameserver HOST:PORT, set NAMESRV_ADDR, or name the cluster once with"
-            " mqframe context add NAME HOST:PORT --use"
+            "no name server: add --nameserver HOST:PORT, set NAMESRV_ADDR (as 127.0.0.1:9876), or name the"
+            " cluster once with mqframe context add NAME HOST:PORT --use"
         )
     return cluster or Cluster()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from mqframe.cli.access import admin_command
 from mqframe.cli.contexts.chosen import name_servers
+from mqframe.cli.later import typed_ms
 from mqframe.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -54,13 +54,12 @@ def time_ms(option: str, text: str) -> int:
     if text in ("now", "-1"):
         return -1
     if text.isascii() and text.isdecimal():
-        return int(text)
+        return 0 if text == "0" else typed_ms(option, text)
     day, _, rest = text.partition("#")
     hour, _, fraction = rest.rpartition(":") if rest.count(":") == 3 else (rest, "", "0")
     try:
-        found = datetime.fromisoformat(f"{day}T{hour or '00:00'}").timestamp()
-        return int(found * 1000) + int(fraction)
-    except ValueError:
+        return typed_ms(option, f"{day}T{hour or '00:00'}") + int(fraction)
+    except (SettingError, ValueError):
         raise SettingError(
             f"{option} {text}: write now, ms since 1970, or a time as 2026-01-31#12:00:00:000"
         ) from None

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 import attrs
 import msgspec
 
-from mqframe.cli.later import parse_delay, parse_time
+from mqframe.cli.later import parse_delay, typed_ms
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import FixError, MessageError
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.properties import RESERVED, SHARDING_KEY
+from mqframe.core.moments import read_moment
 
 _UNKNOWN: Final = re.compile(r"unknown field `([^`]*)`")
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
-    """One line. `delay`: "90s", or seconds; `deliver_at`: "2026-12-24T18:00", or ms since 1970.
+    """One line. `delay`: "90s", or seconds; `deliver_at`: "2026-12-24T18:00+01:00", or ms since 1970.
 
     What only describes a message that was read (`message_id` and those behind it) is not sent.
     """
@@ -53,14 +54,20 @@ class Outgoing:
 
 
 def later_wishes(
-    delay: str | float | None, deliver_at: str | int | None, level: int | None
+    delay: str | float | None,
+    deliver_at: str | int | None,
+    level: int | None,
+    moment: Callable[[str, str], int] = typed_ms,
 ) -> dict[str, Any]:
-    """What was said of a later delivery, as arguments of `Producer.send`. Raises `SettingError`."""
+    """What was said of a later delivery, as arguments of `Producer.send`. Raises `FixError`.
+
+    `moment(option, text)`: how a time is read; by default as one that a person typed.
+    """
     wishes: dict[str, Any] = {}
     if delay is not None:
         wishes["delay"] = parse_delay(str(delay))
     if deliver_at is not None:
-        wishes["deliver_at"] = parse_time(str(deliver_at))
+        wishes["deliver_at"] = moment("--deliver-at", str(deliver_at))
     if level is not None:
         wishes["delay_level"] = level
     return wishes
@@ -77,7 +84,7 @@ def outgoing_of(line: bytes, number: int, default: Outgoing) -> Outgoing:
         body = (
             b64decode(found.body, validate=True) if found.body_encoding == "base64" else found.body.encode()
         )
-        later = later_wishes(found.delay, found.deliver_at, found.delay_level)
+        later = later_wishes(found.delay, found.deliver_at, found.delay_level, _of_a_program)
     except (msgspec.MsgspecError, ValueError, FixError) as problem:
         raise MessageError(f"line {number}: {problem}{_meant(str(problem))}") from None
     said = found.properties
@@ -94,6 +101,10 @@ def outgoing_of(line: bytes, number: int, default: Outgoing) -> Outgoing:
     copied = found.properties.get(SHARDING_KEY) if found.message_id else None
     sharding_key = found.sharding_key or copied or default.sharding_key
     return Outgoing(message, sharding_key, later or default.later)
+
+
+def _of_a_program(option: str, text: str) -> int:
+    return read_moment(text, "deliver_at")
 
 
 def _meant(problem: str) -> str:

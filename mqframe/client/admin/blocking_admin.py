@@ -7,6 +7,7 @@ run `python tools/generate_sync_api.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.admin.dead_letters import Resent
@@ -264,12 +265,13 @@ class Admin(SyncClient[AsyncAdmin]):
         return self._call(self._client.stored_record, address, offset)
 
     def reset_offsets(
-        self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True
+        self, group: str, topic: str, timestamp_ms: int | datetime = -1, *, force: bool = True
     ) -> dict[MessageQueue, int]:
         """Set the offsets of `group` to the first messages stored at or after a time; -1: to the end.
 
-        Members that run go on from there at once; a group that is offline will. Without `force` an offset is
-        only moved back. Returns the new offsets.
+        `timestamp_ms`: since 1970, or a datetime with its zone. Members that run go on from there at once; a
+        group that is offline will. Without `force` an offset is only moved back. Returns the new offsets.
+        Raises `FixError` for a time that is none of these.
         """
         return self._call(self._client.reset_offsets, group, topic, timestamp_ms, force=force)
 
@@ -325,9 +327,18 @@ class Admin(SyncClient[AsyncAdmin]):
         return self._call(self._client.message_by_unique_key, topic, unique_key)
 
     def query_messages(
-        self, topic: str, key: str, *, max_count: int = 64, begin_ms: int = 0, end_ms: int = END_OF_TIME
+        self,
+        topic: str,
+        key: str,
+        *,
+        max_count: int = 64,
+        begin_ms: int | datetime = 0,
+        end_ms: int | datetime = END_OF_TIME,
     ) -> list[ReceivedMessage]:
-        """Messages of `topic` with `key`, stored between two times (ms), newest first, of all brokers."""
+        """Messages of `topic` with `key`, stored between two times, newest first, of all brokers.
+
+        `begin_ms`, `end_ms`: since 1970, or datetimes with their zones. Raises `FixError` for other ones.
+        """
         return self._call(
             self._client.query_messages, topic, key, max_count=max_count, begin_ms=begin_ms, end_ms=end_ms
         )
@@ -382,8 +393,11 @@ class Admin(SyncClient[AsyncAdmin]):
         """The offset that the next message of `queue` will get."""
         return self._call(self._client.max_offset, queue)
 
-    def search_offset(self, queue: MessageQueue, timestamp_ms: int, *, upper: bool = False) -> int:
-        """The offset of the first (`upper`: last) message of `queue` stored at a time, or next to it."""
+    def search_offset(self, queue: MessageQueue, timestamp_ms: int | datetime, *, upper: bool = False) -> int:
+        """The offset of the first (`upper`: last) message of `queue` stored at a time, or next to it.
+
+        `timestamp_ms`: since 1970, or a datetime with its zone. Raises `FixError` for another one.
+        """
         return self._call(self._client.search_offset, queue, timestamp_ms, upper=upper)
 
     def earliest_store_time(self, queue: MessageQueue) -> int:
@@ -583,15 +597,16 @@ class Admin(SyncClient[AsyncAdmin]):
         key: str | None = None,
         tag: str | None = None,
         topic: str | None = None,
-        begin_ms: int = 0,
-        end_ms: int = END_OF_TIME,
+        begin_ms: int | datetime = 0,
+        end_ms: int | datetime = END_OF_TIME,
         max_count: int = 1000,
     ) -> list[DeadLetter]:
         """The dead letters of `group`, the oldest first, `max_count` at most.
 
         `key`: one of the keys, the sender's or the broker's id; `topic`: the original one; `begin_ms`,
-        `end_ms`: when they were given up, ms since 1970, both included. Empty where the group never gave a
-        message up. Raises `FixError` while the topic may not be read.
+        `end_ms`: when they were given up, ms since 1970 or datetimes with their zones, both included. Empty
+        where the group never gave a message up. Raises `FixError` while the topic may not be read, and for
+        times that are none of these.
         """
         return self._call(
             self._client.dead_letters,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Iterable
+from datetime import datetime
 from typing import Final
 
 import attrs
@@ -20,6 +21,7 @@ from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage, SendResult
 from mqframe.core.messages.names import DEFAULT_TOPIC, DLQ_PREFIX, check_group, dead_letter_topic, retry_topic
 from mqframe.core.messages.properties import SHARDING_KEY, encode_properties
+from mqframe.core.moments import moment_ms
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.retry.dead_letters import (
     END_OF_TIME,
@@ -71,17 +73,19 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         key: str | None = None,
         tag: str | None = None,
         topic: str | None = None,
-        begin_ms: int = 0,
-        end_ms: int = END_OF_TIME,
+        begin_ms: int | datetime = 0,
+        end_ms: int | datetime = END_OF_TIME,
         max_count: int = 1000,
     ) -> list[DeadLetter]:
         """The dead letters of `group`, the oldest first, `max_count` at most.
 
         `key`: one of the keys, the sender's or the broker's id; `topic`: the original one; `begin_ms`,
-        `end_ms`: when they were given up, ms since 1970, both included. Empty where the group never gave a
-        message up. Raises `FixError` while the topic may not be read.
+        `end_ms`: when they were given up, ms since 1970 or datetimes with their zones, both included. Empty
+        where the group never gave a message up. Raises `FixError` while the topic may not be read, and for
+        times that are none of these.
         """
-        which = DeadLetterFilter(key=key, tag=tag, topic=topic, begin_ms=begin_ms, end_ms=end_ms)
+        begin, end = moment_ms(begin_ms, "begin_ms"), moment_ms(end_ms, "end_ms")
+        which = DeadLetterFilter(key=key, tag=tag, topic=topic, begin_ms=begin, end_ms=end)
         found: list[DeadLetter] = []
         for queue in await self._dead_letter_queues(group):
             count = 0

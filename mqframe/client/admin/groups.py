@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import chain
 from operator import itemgetter
 
@@ -13,6 +14,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig, Subscri
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group, check_topic
+from mqframe.core.moments import moment_ms
 from mqframe.core.popping.assignment import POP, PULL
 from mqframe.core.popping.bodies import RequestModeBody, RequestModeTable
 from mqframe.core.requests.admin import (
@@ -109,11 +111,16 @@ class GroupAdmin(AdminCalls):
         request = GetMaxOffset(queue.topic, queue.queue_id, bname=queue.broker_name)
         return (await self._ask_queue(queue, request, OffsetAnswer)).offset
 
-    async def search_offset(self, queue: MessageQueue, timestamp_ms: int, *, upper: bool = False) -> int:
-        """The offset of the first (`upper`: last) message of `queue` stored at a time, or next to it."""
-        request = SearchOffsetByTimestamp(
-            queue.topic, queue.queue_id, timestamp_ms, "UPPER" if upper else "LOWER", queue.broker_name
-        )
+    async def search_offset(
+        self, queue: MessageQueue, timestamp_ms: int | datetime, *, upper: bool = False
+    ) -> int:
+        """The offset of the first (`upper`: last) message of `queue` stored at a time, or next to it.
+
+        `timestamp_ms`: since 1970, or a datetime with its zone. Raises `FixError` for another one.
+        """
+        at = moment_ms(timestamp_ms, "timestamp_ms")
+        which = "UPPER" if upper else "LOWER"
+        request = SearchOffsetByTimestamp(queue.topic, queue.queue_id, at, which, queue.broker_name)
         return (await self._ask_queue(queue, request, OffsetAnswer)).offset
 
     async def earliest_store_time(self, queue: MessageQueue) -> int:

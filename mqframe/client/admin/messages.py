@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from mqframe.client.admin.calls import AdminCalls, unless
 from mqframe.core.codes import ResponseCode
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.moments import moment_ms
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
 from mqframe.core.retry.dead_letters import END_OF_TIME
@@ -37,10 +39,20 @@ class MessageAdmin(AdminCalls):
         return found[0] if found else None
 
     async def query_messages(
-        self, topic: str, key: str, *, max_count: int = 64, begin_ms: int = 0, end_ms: int = END_OF_TIME
+        self,
+        topic: str,
+        key: str,
+        *,
+        max_count: int = 64,
+        begin_ms: int | datetime = 0,
+        end_ms: int | datetime = END_OF_TIME,
     ) -> list[ReceivedMessage]:
-        """Messages of `topic` with `key`, stored between two times (ms), newest first, of all brokers."""
-        found = await self._query(topic, key, max_count, begin_ms, end_ms, unique=False)
+        """Messages of `topic` with `key`, stored between two times, newest first, of all brokers.
+
+        `begin_ms`, `end_ms`: since 1970, or datetimes with their zones. Raises `FixError` for other ones.
+        """
+        begin, end = moment_ms(begin_ms, "begin_ms"), moment_ms(end_ms, "end_ms")
+        found = await self._query(topic, key, max_count, begin, end, unique=False)
         return found[:max_count]
 
     async def resume_transaction(self, offset_message_id: str) -> None:

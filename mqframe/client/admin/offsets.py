@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import chain
 
 from mqframe.client.admin.calls import AdminCalls
@@ -12,6 +13,7 @@ from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody
 from mqframe.core.consuming.offset_rules import reset_target
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.moments import moment_ms
 from mqframe.core.requests import decode_fields
 from mqframe.core.requests.admin import GetConsumeStats, InvokeBrokerToResetOffset
 from mqframe.core.requests.consumers import OffsetAnswer, SearchOffsetByTimestamp, UpdateConsumerOffset
@@ -30,14 +32,16 @@ class OffsetAdmin(AdminCalls):
     """Offsets of consumer groups. Offsets count messages, times are milliseconds since 1970."""
 
     async def reset_offsets(
-        self, group: str, topic: str, timestamp_ms: int = -1, *, force: bool = True
+        self, group: str, topic: str, timestamp_ms: int | datetime = -1, *, force: bool = True
     ) -> dict[MessageQueue, int]:
         """Set the offsets of `group` to the first messages stored at or after a time; -1: to the end.
 
-        Members that run go on from there at once; a group that is offline will. Without `force` an offset is
-        only moved back. Returns the new offsets.
+        `timestamp_ms`: since 1970, or a datetime with its zone. Members that run go on from there at once; a
+        group that is offline will. Without `force` an offset is only moved back. Returns the new offsets.
+        Raises `FixError` for a time that is none of these.
         """
-        request = InvokeBrokerToResetOffset(topic, group, timestamp_ms, force, -1)
+        at = moment_ms(timestamp_ms, "timestamp_ms")
+        request = InvokeBrokerToResetOffset(topic, group, at, force, -1)
         return await self._reset(await self._topic_masters(topic), request)
 
     async def skip_messages(self, group: str, topic: str) -> dict[MessageQueue, int]:

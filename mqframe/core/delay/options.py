@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from mqframe.core.errors import MessageError
+from mqframe.core.errors import FixError, MessageError
 from mqframe.core.messages import properties as p
+from mqframe.core.moments import moment_ms
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
-_SURELY_MS: Final = 100_000_000_000
-"""March 1973 in ms; a smaller number is one of seconds."""
 _LONG_MAX: Final = (1 << 63) - 1
 TIMERS_SINCE: Final = "5.0.0"
 """The first version of brokers that deliver at a given time; older ones deliver such a message at once."""
@@ -73,18 +71,13 @@ def _delay_ms(delay: float | timedelta) -> int:
 
 
 def _time_ms(deliver_at: datetime | int) -> int:
-    if isinstance(deliver_at, datetime):
-        if deliver_at.tzinfo is None:
-            raise MessageError(
-                f"deliver_at is {deliver_at.isoformat()} without a time zone; give one, for example"
-                " datetime.now(timezone.utc) + timedelta(hours=1)"
-            )
-        return -((_EPOCH - deliver_at) // _MS)
-    if not isinstance(deliver_at, int) or isinstance(deliver_at, bool):
-        raise MessageError(f"deliver_at is {deliver_at!r}; give a datetime or whole ms since 1970")
-    if not _SURELY_MS <= deliver_at <= _LONG_MAX:
-        raise MessageError(f"deliver_at is {deliver_at}; give ms since 1970-01-01 UTC, not seconds")
-    return deliver_at
+    try:
+        found = moment_ms(deliver_at, "deliver_at", up=True)
+    except FixError as problem:
+        raise MessageError(str(problem)) from None
+    if not isinstance(deliver_at, datetime) and not 0 < found <= _LONG_MAX:
+        raise MessageError(f"deliver_at is {deliver_at}; give ms since 1970-01-01 UTC")
+    return found
 
 
 def _pair(name: str, value: int) -> str:

@@ -122,5 +122,5 @@ def test_a_command_without_a_cluster_says_what_to_type() -> None:
     for words in (["topic", "list"], ["message", "send", "t", "x"], ["consume", "t", "--group", "g"]):
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 2
-        assert "add --nameserver HOST:PORT, set NAMESRV_ADDR" in result.output
+        assert "add --nameserver HOST:PORT, set NAMESRV_ADDR (as 127.0.0.1:9876)" in result.output
         assert "nameserver=" not in result.output

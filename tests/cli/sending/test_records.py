@@ -49,7 +49,12 @@ def test_what_was_read_is_sent_again_without_what_brokers_set() -> None:
         (b'{"body": "?", "body_encoding": "base64"}', "line 7: "),
         (b'{"body": "b", "body_encoding": "hex"}', "line 7: .*'hex'"),
         (b'{"body": "b", "delay": "soon"}', "line 7: --delay soon"),
-        (b'{"body": "b", "deliver_at": "noon"}', "line 7: --deliver-at noon"),
+        (b'{"body": "b", "deliver_at": "noon"}', "line 7: deliver_at is 'noon'; write a time with its zone"),
+        (
+            b'{"body": "b", "deliver_at": "2026-12-24T18:00"}',
+            "line 7: deliver_at is 2026-12-24T18:00 without a time zone; add one",
+        ),
+        (b'{"body": "b", "deliver_at": 1700000000}', "not seconds"),
         (b'{"body": "\xff"}', "line 7: "),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 from operators import GROUP, QUEUES, play
@@ -133,5 +134,39 @@ def test_resets_that_cannot_be(group, queue, offset):
         await scene.join()
         with pytest.raises((AnswerError, FixError, RouteError)):
             await scene.admin.reset_queue_offset(group, queue, offset)
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("moment", "fault"),
+    [(datetime(2023, 11, 14), "without a time zone"), (1_700_000_000, "not seconds")],
+)
+def test_no_call_takes_a_moment_that_means_another_one(moment, fault):
+    async def story(scene):
+        admin = scene.admin
+        for call in (
+            lambda: admin.reset_offsets(GROUP, "orders", moment),
+            lambda: admin.search_offset(QUEUES[0], moment),
+            lambda: admin.query_messages("orders", "k", begin_ms=moment),
+            lambda: admin.query_messages("orders", "k", end_ms=moment),
+            lambda: admin.dead_letters(GROUP, begin_ms=moment),
+            lambda: admin.dead_letters(GROUP, end_ms=moment),
+        ):
+            with pytest.raises(FixError, match=fault):
+                await call()
+
+    play(story)
+
+
+def test_a_datetime_with_its_zone_is_a_moment():
+    async def story(scene):
+        await scene.join()
+        await scene.send(b"0", b"1")
+        await scene.until(lambda: len(scene.got) == 2)
+        await scene.clock.aadvance(6)
+        assert await scene.admin.search_offset(QUEUES[0], datetime(2001, 1, 1, tzinfo=UTC)) == 0
+        offsets = await scene.admin.reset_offsets(GROUP, "orders", datetime(2001, 1, 1, tzinfo=UTC))
+        assert set(offsets.values()) == {0}
 
     play(story)

@@ -13,6 +13,7 @@ from mqframe.client.consuming.group.offsets import BrokerOffsets, QueueOffsets
 from mqframe.core.consuming.consume_rules import Ask, ConsumeFrom, MessageModel, first_offset
 from mqframe.core.errors import FixError, MqframeError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.moments import moment_ms, read_moment
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
@@ -54,16 +55,17 @@ class OffsetChoice:
 def beginning(consume_from: object) -> tuple[ConsumeFrom, int]:
     """The rule, and for a moment its time in ms since 1970.
 
-    `consume_from`: "last", "first", a `datetime`, or ms since 1970. Raises `FixError` for anything else.
+    `consume_from`: "last", "first", a `datetime` with its zone, ms since 1970, or one of these as text.
+    Raises `FixError` for anything else.
     """
-    if isinstance(consume_from, datetime):
-        return ConsumeFrom.TIMESTAMP, int(consume_from.timestamp() * 1000)
-    if isinstance(consume_from, int) and not isinstance(consume_from, bool):
-        return ConsumeFrom.TIMESTAMP, consume_from
     if consume_from == "last":
         return ConsumeFrom.LAST, 0
     if consume_from == "first":
         return ConsumeFrom.FIRST, 0
+    if isinstance(consume_from, datetime | int) and not isinstance(consume_from, bool):
+        return ConsumeFrom.TIMESTAMP, moment_ms(consume_from, "consume_from")
+    if isinstance(consume_from, str) and consume_from[:1].isdecimal():  # from the environment
+        return ConsumeFrom.TIMESTAMP, read_moment(consume_from, "consume_from")
     meant = _ELSEWHERE.get(str(consume_from).lower())
     hint = f'; write "{meant}"' if meant else ""
     raise FixError(f'consume_from {consume_from!r} is not "last", "first", a datetime or milliseconds{hint}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from mqframe.client.connection.instance import ClientInstance
@@ -9,6 +10,7 @@ from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, BadAnswer, HeaderError, RouteError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.moments import moment_ms
 from mqframe.core.requests.consumers import (
     GetMaxOffset,
     GetMinOffset,
@@ -83,12 +85,14 @@ class QueueOffsets:
         """The oldest offset that can still be read."""
         return await self._ask(queue, GetMinOffset(queue.topic, queue.queue_id, bname=queue.broker_name))
 
-    async def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset of the first message stored at `timestamp_ms` (since 1970) or later."""
-        return await self._ask(
-            queue,
-            SearchOffsetByTimestamp(queue.topic, queue.queue_id, timestamp_ms, bname=queue.broker_name),
-        )
+    async def offset_at(self, queue: MessageQueue, timestamp_ms: int | datetime) -> int:
+        """The offset of the first message stored at `timestamp_ms` or later.
+
+        `timestamp_ms`: since 1970, or a datetime with its zone. Raises `FixError` for another one.
+        """
+        at = moment_ms(timestamp_ms, "timestamp_ms")
+        request = SearchOffsetByTimestamp(queue.topic, queue.queue_id, at, bname=queue.broker_name)
+        return await self._ask(queue, request)
 
     async def _ask(self, queue: MessageQueue, request: Request) -> int:
         address = await master_address(self._instance, queue)

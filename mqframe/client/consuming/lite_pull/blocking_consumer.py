@@ -165,7 +165,10 @@ class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):
         self._call(self._client.seek_to_end, queue)
 
     def offset_for_timestamp(self, queue: MessageQueue, timestamp: int | datetime) -> int:
-        """The offset of the first message of `queue` stored at `timestamp` (ms since 1970) or later."""
+        """The offset of the first message of `queue` stored at `timestamp` or later.
+
+        `timestamp`: a datetime with its zone, or ms since 1970. Raises `FixError` for another one.
+        """
         return self._call(self._client.offset_for_timestamp, queue, timestamp)
 
     def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:

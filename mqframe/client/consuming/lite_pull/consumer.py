@@ -35,6 +35,7 @@ from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import check_group, check_topic
+from mqframe.core.moments import moment_ms
 from mqframe.hooks.interfaces import ConsumeContext
 from mqframe.hooks.isolate import after_each, before_each
 from mqframe.hooks.manager import PluginManager
@@ -215,8 +216,11 @@ class AsyncLitePullConsumer(GroupConsumer):
         self._go(queue, await self._offsets_of(queue).max_offset(queue))
 
     async def offset_for_timestamp(self, queue: MessageQueue, timestamp: int | datetime) -> int:
-        """The offset of the first message of `queue` stored at `timestamp` (ms since 1970) or later."""
-        at = int(timestamp.timestamp() * 1000) if isinstance(timestamp, datetime) else timestamp
+        """The offset of the first message of `queue` stored at `timestamp` or later.
+
+        `timestamp`: a datetime with its zone, or ms since 1970. Raises `FixError` for another one.
+        """
+        at = moment_ms(timestamp, "timestamp")
         return await QueueOffsets(self._running().instance).offset_at(queue, at)
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:

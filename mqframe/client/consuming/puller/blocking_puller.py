@@ -7,6 +7,7 @@ run `python tools/generate_sync_api.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from mqframe.client.consuming.puller.blocking_transport import BlockingPullCalls
 from mqframe.core.cluster.route import TopicRoute
@@ -34,8 +35,11 @@ class Puller(BlockingPullCalls):
         """The oldest offset that can still be read."""
         return self._call(self._client.min_offset, queue)
 
-    def offset_at(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset of the first message stored at `timestamp_ms` (since 1970) or later."""
+    def offset_at(self, queue: MessageQueue, timestamp_ms: int | datetime) -> int:
+        """The offset of the first message stored at `timestamp_ms` or later.
+
+        `timestamp_ms`: since 1970, or a datetime with its zone. Raises `FixError` for another one.
+        """
         return self._call(self._client.offset_at, queue, timestamp_ms)
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from mqframe.core.errors import FixError
+from mqframe.core.moments import unit_of
 
 TEXT_MAX: Final = 1024
 """Longest value, characters."""
@@ -49,17 +50,27 @@ class Query:
         return int(value)
 
     def moment(self, name: str, default: int) -> int:
-        """A time, ms since 1970; one without zone is UTC. Raises `BadQuery`."""
+        """A time, ms since 1970; one that names no zone is of this machine's. Raises `BadQuery`."""
         value = self.text(name)
         if not value:
             return default
-        if re.fullmatch("[0-9]{1,15}", value) and int(value) <= MS_MAX:
-            return int(value)
+        if re.fullmatch("[0-9]{1,16}", value):
+            if unit := unit_of(int(value)):
+                raise BadQuery(f"{name}: {value} counts {unit}; write milliseconds since 1970, or a time")
+            if int(value) <= MS_MAX:
+                return int(value)
         try:
-            found = datetime.fromisoformat(value)
-            found = found if found.tzinfo else found.replace(tzinfo=UTC)
-            return max(0, int(found.timestamp() * 1000))
+            return max(0, int(datetime.fromisoformat(value).astimezone().timestamp() * 1000))
         except (ValueError, OverflowError):
             raise BadQuery(
                 f"{name}: {value!r} is no time; write 2026-01-31T12:00 or milliseconds since 1970"
             ) from None
+
+    def moment_text(self, name: str) -> str:
+        """The time as it was typed, with the zone for which it is taken; what is no time as it is."""
+        value = self.text(name)
+        try:
+            found = datetime.fromisoformat(value)
+            return value if found.tzinfo else found.astimezone().isoformat()
+        except (ValueError, OverflowError):
+            return value

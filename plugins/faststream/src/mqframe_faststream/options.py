@@ -11,6 +11,7 @@ from faststream.middlewares import AckPolicy
 from mqframe import FixError, Sql
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.messages.names import check_group, check_topic
+from mqframe.core.moments import moment_ms
 from mqframe_faststream.errors import OptionError
 
 GROUP_PREFIX = "faststream-"
@@ -60,8 +61,11 @@ class Subscription:
             raise OptionError(
                 f'{where}: consume_from is {self.consume_from!r}; "last", "first" or a moment are allowed'
             )
-        if isinstance(self.consume_from, datetime) and self.consume_from.tzinfo is None:
-            raise OptionError(f"{where}: consume_from is a datetime without time zone")
+        if not isinstance(self.consume_from, str):
+            try:
+                moment_ms(self.consume_from, "consume_from")
+            except FixError as problem:
+                raise OptionError(f"{where}: {problem}") from None
         if self.consume_timeout is not None and self.consume_timeout <= 0:
             raise OptionError(f"{where}: consume_timeout is {self.consume_timeout} s; it must be more than 0")
         if self.max_reconsume_times is not None and self.max_reconsume_times < 0:

@@ -118,10 +118,26 @@ def test_the_first_offset_is_what_a_save_under_way_stores() -> None:
         ("first", (ConsumeFrom.FIRST, 0)),
         (1_700_000_000_000, (ConsumeFrom.TIMESTAMP, 1_700_000_000_000)),
         (datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), (ConsumeFrom.TIMESTAMP, 1_700_000_000_000)),
+        ("2023-11-14T23:13:20+01:00", (ConsumeFrom.TIMESTAMP, 1_700_000_000_000)),
+        ("1700000000000", (ConsumeFrom.TIMESTAMP, 1_700_000_000_000)),
     ],
 )
 def test_words_and_moments(said, meant) -> None:
     assert beginning(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        (datetime(2023, 11, 14), "2023-11-14T00:00:00 without a time zone"),
+        ("2023-11-14T22:13", "without a time zone; add one, as 2023-11-14T22:13Z"),
+        (1_700_000_000, "give ms since 1970-01-01 UTC, not seconds"),
+        ("1700000000", "not seconds"),
+    ],
+)
+def test_what_means_another_moment_elsewhere_is_refused(said, fault) -> None:
+    with pytest.raises(FixError, match=f"consume_from is .*{fault}"):
+        beginning(said)
 
 
 @pytest.mark.parametrize("said", ["middle", True, 1.5, None, ["last"]])

@@ -31,7 +31,7 @@ def test_the_ends_of_a_queue_and_the_first_offset_of_a_time() -> None:
         offsets = QueueOffsets(scene.instance)
         assert await offsets.min_offset(queue) == 3
         assert await offsets.max_offset(queue) == 5
-        assert await offsets.offset_at(queue, 1) == 3
+        assert await offsets.offset_at(queue, 1_700_000_000_000) == 3
 
     play(story)
 

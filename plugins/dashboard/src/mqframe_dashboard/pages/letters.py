@@ -98,8 +98,8 @@ def _form(group: str, query: Query) -> Form:
             Field("key", "Key or id", query.text("key")),
             Field("tag", "Tag", query.text("tag")),
             Field("topic", "Original topic", query.text("topic")),
-            Field("since", "Given up since", query.text("since"), TIME_HINT),
-            Field("until", "Given up until", query.text("until"), TIME_HINT),
+            Field("since", "Given up since", query.moment_text("since"), TIME_HINT),
+            Field("until", "Given up until", query.moment_text("until"), TIME_HINT),
             Field("limit", "At most", query.text("limit"), LIMIT_HINT),
         ],
     )

@@ -16,7 +16,7 @@ from mqframe_dashboard.view import Facts, Field, Form, Link, Note, Page, Part, T
 
 SHOWN_MAX: Final = 200
 SHOWN: Final = 32
-TIME_HINT: Final = "2026-01-31T12:00 (UTC), or ms since 1970"
+TIME_HINT: Final = "2026-01-31T12:00 (in the zone of this server, unless it names one), or ms since 1970"
 LIMIT_HINT: Final = f"{SHOWN} unless told otherwise, {SHOWN_MAX} at most"
 
 
@@ -29,8 +29,8 @@ async def messages_page(asking: Asking, samples: Samples, query: Query) -> Page:
             Field("topic", "Topic", topic),
             Field("id", "Message id", message_id, "the sender's, or the broker's"),
             Field("key", "Key", key),
-            Field("since", "Stored since", query.text("since"), TIME_HINT),
-            Field("until", "Stored until", query.text("until"), TIME_HINT),
+            Field("since", "Stored since", query.moment_text("since"), TIME_HINT),
+            Field("until", "Stored until", query.moment_text("until"), TIME_HINT),
             Field("limit", "At most", query.text("limit"), LIMIT_HINT),
         ],
     )
