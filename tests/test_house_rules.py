@@ -63,7 +63,7 @@ FLOORS: dict[str, list[set[str]]] = {
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
-        {"object_store_options", "pull_window", "records", "retrying"},
+        {"object_store_options", "pull_window", "records", "retrying", "zones"},
         {"functions", "given", "home"},
         {"access", "starting"},
         {"local", "wire"},

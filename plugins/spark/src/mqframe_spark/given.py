@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
@@ -61,6 +61,12 @@ class Given:
     def get(self, name: str) -> str | None:
         """The text of `name`; `None` when it was not given."""
         return self.values.get(name.lower())
+
+    def change(self, names: Sequence[str], how: Callable[[str], str]) -> None:
+        """Take what `how` makes of the texts of `names`, in small letters, in their place."""
+        for name in names:
+            if name in self.values:
+                self.values[name] = how(self.values[name])
 
     def read(self, cls: type[Any]) -> dict[str, Any]:
         """The fields of the settings class `cls` that were given, each of its declared type and checked."""

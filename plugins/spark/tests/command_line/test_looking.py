@@ -2,6 +2,7 @@
 
 import json
 import sys
+from datetime import datetime
 
 import pytest
 from mqframe_spark.jobs.reporting import Report
@@ -124,6 +125,20 @@ def test_a_search_is_handed_over_with_its_bounds(command, sessions, job, files) 
     source = {"topic": "t", "mode": "files", "path": files[1], "tags": "a", **BOUNDS}
     assert called == [(sessions, Search(source=source, sql="n > 1", limit=5))]
     assert sessions.stopped == 1
+
+
+def test_a_time_that_somebody_types_is_of_the_zone_of_the_session_and_shown_back_with_it(
+    command, sessions, job, files
+) -> None:
+    called = job("searching.search", Found([], False))
+    words = ["search", "--topic", "t", "--sql", "n > 1", *files, "--from", "2026-01-31T12:00"]
+    result = command.done(*words, "--conf", "spark.sql.session.timeZone=Asia/Kolkata")
+    assert result.stderr == "mqframe: --from 2026-01-31T12:00 is 2026-01-31T12:00:00+05:30\n"
+    [(_, search)] = called
+    assert search.source["startingTimestamp"] == "2026-01-31T12:00:00+05:30"
+    command.done(*words)
+    local = datetime(2026, 1, 31, 12).astimezone().isoformat()
+    assert called[1][1].source["startingTimestamp"] == local
 
 
 def test_what_was_found_is_shown_whole_to_programs_and_cut_for_people(command, sessions, job, files) -> None:

@@ -2,7 +2,8 @@
 
 import time
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from mqframe_spark.jobs.replaying import Replay, check_replay, moment_ms, replay
@@ -30,9 +31,30 @@ def test_what_cannot_be_done_is_told_before_anybody_is_asked(change, said) -> No
         check_replay(job(**change))
 
 
-def test_moments_without_a_zone_are_utc() -> None:
-    assert moment_ms("--from", "2026-01-01T00:00") == moment_ms("--from", "2026-01-01T01:00+01:00")
+def test_moments_have_a_zone() -> None:
+    assert moment_ms("--from", "2026-01-01T00:00Z") == moment_ms("--from", "2026-01-01T01:00+01:00")
     assert moment_ms("--from", "1767225600000") == 1767225600000
+    with pytest.raises(SettingError, match=r"--from 2026-01-01T00:00: .*names no zone"):
+        moment_ms("--from", "2026-01-01T00:00")
+    with pytest.raises(SettingError, match=r"--from 1767225600: .*counts seconds"):
+        moment_ms("--from", "1767225600")
+
+
+def test_moments_of_a_replay_are_of_the_session_s_zone(spark, place, tmp_path) -> None:
+    topic, into = place.topic(), place.topic("-into", 3)
+    place.send(topic, range(4))
+    now = datetime.now(ZoneInfo("Asia/Kolkata")).replace(tzinfo=None)
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    try:
+        job = Replay(
+            source=place.source, topic=topic, into=into, begin=(now - timedelta(minutes=5)).isoformat(),
+            end=(now + timedelta(minutes=5)).isoformat(), checkpoint=str(tmp_path / "cp"), exactly_once=False,
+        )  # fmt: skip
+        assert replay(spark, job).rows == 4
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert place.numbers(into) == Counter(range(4))
 
 
 def test_a_replay_copies_what_was_stored_in_between_once(spark, place, tmp_path) -> None:

@@ -57,16 +57,29 @@ def test_a_pattern_names_topics_as_a_whole() -> None:
 
 
 def test_times_stand_for_offsets() -> None:
-    options = parse_options({**GOOD, "startingTimestamp": "5", "endingTimestamp": "1970-01-01T00:00:09Z"})
+    times = {"startingTimestamp": "1700000000005", "endingTimestamp": "2023-11-14T22:13:29Z"}
+    options = parse_options({**GOOD, **times})
     assert (options.starting, options.ending) == (
-        Bound("time", timestamp_ms=5),
-        Bound("time", timestamp_ms=9000),
+        Bound("time", timestamp_ms=1_700_000_000_005),
+        Bound("time", timestamp_ms=1_700_000_009_000),
     )
 
 
+def test_times_without_a_zone_are_of_the_one_that_an_option_names() -> None:
+    times = {"startingTimestamp": "2023-11-14T23:13:20", "TIMEZONE": "Europe/Berlin"}
+    assert parse_options({**GOOD, **times}).starting == Bound("time", timestamp_ms=1_700_000_000_000)
+    by_queue = {
+        "startingTimestamp": '{"orders": {"broker-a/1": "2023-11-14T23:13:20"}}',
+        "timeZone": "+01:00",
+    }
+    found = parse_options({**GOOD, **by_queue}).starting
+    assert found == Bound("time", times={MessageQueue("orders", "broker-a", 1): 1_700_000_000_000})
+
+
 def test_times_may_be_given_by_queue() -> None:
-    options = parse_options({**GOOD, "startingTimestamp": '{"orders": {"broker-a/1": 5}}'})
-    assert options.starting == Bound("time", times={MessageQueue("orders", "broker-a", 1): 5})
+    options = parse_options({**GOOD, "startingTimestamp": '{"orders": {"broker-a/1": 1700000000000}}'})
+    times = {MessageQueue("orders", "broker-a", 1): 1_700_000_000_000}
+    assert options.starting == Bound("time", times=times)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("500ms", 0.5), ("30 s", 30), ("15m", 900), ("2H", 7200)])
@@ -106,17 +119,23 @@ def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
         ({"mode": "files"}, "option path is missing"),
         ({"startingOffsets": "soon"}, "option startingOffsets = 'soon': must be earliest"),
         (
-            {"startingOffsets": "latest", "startingTimestamp": "1"},
+            {"startingOffsets": "latest", "startingTimestamp": "1700000000000"},
             "startingOffsets and startingTimestamp contra",
         ),
         ({"endingTimestamp": "x"}, "option endingTimestamp = 'x'"),
+        (
+            {"endingTimestamp": "2023-11-14"},
+            "option endingTimestamp = '2023-11-14': 2023-11-14 names no zone",
+        ),
+        ({"endingTimestamp": "1700000000"}, "option endingTimestamp = '1700000000': .*counts seconds"),
+        ({"timeZone": "Berlin"}, "'Berlin' is no time zone"),
         (
             {"startingOffsets": "latest", "endingOffsets": "earliest"},
             "options startingOffsets = 'latest' and endingOffsets = 'earliest' contradict",
         ),
         (
-            {"startingTimestamp": "2000", "endingTimestamp": "1970-01-01T00:00:01Z"},
-            "options startingTimestamp = '2000' and endingTimestamp = '1970-01-01T00:00:01Z' contradict",
+            {"startingTimestamp": "1700000002000", "endingTimestamp": "2023-11-14T22:13:21Z"},
+            "options startingTimestamp = '1700000002000' and endingTimestamp = '2023-11-14T22:13:21Z' contra",
         ),
         (
             {"startingOffsets": '{"orders": {"a/0": 5}}', "endingOffsets": '{"orders": {"a/0": 4}}'},
@@ -145,7 +164,7 @@ def test_folders_are_named_or_name_themselves(store, monkeypatch) -> None:
         ({"retries": "-1"}, "option retries = '-1': must be within 0 and 100"),
         ({"retryIntervalMs": "0"}, "option retryIntervalMs = '0'"),
         (
-            {"endingTimestamp": '{"x": {"a/0": 5}}'},
+            {"endingTimestamp": '{"x": {"a/0": 1700000000000}}'},
             "option endingTimestamp = .*: topic x is not one of those to read",
         ),
         ({"columns": "body,nope"}, "option columns = 'body,nope': name each once, of topic, broker"),

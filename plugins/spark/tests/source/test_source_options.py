@@ -203,8 +203,8 @@ def test_times_stand_for_offsets(spark, system) -> None:
             "to": ({"endingTimestamp": moment}, before),
             "files, from": ({**files, "startingTimestamp": moment}, later),
             "files, to": ({**files, "endingTimestamp": str(middle)}, before),
-            "the far future": ({"startingTimestamp": "2100-01-01"}, []),
-            "the past": ({"endingTimestamp": "1"}, []),
+            "the far future": ({"startingTimestamp": "2100-01-01", "timeZone": "UTC"}, []),
+            "the past": ({"endingTimestamp": "1980-01-01T00:00Z"}, []),
         },
     )
 

@@ -12,6 +12,7 @@ import typer
 
 from mqframe.cli.extension import NameServer
 from mqframe.core.errors import SettingError
+from mqframe_spark.zones import SESSION_ZONE, in_zone, zone_of
 
 if TYPE_CHECKING:
     from mqframe_spark.source.options import SourceOptions
@@ -68,6 +69,7 @@ __all__ = [
     "check_source",
     "pairs",
     "source_options",
+    "typed_moment",
 ]
 
 
@@ -125,3 +127,15 @@ def _table(file: str) -> Mapping[str, str]:
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in table.items()
     }
+
+
+def typed_moment(option: str, text: str, conf: list[str] | None) -> str:
+    """`text`, a moment that a person typed behind `option`, with its zone, which is shown back.
+
+    It is of the session's zone where `conf` names one, else of this machine's, which Spark takes as well.
+    """
+    named = pairs("--conf", conf).get(SESSION_ZONE)
+    found = in_zone(text, zone_of(named) if named else None)
+    if found != text:
+        typer.echo(f"mqframe: {option} {text} is {found}", err=True)
+    return found

@@ -20,15 +20,14 @@ from mqframe_spark.command_line.arguments import (
     check_source,
     place,
     source_options,
+    typed_moment,
 )
 from mqframe_spark.command_line.running import note, session, session_options, show_lines
 from mqframe_spark.jobs import searching
 
 From = Annotated[
     str,
-    typer.Option(
-        "--from", help="Only stored then or later: 2026-01-31T12:00Z, or ms since 1970; UTC without a zone."
-    ),
+    typer.Option("--from", help="Only stored then or later: 2026-01-31T12:00, or ms since 1970."),
 ]
 To = Annotated[str, typer.Option("--to", help="Only stored before.")]
 Path = Annotated[str, typer.Option(help="Folder of a store, read instead of brokers.")]
@@ -70,6 +69,7 @@ def report(
         "topicPattern": pattern,
         **place(path, nameserver),
     }
+    begin, end = typed_moment("--from", begin, conf), typed_moment("--to", end, conf)
     bounds = {"startingTimestamp": begin, "endingTimestamp": end}
     # Groups are measured against where the queues end, whatever times are looked at.
     behind = reporting.Report(
@@ -121,6 +121,7 @@ def search(
     """
     if json and lines:
         raise SettingError("--json and --json-lines contradict each other; give one of them")
+    begin, end = typed_moment("--from", begin, conf), typed_moment("--to", end, conf)
     source = source_options(
         option, options_file, topic=topic, topics=topics, topicPattern=pattern,
         **place(path, nameserver), startingTimestamp=begin, endingTimestamp=end,

@@ -23,6 +23,7 @@ from mqframe_spark.command_line.arguments import (
     RowsAtOnce,
     ShardingKey,
     source_options,
+    typed_moment,
 )
 from mqframe_spark.command_line.running import finish, note, session, session_options, teller
 from mqframe_spark.jobs import checkpoints
@@ -44,9 +45,9 @@ KeepOffsets = Annotated[
     bool, typer.Option("--keep-offsets", help="Leave the group where it is: it gets everything twice.")
 ]
 Begin = Annotated[
-    str, typer.Option("--from", help="Stored then or later: 2026-01-31T12:00Z, or ms since 1970.")
+    str, typer.Option("--from", help="Stored then or later: 2026-01-31T12:00, or ms since 1970.")
 ]
-End = Annotated[str, typer.Option("--to", help="Stored before; UTC where no zone is named.")]
+End = Annotated[str, typer.Option("--to", help="Stored before.")]
 DeadOf = Annotated[str, typer.Argument(help="Consumer group that gave the messages up.")]
 Where = Annotated[
     str, typer.Option(help="SQL condition over the columns, original_topic and text; by default all.")
@@ -164,6 +165,7 @@ def replay(
     """
     from mqframe_spark.jobs import replaying
 
+    begin, end = typed_moment("--from", begin, conf), typed_moment("--to", end, conf)
     source = source_options(option, options_file, nameserver=nameserver)
     facts = {"topic": topic, "into": into, "from": begin, "to": end, **source}
     job = replaying.Replay(

@@ -15,6 +15,7 @@ from mqframe_spark.jobs.progress import WRITTEN
 from mqframe_spark.jobs.transferring import transfer
 from mqframe_spark.jobs.watching import StopRequest, Tell, Totals
 from mqframe_spark.source.bounds import parse_time
+from mqframe_spark.zones import SESSION_ZONE, in_zone, zone_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +81,12 @@ def check_replay(options: Replay) -> bool:
 def replay(
     spark: SparkSession, options: Replay, *, tell: Tell | None = None, stop: StopRequest | None = None
 ) -> Totals:
-    """Copy what is there of the time from `begin` to before `end`. Progress and errors as of `drain`."""
+    """Copy what is there of the time from `begin` to before `end`. Progress and errors as of `drain`.
+
+    Moments that name no zone are of the session's.
+    """
+    zone = zone_of(spark.conf.get(SESSION_ZONE) or "UTC")
+    options = attrs.evolve(options, begin=in_zone(options.begin, zone), end=in_zone(options.end, zone))
     missing = check_replay(options)
     if not waiting(options.reading()):
         return Totals(backlog=0)

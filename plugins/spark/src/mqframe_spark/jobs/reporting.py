@@ -13,6 +13,7 @@ from mqframe_spark.jobs.failures import spark_errors
 from mqframe_spark.source.options import parse_options
 from mqframe_spark.source.planning import Planner
 from mqframe_spark.source.tasks import open_origin
+from mqframe_spark.zones import zoned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +52,8 @@ def report(spark: SparkSession, options: Report) -> list[dict[str, Any]]:
     columns = "topic,broker,queue_id,store_timestamp,body"
     keys = GROUPINGS[options.by]
     with spark_errors():
-        frame = spark.read.format("mqframe").options(**{**options.source, "columns": columns}).load()
+        reading = {**zoned(spark, options.source), "columns": columns}
+        frame = spark.read.format("mqframe").options(**reading).load()
         milliseconds = f.unix_millis("store_timestamp")
         hour = f.floor(milliseconds / 3_600_000).cast("long")
         found = (

@@ -12,6 +12,7 @@ import attrs
 
 from mqframe.core.errors import SettingError
 from mqframe_spark.jobs.failures import spark_errors
+from mqframe_spark.zones import zoned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +49,7 @@ def search(spark: SparkSession, options: Search) -> Found:
     if not options.sql.strip():
         raise SettingError("--sql is empty; write a condition, or a query over messages")
     with spark_errors():
-        frame = spark.read.format("mqframe").options(**options.source).load()
+        frame = spark.read.format("mqframe").options(**zoned(spark, options.source)).load()
     with_text = frame.withColumn("text", frame["body"].cast("string"))
     with spark_errors(f"--sql {options.sql!r}"):
         found = _query(spark, with_text, options.sql).limit(options.limit + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Literal
 
 import attrs
@@ -12,6 +12,7 @@ import attrs
 from mqframe.core.errors import MessageError, SettingError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group
+from mqframe.core.moments import unit_of
 
 AT_EARLIEST: Final = -2
 AT_LATEST: Final = -1
@@ -68,7 +69,10 @@ def _by_queue(text: str, what: str, parse: Callable[[Any], int | None]) -> dict[
     for topic, queues in table.items() if isinstance(table, dict) else ():
         for key, given in queues.items() if isinstance(queues, dict) else ():
             broker, _, number = str(key).rpartition("/")
-            value = parse(given)
+            try:
+                value = parse(given)
+            except SettingError as problem:
+                raise SettingError(f"{topic}: {key!r}: {problem}") from None
             if not broker and number.isdecimal() and value is not None:
                 raise SettingError(
                     f"{topic}: {key!r}: {given!r} is not broker/queue: {what}; queues belong to "
@@ -87,32 +91,38 @@ def _offset(value: Any) -> int | None:
 
 
 def _moment(value: Any) -> int | None:
-    try:
-        return _milliseconds(str(value)) if type(value) in (int, str) else None
-    except SettingError:
-        return None
+    return _milliseconds(str(value)) if type(value) in (int, str) else None
 
 
 def parse_time(text: str) -> Bound:
-    """Milliseconds since 1970, or ISO 8601 (UTC where it names no zone); or JSON {"topic": {"broker/queue":
-    time}}. Raises `SettingError`."""
+    """Milliseconds since 1970, or ISO 8601 with a zone; or JSON {"topic": {"broker/queue": time}}.
+
+    Raises `SettingError`.
+    """
     if text.strip().startswith("{"):
         return Bound("time", times=_by_queue(text, "time", _moment))
-    return Bound("time", timestamp_ms=_milliseconds(text))
+    found = _milliseconds(text)
+    if found is None:
+        raise SettingError("must be milliseconds since 1970, or a time such as 2026-11-21T10:00:00Z")
+    return Bound("time", timestamp_ms=found)
 
 
-def _milliseconds(text: str) -> int:
+def _milliseconds(text: str) -> int | None:
+    """Since 1970; `None` for what is no time. Raises `SettingError` for one that may mean another."""
     word = text.strip()
-    if word.isdecimal():
+    if word.isascii() and word.isdecimal():
+        if unit := unit_of(int(word)):
+            raise SettingError(f"{word} counts {unit}; write milliseconds since 1970")
         return int(word)
     try:
         moment = datetime.fromisoformat(word)
     except ValueError:
-        raise SettingError(
-            "must be milliseconds since 1970, or a time such as 2026-11-21T10:00:00Z"
-        ) from None
+        return None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
+        raise SettingError(
+            f"{word} names no zone; add one, as {word}Z, or give the option timeZone, as that of the session:"
+            ' spark.conf.get("spark.sql.session.timeZone")'
+        )
     return round(moment.timestamp() * 1000)
 
 

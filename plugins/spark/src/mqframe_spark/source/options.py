@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -18,6 +19,8 @@ from mqframe_spark.given import Given, group_name, if_any, option_names, options
 from mqframe_spark.records.schema import ARROW_SCHEMA
 from mqframe_spark.retrying import growing
 from mqframe_spark.source.bounds import EARLIEST, LATEST, Bound, check_order, parse_bound, parse_time
+from mqframe_spark.zones import OPTION as ZONE
+from mqframe_spark.zones import TIMES, in_zone, zone_of
 
 STREAM_ONLY: Final = (
     "maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "commitToGroup",
@@ -85,6 +88,11 @@ def _columns(text: str) -> tuple[str, ...]:
     return names
 
 
+def _zone(text: str) -> str:
+    zone_of(text)
+    return text
+
+
 def _duration(text: str) -> float:
     """Seconds."""
     found = _DURATION.fullmatch(text.strip().lower())
@@ -99,7 +107,7 @@ _OFFSETS: Final = (
     "are left out are read whole"
 )
 _TIME: Final = (
-    "milliseconds since 1970 or `2026-11-21T10:00:00Z`, or JSON with such a time by queue: "
+    "milliseconds since 1970 or `2026-11-21T10:00:00Z` (see `timeZone`), or JSON with such a time by queue: "
     '`{"orders": {"broker-a/0": 1700000000000}}`; queues that are left out are read whole'
 )
 
@@ -160,6 +168,12 @@ class SourceOptions:
         None,
         doc="instead of `endingOffsets`, as `startingTimestamp`; that message is not read",
         from_conf=parse_time,
+    )
+    time_zone: str = setting(
+        "",
+        doc="zone of times that name none, as `Europe/Berlin`; without it these are refused, since no source"
+        " sees the zone of its session (jobs and commands give it)",
+        from_conf=_zone,
     )
     min_partitions: int = setting(
         1,
@@ -282,6 +296,8 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
         table.one_of(*names)
     if (table.get("mode") or "broker").strip().lower() == "broker" and table.get("path") is not None:
         raise SettingError(f"option path = {table.get('path')!r}: only mode = 'files' reads a folder")
+    if zone := table.get(ZONE):
+        table.change(TIMES, partial(in_zone, zone=zone_of(zone)))
     values = table.read(SourceOptions)
     for name, field in options_of(SourceOptions):
         if isinstance(values.get(field.name), Bound):
