@@ -17,7 +17,6 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.messages.names import check_topic
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 
@@ -144,22 +143,21 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         codec: object = None,
         on_decode_error: OnDecodeError | str | None = None,
     ) -> Callable[[Any], Any]:
-        """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
-        check_topic(topic)
+        """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`).
 
-        def register(function: Any) -> Any:
-            self.subscribe(
-                topic,
-                expression,
-                function,
-                batch_max=batch_max,
-                type=type,
-                codec=codec,
-                on_decode_error=on_decode_error,
-            )
-            return function
+        A topic may have several functions, each for tags of its own: the consumer subscribes to all of these
+        tags, and each message goes to its function. Raises `FixError`, naming both, for two that cannot be
+        told apart: for one tag, for all messages, or by an expression.
+        """
+        made: Any = self._client.on
+        register = made(
+            topic, expression, batch_max=batch_max, type=type, codec=codec, on_decode_error=on_decode_error
+        )
 
-        return register
+        def register_on_loop(function: Any) -> Any:
+            return self._do(register, function)
+
+        return register_on_loop
 
     @overload
     def subscribe(
@@ -223,7 +221,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         "dead_letter" at once, "retry" like any failure, or "drop"; by default as in the settings.
 
         `batch_max`: messages in one call of a batch listener at most, by default
-        `consume_message_batch_max_size`. A second subscription of a topic replaces the first. Raises
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first, whereas `on`
+        adds to it. Raises
         `FixError` for what cannot listen: other parameters, a generator, another annotated result, a type
         that the codec cannot decode.
         """

@@ -12,6 +12,7 @@ from typing import Final
 from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.client.consuming.push.listener_parts import ListenerParts
+from mqframe.client.consuming.push.routes import RoutedSubscription
 from mqframe.client.consuming.push.send_back import DEAD_LEVEL, SendBack
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
@@ -91,6 +92,9 @@ class ConsumeService:
         subscription = self._find(held.queue.topic)
         if subscription is None:
             return
+        if isinstance(subscription, RoutedSubscription):
+            self._submit_routed(held, held.take(held.waiting_count), subscription)
+            return
         size = subscription.batch_max
         now = self._clock.monotonic()
         calls = []
@@ -100,7 +104,6 @@ class ConsumeService:
 
     def _submit_retried(self, held: ProcessQueue) -> None:
         """Messages that came back go to the listeners of the topics that they were sent to."""
-        now = self._clock.monotonic()
         messages = held.take(held.waiting_count)
         for message in messages:
             restore_topic(message, self._group)
@@ -115,10 +118,18 @@ class ConsumeService:
                 )
                 self._failed(held, batch, 0)
                 continue
-            size = subscription.batch_max
+            self._submit_routed(held, batch, subscription)
+
+    def _submit_routed(
+        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: Subscription
+    ) -> None:
+        """Messages of one topic go to the handlers that they are for."""
+        now = self._clock.monotonic()
+        for meant, same in groupby(messages, subscription.of):
+            batch, size = list(same), meant.batch_max
             starts = range(0, len(batch), size)
-            calls = [ConsumeCall(held, batch[at : at + size], subscription, now) for at in starts]
-            self._put(calls, subscription)
+            calls = [ConsumeCall(held, batch[at : at + size], meant, now) for at in starts]
+            self._put(calls, meant)
 
     def _put(self, calls: list[ConsumeCall], subscription: Subscription) -> None:
         self._open.update(dict.fromkeys(calls))

@@ -29,6 +29,7 @@ from mqframe.client.consuming.group.subscriptions import SubscriptionTable, next
 from mqframe.client.consuming.push.assembly import push_runtime
 from mqframe.client.consuming.push.listener import ListenerFunction, Subscription, subscription
 from mqframe.client.consuming.push.plan import ConsumerPlan
+from mqframe.client.consuming.push.routes import routed
 from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler
 from mqframe.client.settings import ClientSettings
@@ -117,6 +118,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             ordered=ordered,
         )
         super().__init__(plan, lease)
+        self._loop: asyncio.AbstractEventLoop
         self._suspended = False
         self._ended = asyncio.Event()
 
@@ -160,19 +162,21 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         codec: object = None,
         on_decode_error: OnDecodeError | str | None = None,
     ) -> Callable[[Any], Any]:
-        """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`)."""
+        """Decorator: call the function with what `expression` chooses of `topic` (`subscribe`).
+
+        A topic may have several functions, each for tags of its own: the consumer subscribes to all of these
+        tags, and each message goes to its function. Raises `FixError`, naming both, for two that cannot be
+        told apart: for one tag, for all messages, or by an expression.
+        """
         check_topic(topic)
 
         def register(function: Any) -> Any:
-            self.subscribe(
-                topic,
-                expression,
-                function,
-                batch_max=batch_max,
-                type=type,
-                codec=codec,
-                on_decode_error=on_decode_error,
+            added = self._subscription(topic, expression, function, batch_max, type, codec, on_decode_error)
+            before = self._subscriptions.get(topic)
+            self._subscriptions[topic] = (
+                added if before is None else routed(before, added, lambda: self._loop)
             )
+            self._subscriptions_changed()
             return function
 
         return register
@@ -239,16 +243,32 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         "dead_letter" at once, "retry" like any failure, or "drop"; by default as in the settings.
 
         `batch_max`: messages in one call of a batch listener at most, by default
-        `consume_message_batch_max_size`. A second subscription of a topic replaces the first. Raises
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first, whereas `on`
+        adds to it. Raises
         `FixError` for what cannot listen: other parameters, a generator, another annotated result, a type
         that the codec cannot decode.
         """
         check_topic(topic)
+        self._subscriptions[topic] = self._subscription(
+            topic, expression, listener, batch_max, type, codec, on_decode_error
+        )
+        self._subscriptions_changed()
+
+    def _subscription(
+        self,
+        topic: str,
+        expression: str | Sql,
+        listener: Any,
+        batch_max: int | None,
+        type: object,
+        codec: object,
+        on_decode_error: OnDecodeError | str | None,
+    ) -> Subscription:
         version = next_version(self._subscriptions.get(topic), self._plan.clock.now_ms())
         plan, body = self._plan, None
         if type is not None or codec is not None:
             body = BodyType(type, plan.codecs.with_choice(codec))
-        self._subscriptions[topic] = subscription(
+        return subscription(
             topic,
             expression,
             listener,
@@ -258,7 +278,6 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             body=body,
             on_decode_error=decode_error_choice(on_decode_error or plan.settings.on_decode_error),
         )
-        self._subscriptions_changed()
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""
@@ -335,6 +354,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         await start_or_end(self.start, self._ended, self._plan.clock, self.group, fail_fast=fail_fast)
 
     def _assemble(self, instance: ClientInstance) -> ConsumerRuntime:
+        self._loop = asyncio.get_running_loop()
         runtime = push_runtime(self._plan, instance)
         if self._suspended:
             runtime.queues.suspend_all()

@@ -107,6 +107,10 @@ class Subscription(TopicSubscription):
     takes_one: bool
     on_decode_error: OnDecodeError = OnDecodeError.DEAD_LETTER
 
+    def of(self, message: ReceivedMessage) -> Subscription:
+        """The subscription of the handler that `message` is for."""
+        return self
+
     def wrong_result(self, result: object) -> str:
         """What to say about `result`, which the listener returned and which is no `ConsumeResult`."""
         returned = "None" if result is None else f"a {type(result).__qualname__}"

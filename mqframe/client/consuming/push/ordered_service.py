@@ -248,7 +248,7 @@ class OrderedService:
         messages, context = call.messages, call.context
         if call.held.dropped or context is None:
             return
-        meant = self._find(messages[0].topic) or call.subscription
+        meant = (self._find(messages[0].topic) or call.subscription).of(messages[0])
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
         # What cannot be unpacked now never can be: to wait for it would be to wait for ever.
         lost, dropped = list(call.unreadable), []

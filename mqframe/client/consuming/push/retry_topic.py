@@ -39,6 +39,7 @@ def retry_subscription(
         meant = find(messages[0].topic)
         if meant is None:
             return ConsumeResult.RECONSUME_LATER
+        meant = meant.of(messages[0])
         if meant.is_async:
             work: Coroutine[Any, Any, Any] = meant.function(messages, context)
             return asyncio.run_coroutine_threadsafe(work, loop).result()

@@ -93,6 +93,7 @@ class PushInfo(RunningInfoSource):
                 ResponseCode.SYSTEM_BUSY,
                 f"{self._direct_calls} messages are consumed directly already; try again later",
             )
+        subscription = subscription.of(message)
         now = self._plan.clock.monotonic()
         call = ConsumeCall(ProcessQueue(message.queue, now), [message], subscription, now)
         self._direct_calls += 1
