@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 import msgspec
 import typer
 
+from mqframe.cli.text.output_file import output_file
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 
@@ -58,14 +58,10 @@ def read_contexts(path: Path) -> Contexts:
 
 def write_contexts(path: Path, contexts: Contexts) -> None:
     """Replace `path` as a whole; only its owner can read it. Raises `SettingError`."""
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
     text = msgspec.json.format(msgspec.json.encode(contexts), indent=2) + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _OWNER_ONLY), "wb") as file:
+        with output_file(path, _OWNER_ONLY) as file:
             file.write(text)
-        new.replace(path)
     except OSError as problem:
-        with contextlib.suppress(OSError):
-            new.unlink()
         raise SettingError(f"contexts cannot be written to {path}: {problem}") from None

@@ -50,7 +50,7 @@ def read_lines(file: Iterable[bytes]) -> Iterator[Row]:
         yield row
 
 
-def write_parquet(rows: Iterable[Row], path: Path) -> int:
+def write_parquet(rows: Iterable[Row], file: IO[bytes]) -> int:
     """Write `rows` as Parquet, bodies as bytes; how many. Raises `SettingError` without pyarrow; OSError."""
     pa, pq = _arrow()
     schema = pa.schema(
@@ -65,7 +65,7 @@ def write_parquet(rows: Iterable[Row], path: Path) -> int:
         ]
     )
     count = 0
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(file, schema) as writer:
         left = map(_as_bytes, rows)
         while part := list(islice(left, _ROWS_AT_ONCE)):
             writer.write_table(pa.Table.from_pylist(part, schema=schema))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -33,25 +32,22 @@ def export(
     queue: Annotated[int | None, typer.Option(help="Only this queue id.")] = None,
     json: Json = False,
 ) -> None:
-    """Write the messages of a topic to a file: JSON lines, or Parquet. The store is only read."""
+    """Write the messages of a topic to a file: JSON lines, or Parquet. The store is only read.
+
+    A file is replaced when all is written; links are followed, devices and pipes are written to.
+    """
     from mqframe.cli.store.message_files import is_parquet, write_lines, write_parquet
+    from mqframe.cli.text.output_file import is_standard_output, output_file
 
     rows = _rows(directory, topic, queue)
-    if output is None:
+    if output is None or is_standard_output(output):
         write_lines(rows, sys.stdout.buffer)
         return
-    unready = output.with_name(f"{output.name}.unfinished")
     try:
-        if is_parquet(output):
-            count = write_parquet(rows, unready)
-        else:
-            with unready.open("wb") as file:
-                count = write_lines(rows, file)
-        os.replace(unready, output)
+        with output_file(output) as file:
+            count = (write_parquet if is_parquet(output) else write_lines)(rows, file)
     except OSError as problem:
         raise SettingError(f"{output} cannot be written: {problem.strerror or problem}") from problem
-    finally:
-        unready.unlink(missing_ok=True)
     show_one({"messages": count, "file": str(output)}, as_json=json)
 
 
@@ -115,7 +111,7 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
 
     if str(path) == "-":
         return read_lines(sys.stdin.buffer)
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise SettingError(f"there is no file {path}")
     return read_parquet(path) if is_parquet(path) else _lines_of(path)
 

@@ -1,1 +1,1 @@
-"""Text on a terminal: harmless characters, bodies, tables that fit."""
+"""What goes out: text on a terminal, with harmless characters, bodies and tables that fit; files."""

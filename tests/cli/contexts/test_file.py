@@ -48,3 +48,23 @@ def test_where_the_file_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.delenv("MQFRAME_CONTEXTS")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert contexts_path() == tmp_path / "mqframe/contexts.json"
+
+
+def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    link = tmp_path / "contexts.json"
+    link.symlink_to("kept/clusters.json")
+    for address in ("a:1", "b:1"):
+        write_contexts(link, Contexts({"prod": Context(address)}))
+        assert link.is_symlink()
+        assert read_contexts(tmp_path / "kept/clusters.json").named("prod").nameserver == address
+    (tmp_path / "kept/clusters.json").chmod(0o644)
+    write_contexts(link, Contexts())
+    assert stat.S_IMODE(link.stat().st_mode) == 0o600
+
+
+def test_a_device_is_no_file_to_replace(tmp_path: Path) -> None:
+    link = tmp_path / "contexts.json"
+    link.symlink_to("/dev/null")
+    write_contexts(link, Contexts({"prod": Context("a:1")}))
+    assert link.is_char_device()

@@ -40,7 +40,8 @@ def test_bodies_in_lines(body: bytes) -> None:
 def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     assert is_parquet(path)
-    assert write_parquet([ROW | body_of(b"\xff"), ROW | body_of(b"text")], path) == 2
+    with path.open("wb") as file:
+        assert write_parquet([ROW | body_of(b"\xff"), ROW | body_of(b"text")], file) == 2
     first, second = read_parquet(path)
     assert (body_bytes(first), body_bytes(second)) == (b"\xff", b"text")
     assert {name: first[name] for name in ROW} == ROW
