@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.elected.disk_watch import DiskWatch
 from mqframe.broker.elected.follower import FollowerPart
 from mqframe.broker.elected.kept import KeptReplica
 from mqframe.broker.elected.posts import FollowerPost, LeaderPost, Post
@@ -27,10 +28,12 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.elector import ElectionLimits, Elector, Reigning
+from mqframe.replication.elector import Elector
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
+from mqframe.replication.reigning import ElectionLimits, Reigning
 from mqframe.replication.settings import SLAVE, SYNC_MASTER
 from mqframe.store.files.layout import Layout
+from mqframe.store.message_store import MessageStore
 from mqframe.store.upkeep.cutting import cut_log
 
 log = get_logger("replication")
@@ -90,6 +93,10 @@ class ElectedBroker:
         coordination = self._plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
         self.elector = Elector(coordination, place, self, clock, self._limits())
+        self._disk = DiskWatch(clock, election.stall_ms / 1000, self._present_store, self.elector.ring)
+
+    def _present_store(self) -> MessageStore | None:
+        return None if self._broker is None else self._broker.store
 
     def _note_start(self) -> None:
         # A killed process leaves what it wrote to the system; only a failure of the machine takes that.
@@ -153,6 +160,7 @@ class ElectedBroker:
         async with self._working:
             await self._make(self._post)
             await self._begin()
+        self._disk.start()
         self._task = asyncio.ensure_future(self.elector.run())
 
     async def stop(self) -> None:
@@ -163,6 +171,7 @@ class ElectedBroker:
 
     async def abandon(self) -> None:
         """Stop as a killed process would. For tests."""
+        self._disk.stop()
         for task in (self._task, self._cutting, self._starting, self._ending):
             if task is not None:
                 task.cancel()
@@ -171,6 +180,7 @@ class ElectedBroker:
             await broker.abandon()
 
     async def _end_elections(self) -> None:
+        self._disk.stop()
         for task in (self._task, self._cutting):
             if task is not None:
                 task.cancel()
@@ -193,7 +203,13 @@ class ElectedBroker:
             store=kept.store,
             address=self._address,
             replication_address=self.replication_address,
+            unable=self._disk.why,
+            has_room=self._disk.has_room,
         )
+
+    def unable_now(self) -> str:
+        """As `Replica.unable_now`."""
+        return self._disk.now
 
     def _look(self) -> None:
         """Note what the store is like, for while it is closed."""
@@ -249,6 +265,11 @@ class ElectedBroker:
             self._leader, self._epoch = leader, max(epoch, self._epoch)
             self._part.follow(leader)
 
+    def stop_storing(self) -> None:
+        """As `Replica.stop_storing`."""
+        if isinstance(self._post, LeaderPost):
+            self._post.replicas.end()
+
     def left_set(self) -> None:
         """As `Replica.left_set`."""
         self._kept.cleaned()
@@ -279,8 +300,12 @@ class ElectedBroker:
             broker=settings if leads else attrs.evolve(settings, services=()),
             replication=attrs.evolve(replication, role=SYNC_MASTER if leads else SLAVE),
         )
-        making = self._make_broker(sections, post)
-        broker = making if isinstance(making, Broker) else await making
+        try:
+            making = self._make_broker(sections, post)
+            broker = making if isinstance(making, Broker) else await making
+        except StoreError as problem:
+            self._disk.note(str(problem))
+            raise
         self._post, self._broker = post, broker
         store = broker.store
         history = self._kept.history
@@ -307,8 +332,7 @@ class ElectedBroker:
     async def _end_life(self, *, leave: bool = False) -> None:
         """Stop the broker, if there is one. Name servers are told by its next registration, or `leave`."""
         self._look()
-        if isinstance(self._post, LeaderPost):
-            self._post.replicas.end()
+        self.stop_storing()
         broker, self._broker = self._broker, None
         starting, self._starting = self._starting, None
         if starting is not None and not starting.done():

@@ -51,6 +51,12 @@ class ElectionSettings:
         doc="a broker that is not connected for so long is in sync no more, ms",
         check=at_least(10),
     )
+    stall_ms: int = setting(
+        5000,
+        doc="a leader whose disk has not answered for so long gives up the lead, where another broker in "
+        "sync could store, ms",
+        check=at_least(100),
+    )
 
     def __attrs_post_init__(self) -> None:
         self.times(self.lease_ms / 1000)

@@ -10,10 +10,9 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Iterable
-from typing import Final, Protocol
+from typing import Final
 
-import attrs
-
+from mqframe.core.election.ability import Abdication, successors
 from mqframe.core.election.claiming import Candidate, candidate, forced
 from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
 from mqframe.core.election.lease import Lease, LeaseTimes
@@ -29,47 +28,12 @@ from mqframe.core.errors import (
 from mqframe.hooks.interfaces.coordination import Coordination, GroupPlace, Snapshot
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock, within
+from mqframe.replication.reigning import ElectionLimits, Reigning, Replica
 
 log = get_logger("replication")
 RETRY_SECONDS: Final = 1.0
-
-
-@attrs.frozen
-class ElectionLimits:
-    """Seconds. `lease`: asked of the engine; `patience`: how long one who has less of the log than others
-    leaves them the first claim; `first`: how long the first leader of a group waits for other brokers."""
-
-    lease: float
-    renew: float
-    margin: float
-    patience: float
-    first: float
-    members_min: int
-
-
-@attrs.frozen
-class Reigning:
-    """A reign of this broker: what was claimed, the version of that, and the lease that it stands on."""
-
-    state: GroupState
-    version: int
-    lease: Lease
-
-
-class Replica(Protocol):
-    """What a broker does when it, or another one, leads. Calls come one at a time, and are waited for."""
-
-    def note(self, ready: int) -> ReplicaNote:
-        """What it says of itself; `ready`: up to which epoch it follows nobody any more."""
-
-    async def lead(self, reigning: Reigning) -> SyncSet:
-        """Lead. Returns once the log is open for it; the set to look after. Raises what prevents it."""
-
-    async def follow(self, leader: LeaderNote | None, epoch: int) -> None:
-        """Follow `leader`, who leads in `epoch`; `None`: nobody for now, and acknowledge nothing."""
-
-    def left_set(self) -> None:
-        """The recorded set is without this broker: nobody counts on what it acknowledged."""
+_LAST_SHARE: Final = 5
+"""So many times as long as others a broker waits that cannot store, before it leads all the same."""
 
 
 class Elector:
@@ -96,6 +60,8 @@ class Elector:
         self._claims: dict[str, Lease] = {}
         self._reigning: Reigning | None = None
         self._set: SyncSet | None = None
+        self._abdication = Abdication()
+        self._said_unable = ""
         self._ready = 0
         self._leaderless_since: float | None = None
         self._lost = self._is_open = False
@@ -131,7 +97,7 @@ class Elector:
                 except Exception as problem:  # isolation boundary: this broker is to take part again
                     log.exception("elections failed")
                     self._tell(repr(problem))
-                await self._depose()
+                await self._end_reign()
                 await self._leave()
                 await self._clock.sleep(RETRY_SECONDS)
         finally:
@@ -152,6 +118,13 @@ class Elector:
         if trouble and trouble != self.trouble:
             log.error("the group of this broker cannot be looked after", problem=trouble)
         self.trouble = trouble
+
+    async def _end_reign(self) -> None:
+        """As `_depose`; what the broker cannot become now it becomes when the group is looked at again."""
+        try:
+            await self._depose()
+        except MqframeError as problem:
+            self._tell(str(problem))
 
     async def _depose(self) -> None:
         """End the reign of this broker, if it has one."""
@@ -247,7 +220,9 @@ class Elector:
         self._wake.set()
 
     async def _announce(self) -> None:
-        await self._coordination.announce(encode_note(self._replica.note(self._ready)))
+        note = self._replica.note(self._ready)
+        await self._coordination.announce(encode_note(note))
+        self._said_unable = note.unable
 
     async def _check_number(self) -> None:
         """Raises `SettingError` when another broker has this one's number."""
@@ -277,10 +252,12 @@ class Elector:
     async def _turn(self, lease: Lease) -> None:
         self._is_answered = False
         try:
+            if self._replica.note(self._ready).unable != self._said_unable:
+                await self._announce()
             snapshot, replicas = await self._read()
             self._is_answered = True
             if self._reigning is not None:
-                await self._look_after_set(snapshot)
+                await self._reign(snapshot, replicas)
                 self._tell("")
             else:
                 self._tell(await self._look_for_leader(snapshot, replicas, lease))
@@ -289,9 +266,8 @@ class Elector:
 
     # As leader
 
-    async def _look_after_set(self, snapshot: Snapshot) -> None:
-        reigning, members, leader = self._reigning, self._set, self.leader
-        assert reigning is not None
+    async def _reign(self, snapshot: Snapshot, replicas: dict[int, ReplicaNote]) -> None:
+        members, leader = self._set, self.leader
         assert members is not None
         is_mine = leader is not None and leader.claim in self._claims
         if not is_mine or self.seen is None or self._me not in self.seen.members:
@@ -300,8 +276,28 @@ class Elector:
         if snapshot.version != members.version:
             # What was sent without an answer took effect, or nothing that was sent still can.
             members.settled(self.seen, snapshot.version)
-        end = self._replica.note(0).end
-        wanted = members.pending or members.wanted(end, self._clock.monotonic())
+        mine, now = self._replica.note(0), self._clock.monotonic()
+        members.unable = frozenset(number for number, note in replicas.items() if note.unable) - {self._me}
+        keeping_up = members.keeping_up(mine.end, now)
+        others = successors(members.state, replicas, keeping_up, self._limits.members_min)
+        if self._abdication.is_due(unable := self._replica.unable_now(), others, now):
+            await self._abdicate(unable, others)
+        else:
+            await self._look_after_set(members, mine.end, now)
+
+    async def _abdicate(self, why: str, others: Iterable[int]) -> None:
+        """Give up the lead, and only then stop what leads: a disk that does not answer may hold that up."""
+        log.error("this broker gives up the lead, for it cannot store", problem=why, others=_listed(others))
+        self._replica.stop_storing()
+        try:
+            await self._coordination.step_down()
+        except CoordinationError:
+            self._lost = True  # it may lead still, as the engine says: that ends with the lease
+            raise
+        await self._depose()
+
+    async def _look_after_set(self, members: SyncSet, end: int, now: float) -> None:
+        wanted = members.pending or members.wanted(end, now)
         if wanted is None:
             return
         members.sent(wanted)
@@ -357,7 +353,7 @@ class Elector:
         waited = now - self._leaderless_since
         if is_first:
             return waited >= self._limits.first * (1 if found.at_once else 2)
-        return found.at_once or waited >= self._limits.patience
+        return found.at_once or waited >= self._limits.patience * (_LAST_SHARE if found.is_last else 1)
 
     async def _claim(self, state: GroupState, snapshot: Snapshot, lease: Lease) -> None:
         note = self._replica.note(self._ready)

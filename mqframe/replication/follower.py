@@ -17,6 +17,7 @@ from mqframe.replication.dialing import Dialer
 
 log = get_logger("replication")
 _BUFFER_BYTES: Final = 1 << 17
+_PAUSE_SECONDS_MAX: Final = 20.0
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
 
 
@@ -48,9 +49,10 @@ class Follower(asyncio.BufferedProtocol):
     is true of the process that will send, for a new one has other connections. `dialer`: what opens them;
     `None`: plain ones.
 
-    `trouble`: why the last connection was given up; empty while all is well. `heard_ms`, `reported_ms`: when
-    the master said something, and was told something, the last time; `heard_end`: up to where the master's
-    log went by then, bytes; 0 before. `received`: bytes of it.
+    `trouble`: why the last connection was given up; empty while all is well. `unstored`: why what came could
+    not be stored, empty once something is stored again; `failures`: how often since. `heard_ms`,
+    `reported_ms`: when the master said something, and was told something, the last time; `heard_end`: up to
+    where the master's log went by then, bytes; 0 before. `received`: bytes of it.
     """
 
     def __init__(
@@ -64,9 +66,17 @@ class Follower(asyncio.BufferedProtocol):
         self._following: Following | None = None
         # One for all that comes: to make and drop large blocks costs more than what is done with them.
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
-        self.trouble = ""
+        self.trouble = self.unstored = ""
+        self.failures = 0
         self.heard_ms = self.reported_ms = self.heard_end = 0
         self.received = PerSecond()
+
+    def pause(self, usual: float) -> float:
+        """How long to wait between two connections, `usual` seconds where nothing failed.
+
+        Whoever cannot store what comes is not to come again and again.
+        """
+        return min(usual * (1 << min(self.failures, 9)), max(usual, _PAUSE_SECONDS_MAX))
 
     @property
     def is_following(self) -> bool:
@@ -147,9 +157,12 @@ class Follower(asyncio.BufferedProtocol):
                     self._target.append_copy(frames[0].offset, *[frame.data for frame in frames])
                     self._came(frames)
             if frames:
+                self.unstored, self.failures = "", 0
                 self._say(following.report(self._safe, now))
         except (FrameError, StoreError) as problem:
+            self.failures += 1
             self._give_up(str(problem))
+            self.unstored = str(problem)
         self.heard_end = max(self.heard_end, following.end)
         self._target.dispatch_soon()
 
@@ -164,7 +177,7 @@ class Follower(asyncio.BufferedProtocol):
         self._say(self._following.report(self._safe, now))
 
     def _give_up(self, trouble: str) -> None:
-        if trouble != self.trouble:
+        if trouble not in (self.trouble, self.unstored):
             log.error("the master is not followed", problem=trouble)
         self.trouble = trouble
         self.close()

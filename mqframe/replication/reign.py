@@ -10,7 +10,7 @@ from mqframe.core.election.lease import Lease
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
 from mqframe.core.storage.outcome import Outcome
-from mqframe.replication.elector import Reigning
+from mqframe.replication.reigning import Reigning
 
 _NOTHING: Final = 0
 

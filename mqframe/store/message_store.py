@@ -31,6 +31,7 @@ log: Final = get_logger("store")
 _EXPIRY_SECONDS: Final = 0.5
 _EXPIRY_OF_COPIES_SECONDS: Final = 0.1
 _MARK_SECONDS: Final = 1.0
+_ROOM_SECONDS: Final = 1.0
 
 
 class MessageStore(Confirming):
@@ -120,6 +121,7 @@ class MessageStore(Confirming):
                 ("expired waits", expiry, self._flusher.expire),
                 ("flush of queues", settings.queue_flush_interval_ms / 1000, self._queue_flusher.flush),
                 ("mark of what is dispatched", _MARK_SECONDS, self._note_dispatched),
+                ("room on the disk", _ROOM_SECONDS, self._look_for_room),
                 ("clean-up", settings.cleanup_interval_ms / 1000, self.clean),
             )
         ]
@@ -244,8 +246,29 @@ class MessageStore(Confirming):
         """Why messages are refused at the moment; `None` when they are not."""
         if self._closed:
             return StoreUnavailable("the store has stopped")
-        here = self._durability.failure or self._cleaner.refusal or self._dispatch.failure
-        return here or (None if self._replicas is None else self._replicas.refusal())
+        return self._own_refusal() or (None if self._replicas is None else self._replicas.refusal())
+
+    def _own_refusal(self) -> StoreUnavailable | None:
+        return self._durability.failure or self._cleaner.refusal or self._dispatch.failure
+
+    @property
+    def disk_refusal(self) -> str:
+        """Why the disk takes nothing, whatever copies say; empty normally. It is looked at once a second."""
+        return str(self._own_refusal() or self._log.no_room or "")
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for the next file of the log, as far as that was tried."""
+        return not self._log.is_short
+
+    @property
+    def disk_waiting_seconds(self) -> float:
+        """For how long the disk has owed an answer; 0 while it owes none."""
+        return self._flusher.waiting_seconds
+
+    def _look_for_room(self) -> None:
+        self._cleaner.look()
+        self._log.look_for_room()
 
     @property
     def failures(self) -> int:

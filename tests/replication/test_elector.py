@@ -12,7 +12,8 @@ from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, dec
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.errors import StoreError
 from mqframe.hooks.interfaces.coordination import GroupPlace, Snapshot
-from mqframe.replication.elector import ElectionLimits, Elector, Reigning
+from mqframe.replication.elector import Elector
+from mqframe.replication.reigning import ElectionLimits, Reigning
 from mqframe.testing.coordination import Fate, MemoryCoordination, MemoryEngine
 from mqframe.testing.manual_clock import ManualClock
 
@@ -32,7 +33,8 @@ class Broker:
         self.members: SyncSet | None = None
         self.reigning: Reigning | None = None
         self.is_clean = True
-        self.refuses_to_lead = False
+        self.refuses_to_lead = self.refuses_to_follow = False
+        self.unable = ""
         self.store = f"store {number}"
         self.coordination = scene.engines(scene.engine, scene.clock)
         self.elector = Elector(
@@ -46,8 +48,15 @@ class Broker:
 
     def note(self, ready: int) -> ReplicaNote:
         return ReplicaNote(
-            self.number, self.epoch, self.end, 0, ready, self.is_clean, self.store, f"h:{self.number}", ""
-        )
+            self.number, self.epoch, self.end, 0, ready, self.is_clean, self.store, f"h:{self.number}", "",
+            self.unable,
+        )  # fmt: skip
+
+    def unable_now(self) -> str:
+        return self.unable
+
+    def stop_storing(self) -> None:
+        self.role = "has stopped storing"
 
     async def lead(self, reigning: Reigning) -> SyncSet:
         if self.refuses_to_lead:
@@ -59,6 +68,8 @@ class Broker:
         return self.members
 
     async def follow(self, leader: LeaderNote | None, epoch: int) -> None:
+        if self.refuses_to_follow:
+            raise StoreError("the store cannot be opened")
         self.role = "alone" if leader is None else f"follows {leader.id}"
         self.members = self.reigning = None
 
@@ -384,5 +395,55 @@ def test_a_broker_whose_lease_was_not_renewed_claims_nothing_before_it_is() -> N
         assert broker.elector.seen is None or broker.elector.seen.epoch <= 1
         await scene.clock.aadvance(6)
         assert (broker.role, (await scene.state()).epoch) == ("leads", 1)
+
+    play(story)
+
+
+def test_a_leader_that_cannot_store_leaves_the_lead_to_one_that_can_and_does_not_claim_it_first() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.with_three()
+        first.end = 900
+        first.joins(scene.brokers[2])
+        first.joins(scene.brokers[3])
+        first.unable = "the disk is full"
+        scene.brokers[2].unable = "the disk is full, too"
+        for broker in (scene.brokers[2], first):
+            broker.elector.ring()
+            await scene.clock.aadvance(0)
+        await scene.clock.aadvance(2)
+        assert scene.roles() == ["follows 3", "follows 3", "leads"]
+        assert (await scene.state()).leader == 3
+        await scene.clock.aadvance(300)
+        assert (await scene.state()).epoch == 2
+
+    play(story)
+
+
+def test_a_leader_that_cannot_store_stays_where_nobody_else_can() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.with_three()
+        for number in (3, 2, 1):
+            scene.brokers[number].unable = "the disk is full"
+            scene.brokers[number].elector.ring()
+            await scene.clock.aadvance(0)
+        await scene.clock.aadvance(300)
+        assert scene.brokers[1].role == "leads"
+        assert (await scene.state()).epoch == 1
+
+    play(story)
+
+
+def test_a_broker_whose_store_cannot_be_opened_takes_part_again_once_it_can() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.with_three()
+        first.refuses_to_follow = True
+        first.elector.resign(StoreError("the disk is gone"))
+        await scene.clock.aadvance(5)
+        assert scene.roles()[1:] == ["leads", "follows 2"]
+        assert first.task is not None
+        assert not first.task.done()
+        first.refuses_to_follow = False
+        await scene.clock.aadvance(5)
+        assert scene.roles() == ["follows 2", "leads", "follows 2"]
 
     play(story)

@@ -221,3 +221,25 @@ def test_a_slave_that_lacks_something_reports_nothing(at_once: bool) -> None:
         await server_closed(server)
 
     play(scenario)
+
+
+def test_what_could_not_be_stored_is_told_until_something_is_and_is_tried_less_and_less_often() -> None:
+    async def scenario(place: Place) -> None:
+        follower = place.follower
+        assert follower.pause(0.25) == 0.25
+        for _ in range(3):
+            await place.say(frame_head(1000, 3) + b"bad")
+            assert not follower.is_following
+            place.writer.close()
+            server = await place.connect()
+            assert follower.is_following
+            assert follower.unstored == "no sound record"
+            server.close()
+        assert follower.pause(0.25) == 2.0
+        follower.failures = 10_000
+        assert follower.pause(0.25) == 20.0
+        assert follower.pause(30.0) == 30.0
+        await place.say(frame_head(1000, 4) + b"good")
+        assert (follower.unstored, follower.pause(0.25)) == ("", 0.25)
+
+    play(scenario)

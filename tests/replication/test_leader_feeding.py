@@ -17,10 +17,10 @@ from mqframe.core.election.lease import Lease, LeaseTimes
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.replication.hello import EpochStart, Hello, Welcome
 from mqframe.core.replication.stream import epoch_frame_head, frame_head
-from mqframe.replication.elector import Reigning
 from mqframe.replication.leader_feeding import LeaderFeeding
 from mqframe.replication.reception import Reception
 from mqframe.replication.reign import LeaderReplicas
+from mqframe.replication.reigning import Reigning
 from mqframe.replication.settings import ALWAYS
 from mqframe.testing.manual_clock import ManualClock
 

@@ -8,8 +8,8 @@ from mqframe.core.election.group import GroupState
 from mqframe.core.election.lease import Lease, LeaseTimes
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
-from mqframe.replication.elector import Reigning
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
+from mqframe.replication.reigning import Reigning
 from mqframe.testing.manual_clock import ManualClock
 
 

@@ -8,8 +8,8 @@ import attrs
 
 from mqframe.broker.elected.kept import KeptReplica
 from mqframe.core.election.group import GroupState
-from mqframe.replication.elector import Reigning
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
+from mqframe.replication.reigning import Reigning
 
 
 @attrs.frozen

@@ -49,7 +49,11 @@ class StorageMetrics:
                 "Bytes of messages that are kept.",
                 store.max_offset - store.min_offset,
             ),
-            ("mqframe_storage_refusing", "1 while no message is taken, else 0.", store.refusal() is not None),
+            (
+                "mqframe_storage_refusing",
+                "1 while no message is taken, else 0.",
+                bool(store.refusal() or store.disk_refusal),
+            ),
             (
                 "mqframe_storage_distrusted",
                 "1 when the disk may lack what it was to hold.",

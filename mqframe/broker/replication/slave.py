@@ -243,8 +243,9 @@ class SlavePart(BrokerPart):
 
     @property
     def trouble(self) -> str:
-        """Why the master is not followed; empty while it is."""
-        return "" if self.is_following else self._follower.trouble or self._trouble
+        """Why the master is not followed, or nothing of it stored; empty while all is well."""
+        follower = self._follower
+        return follower.unstored or ("" if self.is_following else follower.trouble or self._trouble)
 
     def counters(self) -> Mapping[str, str]:
         """Whether the master is followed, and why not; how much of the log is missing, and was cut off."""
@@ -257,9 +258,13 @@ class SlavePart(BrokerPart):
         }
 
     async def metrics(self) -> Sequence[Metric]:
-        """Whether the master is followed; the rest is in the counters."""
-        following = float(self.is_following)
-        return (one("mqframe_replication_following", Kind.GAUGE, "1: the master is followed.", following),)
+        """Whether the master is followed, and whether what it sends is stored; why not is in the counters."""
+        refuses = float(bool(self._follower.unstored or self._store.disk_refusal))
+        told, following = "1: what the master sends cannot be stored.", float(self.is_following)
+        return (
+            one("mqframe_replication_following", Kind.GAUGE, "1: the master is followed.", following),
+            one("mqframe_replication_refusing", Kind.GAUGE, told, refuses),
+        )
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
@@ -306,8 +311,11 @@ class SlavePart(BrokerPart):
         now = self._clock.monotonic()
         if self.is_following or now < self._next_try:
             return
-        self._next_try = now + self._retry_seconds
+        self._next_try = now + self._follower.pause(self._retry_seconds)
         try:
+            if refusal := self._store.disk_refusal:
+                # To connect would be to have the master count on what cannot come.
+                raise StoreError(f"nothing is copied, for this broker cannot store: {refusal}")
             await self._find()
             await self._follow(self._place())
         except MqframeError as problem:

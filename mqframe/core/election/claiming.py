@@ -12,11 +12,13 @@ from mqframe.core.election.group import GroupState, ReplicaNote
 
 class Candidate(NamedTuple):
     """Whether a broker may claim, and as what. `state`: what it would write; `None`: it has to wait, and
-    `why` says for what. `at_once`: without leaving time to those who have more of the log."""
+    `why` says for what. `at_once`: without leaving time to those who have more of the log; `is_last`: it
+    leaves much time to those who can store, which it cannot."""
 
     state: GroupState | None
     at_once: bool = False
     why: str = ""
+    is_last: bool = False
 
 
 def candidate(
@@ -29,8 +31,8 @@ def candidate(
 
     Only a clean member of the set that was recorded last has all that was acknowledged. Any of these is
     safe; the one with most of the log loses least of what was not. A group that never had a leader takes the
-    broker with most of the log. The new set leaves out members that are gone, so that what they lack holds
-    nobody up; never so many that fewer than `members_min` stay.
+    broker with most of the log. Of these, who can store comes first. The new set leaves out members that are
+    gone, so that what they lack holds nobody up; never so many that fewer than `members_min` stay.
     """
     mine = replicas[me]
     if state is None or not state.members:
@@ -50,8 +52,11 @@ def candidate(
             " it has followed a leader",
         )
     epoch = max([note.epoch for note in replicas.values()] + [state.epoch if state else 0]) + 1
-    best = max(rivals.values(), key=lambda note: (note.epoch, note.end, -note.id))
-    ready = all(note.ready >= (state.epoch if state else 0) for note in rivals.values())
+    # Where nobody can store, somebody has to lead all the same: consumers go on. And who has most counts for
+    # more where nothing tells what was acknowledged.
+    first = [note for note in rivals.values() if not (recorded and note.unable)] or list(rivals.values())
+    best = max(first, key=lambda note: (note.epoch, note.end, -note.id))
+    ready = all(note.ready >= (state.epoch if state else 0) for note in first)
     is_forced = state is not None and state.forced_epoch > mine.epoch
     claimed = GroupState(
         epoch=epoch,
@@ -61,7 +66,7 @@ def candidate(
         note=state.note if state else "",
         forced_epoch=epoch if is_forced else state.forced_epoch if state else 0,
     )
-    return Candidate(claimed, at_once=ready and best.id == me)
+    return Candidate(claimed, at_once=ready and best.id == me, is_last=mine not in first)
 
 
 def _members(

@@ -45,7 +45,8 @@ class ReplicaNote(msgspec.Struct, frozen=True):
     `epoch`: that of its log's end; `end`: where its log ends, bytes; `confirmed`: up to where it knows that
     all members had the log; `ready`: up to which epoch it follows no leader any more, so that `end` is final
     for an election; `is_clean`: whether it has everything that it ever said to have; `store`: an id of its
-    folder, made once.
+    folder, made once. `unable`: why it cannot store what it is sent, a sentence; empty: it can; `has_room`:
+    whether the next file of its log can be made, too.
     """
 
     id: int
@@ -57,6 +58,8 @@ class ReplicaNote(msgspec.Struct, frozen=True):
     store: str
     address: str
     replication_address: str
+    unable: str = ""
+    has_room: bool = True
 
 
 T = TypeVar("T", GroupState, LeaderNote, ReplicaNote)

@@ -32,13 +32,17 @@ class SetLimits:
 class _Progress:
     """Of one other broker.
 
-    `end`: up to where it has the log, `NOWHERE` while that is not known; `since`: of this; `goal`: where the
-    leader's log ended at `goal_at`; `caught_up_at`: when the leader's log ended where this one does now;
-    `leaves`: it is to be out of the set before it counts.
+    `end`: up to where it has the log, `NOWHERE` while that is not known; `away_since`: it was well the last
+    time; `first`: where its log ended when it was connected, `NOWHERE` before it said so; `is_well`: it has
+    got something by this connection since, or lacked nothing. `goal`: where the leader's log ended at
+    `goal_at`; `caught_up_at`: when the leader's log ended where this one does now; `leaves`: it is to be out
+    of the set before it counts.
     """
 
-    since: float
+    away_since: float
     end: int = NOWHERE
+    first: int = NOWHERE
+    is_well: bool = False
     goal: int = 0
     goal_at: float = 0.0
     caught_up_at: float = 0.0
@@ -51,7 +55,8 @@ class SyncSet:
     `state`, `version`: as recorded by the claim; `start`: where its log ended then; `confirmed`: up to where
     it knows that all members have the log; `least`: up to where all others who count have it, as
     `least_of_others` says; `counted_on`: up to where that was made use of, which no broker that joins may
-    lack, whether the leader itself has it on disk yet or not. `now`: seconds of a clock that never goes back.
+    lack, whether the leader itself has it on disk yet or not; `unable`: brokers that say that they cannot
+    store. `now`: seconds of a clock that never goes back.
     """
 
     def __init__(self, state: GroupState, version: int, start: int, limits: SetLimits, now: float) -> None:
@@ -60,6 +65,7 @@ class SyncSet:
         self.start = start
         self.confirmed = self.counted_on = min(state.confirmed, start)
         self.pending: GroupState | None = None
+        self.unable: frozenset[int] = frozenset()
         self._limits = limits
         self._me = state.leader
         self._others: dict[int, _Progress] = {}
@@ -82,17 +88,31 @@ class SyncSet:
 
     def _is_there(self, number: int) -> bool:
         other = self._others.get(number)
-        return other is not None and other.end != NOWHERE
+        return other is not None and other.end != NOWHERE and number not in self.unable
+
+    def keeping_up(self, log_end: int, now: float) -> tuple[int, ...]:
+        """The other members that are connected, get what the leader sends, and say that they can store."""
+        return tuple(
+            number
+            for number, other in sorted(self._others.items())
+            if number in self.state.members
+            and self._is_there(number)
+            and other.is_well
+            and not (other.leaves or self._lags(other, log_end, now))
+        )
 
     def joined(self, number: int, now: float, *, is_clean: bool) -> None:
         """The broker `number` is connected; what it said before counts no more.
 
         One that is not clean may lack what it acknowledged: it leaves the set before anything of it counts.
+        A connection alone shows nothing: until it gets something, a member has been away since the last one
+        by which it did.
         """
         known = self._others.get(number)
         leaves = number in self.counted and (not is_clean or (known is not None and known.leaves))
         caught_up_at = known.caught_up_at if known is not None else now
-        self._others[number] = _Progress(now, caught_up_at=caught_up_at, leaves=leaves)
+        away_since = known.away_since if known is not None and not known.is_well else now
+        self._others[number] = _Progress(away_since, caught_up_at=caught_up_at, leaves=leaves)
         self.least = self.least_of_others()
 
     def acknowledged(self, number: int, end: int, log_end: int, now: float) -> None:
@@ -101,6 +121,8 @@ class SyncSet:
         if other is None:
             return
         other.end = max(other.end, end)
+        other.first = end if other.first == NOWHERE else other.first
+        other.is_well = other.is_well or other.end >= log_end or other.end > other.first
         if other.end >= log_end:
             other.caught_up_at, other.goal, other.goal_at = now, log_end, now
         elif other.end >= other.goal:
@@ -114,7 +136,8 @@ class SyncSet:
         if other is None:
             return
         if number in self.counted:
-            other.end, other.since = NOWHERE, now
+            other.away_since = now if other.is_well else other.away_since
+            other.end, other.first, other.is_well = NOWHERE, NOWHERE, False
         else:
             del self._others[number]
         self.least = self.least_of_others()
@@ -167,10 +190,10 @@ class SyncSet:
         if number == self._me:
             return False
         other = self._others.get(number)
-        if other is None or other.leaves:
+        if other is None or other.leaves or number in self.unable:
             return True
         if other.end == NOWHERE:
-            return now - other.since > self._limits.away_seconds
+            return now - other.away_since > self._limits.away_seconds
         return self._lags(other, log_end, now)
 
     def _lags(self, other: _Progress, log_end: int, now: float) -> bool:
@@ -184,7 +207,7 @@ class SyncSet:
         other = self._others[number]
         return (
             number not in self.state.members
-            and other.end != NOWHERE
+            and self._is_there(number)
             and not other.leaves
             and not self._lags(other, log_end, now)
             and other.end >= max(self.confirmed, self.counted_on, self.start)

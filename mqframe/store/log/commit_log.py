@@ -23,7 +23,8 @@ class CommitLog:
     """The commit log of one store: files of `file_bytes` in `directory`.
 
     `end`: offset at which the next record is written, bytes; `flushed`: up to where it is on disk;
-    `durability`: whether it still gets there. Raises as `sound_files`.
+    `durability`: whether it still gets there; `no_room`: why the file that was needed last could not be made;
+    `is_short`: the one after the present one could not be made ahead. Raises as `sound_files`.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class CommitLog:
         self.keep_ahead = False
         """Whether a thread makes each next file before it is needed."""
         self._ahead: Future[LogFile] | None = None
+        self.no_room: StoreUnavailable | None = None
+        self.is_short = False
 
     @property
     def start(self) -> int:
@@ -133,17 +136,33 @@ class CommitLog:
     def _next_file(self, base: int) -> LogFile:
         ahead, self._ahead = self._ahead, None
         try:
-            if ahead is not None:
-                return ahead.result()
-            return self._create(base)
+            file = self._create(base) if ahead is None else ahead.result()
         except OSError as problem:
-            raise StoreUnavailable(
+            self.no_room = StoreUnavailable(
                 f"no commit-log file of {self.file_bytes} bytes can be made in {self.directory}:"
                 f" {told(problem)}",
-            ) from problem
+            )
+            raise self.no_room from problem
+        self.no_room = None
+        return file
+
+    def look_for_room(self) -> None:
+        """Learn whether there is room for the next file; have a thread try again where one was needed."""
+        ahead = self._ahead
+        if ahead is not None and ahead.done():
+            self.is_short = ahead.exception() is not None
+        if self.no_room is None:
+            return
+        if self.files and not (ahead is not None and ahead.done() and not self.is_short):
+            self.allocate_ahead()
+        else:
+            self.no_room = None  # it is made, or nobody waits for it
 
     def allocate_ahead(self) -> None:
         """Have a thread make the next file, unless it is made or being made."""
+        ahead = self._ahead
+        if ahead is not None and ahead.done() and ahead.exception() is not None:
+            self._ahead = None
         if self._ahead is None and self.files:
             self._ahead = self._threads.submit(self._create, self.files[-1].base + self.file_bytes)
 

@@ -49,6 +49,11 @@ class LogFlusher:
         self._flushes_for_waits = self.sync or confirmation.replicas is None
         self._flush_waiters: deque[tuple[int, Callable[[bool], object]]] = deque()
 
+    @property
+    def waiting_seconds(self) -> float:
+        """For how long the disk has owed an answer; 0 while it owes none."""
+        return self._clock.monotonic() - self._last_flush if self._under_way else 0.0
+
     def tick(self) -> None:
         """Each flush interval: flush when enough is dirty, or when the last flush is long ago."""
         dirty = self._log.end - self._log.flushed

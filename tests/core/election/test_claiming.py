@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from mqframe.core.election.claiming import Candidate, candidate, forced
 from mqframe.core.election.group import GroupState, ReplicaNote
 
@@ -94,3 +96,26 @@ def test_a_failure_of_machines_before_there_was_a_leader_keeps_nobody_from_leadi
     assert found.state is not None
     assert found.state.members == (2,)
     assert claims(2, None, replica(2, 400, is_clean=False)).state is None  # an engine that was emptied
+
+
+def test_who_can_store_claims_before_those_with_more_of_the_log_who_cannot() -> None:
+    full = msgspec.structs.replace(replica(2, 400), unable="the disk is full")
+    notes = full, replica(3, 350)
+    assert claims(3, STATE, *notes).at_once
+    found = claims(2, STATE, *notes)
+    assert (found.at_once, found.is_last) == (False, True)
+    assert found.state is not None
+    assert found.state.members == (2, 3)
+
+
+def test_one_that_cannot_store_claims_as_usual_where_nobody_can() -> None:
+    full = [msgspec.structs.replace(replica(each, 400), unable="the disk is full") for each in (2, 3)]
+    assert claims(2, STATE, *full)[1:] == (True, "", False)
+    assert claims(3, STATE, *full)[1:] == (False, "", False)
+
+
+def test_the_first_leader_of_a_group_is_the_one_with_most_whether_it_can_store_or_not() -> None:
+    full = msgspec.structs.replace(replica(2, 400, epoch=0, ready=0), unable="the disk is full", confirmed=0)
+    less = msgspec.structs.replace(replica(3, 350, epoch=0, ready=0), confirmed=0)
+    assert claims(2, None, full, less).at_once
+    assert not claims(3, None, full, less).at_once

@@ -292,3 +292,60 @@ TestReign = Reign.TestCase
 def test_a_leader_without_others_has_enough_for_itself_alone(members_min: int) -> None:
     group = sync_set((1,), limits=SetLimits(members_min, 5, 1))
     assert group.has_enough is (members_min == 1)
+
+
+def test_a_member_that_connects_again_and_again_and_gets_nothing_leaves_after_a_while() -> None:
+    group = sync_set((1, 2), start=100, confirmed=100)
+    group.joined(2, 0, is_clean=True)
+    group.acknowledged(2, 100, 100, 0)
+    assert group.wanted(100, 0) is None
+    now, end = 0.0, 100
+    while group.wanted(end, now) is None:
+        now, end = now + 0.3, end + 10
+        group.left(2, now - 0.01)
+        group.joined(2, now, is_clean=True)
+        group.acknowledged(2, 100, end, now)  # where its log ends, as it says first of all
+        group.left(2, now + 0.01)
+        assert now < 2
+    assert settle(group, end, now) == (1,)
+    # It has nothing that it lacked, and is not taken in by connecting.
+    group.joined(2, now + 1, is_clean=True)
+    group.acknowledged(2, 100, end, now + 1)
+    assert group.confirm(end) == end
+    assert group.wanted(end, now + 1) is None
+
+
+def test_a_member_that_gets_something_by_each_of_its_connections_stays() -> None:
+    group = sync_set((1, 2), start=100, confirmed=100)
+    for number in range(20):
+        now, end = number * 0.5, 100 + 10 * number
+        group.joined(2, now, is_clean=True)
+        group.acknowledged(2, end - 5, end + 10, now)
+        group.acknowledged(2, end + 5, end + 10, now + 0.1)
+        group.left(2, now + 0.1)
+        assert group.wanted(end + 10, now + 0.4) is None
+
+
+def test_a_member_that_says_that_it_cannot_store_leaves_at_once_and_does_not_join() -> None:
+    group = sync_set((1, 2, 3), start=100, confirmed=100)
+    for number in (2, 3):
+        group.joined(number, 0, is_clean=True)
+        group.acknowledged(number, 100, 100, 0)
+    assert group.keeping_up(100, 0) == (2, 3)
+    group.unable = frozenset({2})
+    assert group.keeping_up(100, 0) == (3,)
+    assert settle(group, 100, 0) == (1, 3)
+    group.acknowledged(2, 100, 100, 1)
+    assert group.wanted(100, 1) is None
+    group.unable = frozenset()
+    assert settle(group, 100, 1) == (1, 2, 3)
+
+
+def test_of_a_pair_that_both_have_to_store_one_that_cannot_stays_and_is_not_enough() -> None:
+    group = sync_set((1, 2), limits=SetLimits(members_min=2, lag_seconds=5, away_seconds=1))
+    group.joined(2, 0, is_clean=True)
+    group.acknowledged(2, 100, 100, 0)
+    assert group.has_enough
+    group.unable = frozenset({2})
+    assert group.wanted(100, 0) is None
+    assert not group.has_enough

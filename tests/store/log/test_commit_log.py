@@ -172,3 +172,34 @@ def test_only_files_with_something_new_are_synced(log, monkeypatch) -> None:
     assert synced == [FILE]
     log.sync_to(log.end)
     assert synced == [FILE, FILE, 2 * FILE]
+
+
+def test_room_that_was_missing_is_looked_for_again(tmp_path, pool) -> None:
+    full = [False]
+
+    def allocate(descriptor: int, size: int) -> None:
+        if full[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        allocate_really(descriptor, size)
+
+    log = CommitLog(tmp_path, FILE, allocate, pool)
+    append(log, b"first")
+    full[0] = True
+    log.allocate_ahead()
+    pool.submit(lambda: None).result()
+    log.look_for_room()
+    assert (log.no_room, log.is_short) == (None, True)  # what fits the present file is taken
+    with pytest.raises(StoreUnavailable):
+        append(log, bytes(FILE - 8))
+    for _ in range(3):
+        log.look_for_room()
+        pool.submit(lambda: None).result()
+        assert "No space left" in str(log.no_room)
+    full[0] = False
+    for _ in range(2):
+        log.look_for_room()
+        pool.submit(lambda: None).result()
+    log.look_for_room()
+    assert (log.no_room, log.is_short) == (None, False)
+    assert append(log, bytes(FILE - 8)) == FILE
+    log.close()
