@@ -140,7 +140,9 @@ class Broker:
 
     def measure(self) -> BrokerMetrics:
         """What monitoring is shown; how long requests take is counted from now on."""
-        return BrokerMetrics(self._state, self._parts, self._listeners.measure(), self.counters)
+        listeners = self._listeners
+        counters = lambda: self.counters() | listeners.refused()  # noqa: E731
+        return BrokerMetrics(self._state, self._parts, listeners.measure(), counters)
 
     @property
     def operator_address(self) -> str:

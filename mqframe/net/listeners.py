@@ -81,5 +81,8 @@ class Listeners:
 
     def counters(self) -> dict[str, str]:
         """What the connections of everybody take, and how many requests were refused."""
-        refused = {} if self._refusals is None else self._refusals.counters()
-        return self._public.counters() | refused
+        return self._public.counters() | self.refused()
+
+    def refused(self) -> dict[str, str]:
+        """How many requests were refused, where there is access control."""
+        return {} if self._refusals is None else self._refusals.counters()

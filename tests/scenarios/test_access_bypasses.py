@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from scenarios.access_scenes import enforcing, in_a_loop, keys, sending, signing, talking
+from scrapes import Scrape, scrape
 
 from mqframe import AsyncAdmin, AsyncPuller, MessageQueue
 from mqframe.core.codes import ResponseCode
@@ -47,6 +48,11 @@ async def test_nobody_ends_the_transaction_of_a_foreign_topic(tmp_path: Path, na
         assert (await admin.invoke(broker, end)).code == 0
         info = loose_json.decode((await admin.invoke(broker, GetBrokerRuntimeInfo())).body, KVTable)
         assert info.table["authorizationFailures"] == "1"
+        for server in (cluster.broker, cluster.name_server):
+            shown = Scrape(await scrape(server.measure()))
+            refused = 1 if server is cluster.broker else 0
+            assert shown.value("mqframe_counter", name="authorizationFailures") == refused
+            assert shown.value("mqframe_counter", name="authenticationFailures") == 0
 
 
 @in_a_loop

@@ -40,6 +40,23 @@ def test_a_broker_that_does_not_answer_is_told(mqframe_cluster_factory, open_bro
     assert page.count("%</td>") == 1
 
 
+def test_brokers_of_an_elected_group_are_leader_and_followers_and_say_what_is_wrong(
+    mqframe_cluster_factory, open_browser, monkeypatch
+):
+    cluster: Cluster = mqframe_cluster_factory(1)
+    asked = AsyncAdmin.broker_runtime
+
+    async def answers(self, address):
+        group = {"replicationEpoch": "3", "replicationTrouble": "the disk is full", "storeTrouble": ""}
+        return {**await asked(self, address), **group}
+
+    monkeypatch.setattr(AsyncAdmin, "broker_runtime", answers)
+    page = open_browser(cluster.nameserver).page("/")
+    assert "<td>leader</td>" in page
+    assert "<td>the disk is full</td>" in page
+    assert "master" not in page
+
+
 def test_one_broker_shows_its_runtime_facts(browser):
     page = browser.page("/broker", name="broker-a")
     assert '<th scope="row">putTps</th><td>' in page

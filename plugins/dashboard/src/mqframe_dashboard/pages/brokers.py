@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mqframe.core.cluster.broker_info import broker_load
 from mqframe.core.cluster.route_bodies import ClusterInfo
@@ -16,6 +16,9 @@ from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
 from mqframe_dashboard.view import Facts, Links, Note, Page, Table, link, time_text
 
+_TROUBLES: Final = ("storeTrouble", "replicationTrouble", "roleTrouble")
+"""Counters in which brokers say what is wrong, in words."""
+
 
 async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """All brokers; those that do not answer are told as such."""
@@ -26,7 +29,7 @@ async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
         {
             "cluster": cluster,
             "broker": link("broker", name, name=name, id=str(number)),
-            "role": "master" if number == 0 else f"slave {number}",
+            "role": _role(number, runtimes[address]),
             "address": address,
             **_state(runtimes[address]),
         }
@@ -94,6 +97,14 @@ async def chosen_broker(asking: Asking, query: Query) -> tuple[str, int, str]:
     raise NotFound(f"there is no broker {name} with id {wanted}; {near}".rstrip("; "))
 
 
+def _role(number: int, runtime: Mapping[str, str] | MqframeError) -> str:
+    """Elected groups, which tell their epoch, have a leader and followers; others a master and slaves."""
+    is_elected = not isinstance(runtime, MqframeError) and "replicationEpoch" in runtime
+    if number == 0:
+        return "leader" if is_elected else "master"
+    return f"follower {number}" if is_elected else f"slave {number}"
+
+
 def _state(runtime: Mapping[str, str] | MqframeError) -> dict[str, Any]:
     if isinstance(runtime, MqframeError):
         return {
@@ -111,7 +122,7 @@ def _state(runtime: Mapping[str, str] | MqframeError) -> dict[str, Any]:
         "out_per_s": load.out_per_second,
         "disk": f"{load.disk_percent}%" if runtime.get("commitLogDiskRatio") else "",
         "started": time_text(_number(runtime.get("bootTimestamp"))),
-        "problem": runtime.get("storeTrouble", ""),
+        "problem": "; ".join(runtime[each] for each in _TROUBLES if runtime.get(each)),
     }
 
 
