@@ -140,14 +140,16 @@ class BrokerSettings:
     )
     send_wait_ms: int = setting(
         200,
-        doc="a send that waited longer since it was read is refused as busy, ms",
+        doc="a send is refused as busy that was read, and for longer than this waited while the processor"
+        " served others, ms",
         check=at_least(1),
         conf="waitTimeMillsInSendQueue",
         live=True,
     )
     pull_wait_ms: int = setting(
         5000,
-        doc="a pull that waited longer since it was read is refused as busy, ms",
+        doc="a pull is refused as busy that was read, and for longer than this waited while the processor"
+        " served others, ms",
         check=at_least(1),
         conf="waitTimeMillsInPullQueue",
         live=True,

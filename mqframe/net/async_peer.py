@@ -44,12 +44,14 @@ class AsyncPeer(asyncio.Protocol):
     __slots__ = (
         "_buffer",
         "_connection",
+        "_cut",
         "_decoder",
         "_group",
         "_half_bytes",
         "_last_frame",
         "_loop",
         "_lost",
+        "_queued",
         "_received",
         "_stalled_since",
         "_taking",
@@ -67,6 +69,8 @@ class AsyncPeer(asyncio.Protocol):
         self._decoder = self._connection.decoder
         self._half_bytes = 0
         self._received = self._last_frame = self._buffer.last_write
+        self._cut: tuple[float, int] | None = None
+        self._queued = 0.0
         self._stalled_since: float | None = None
         self._taking = True
         self._lost = False
@@ -162,6 +166,7 @@ class AsyncPeer(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Serve what came (asyncio.Protocol)."""
         self._received = self._group.clock.monotonic()
+        self._queued = 0.0
         self._connection.receive(data)
         if not self._buffer.held and (self._stalled_since is None or not self._group.throttle):
             self._read_frames(self._received)
@@ -181,6 +186,7 @@ class AsyncPeer(asyncio.Protocol):
         next_frame, now = connection.next_frame, group.clock.monotonic
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
         more, end = True, began + TURN_SECONDS
+        group.turns += 1
         while more:
             problem, more, served, long = None, False, 0, False
             buffer.gathering = True
@@ -224,6 +230,7 @@ class AsyncPeer(asyncio.Protocol):
                 log.warning("malformed frame", peer=self.address, problem=str(problem))
                 self.close(f"malformed frame: {problem}")
             if more and long:
+                self._cut = group.processor_seconds(), group.turns
                 self._loop.call_soon(self._continue)
                 return
             more = more and self._stalled_since is None
@@ -236,7 +243,7 @@ class AsyncPeer(asyncio.Protocol):
             self._connection.blame("it asks, and does not read the answers")
             self.abort()
             return
-        call = Call(frame, self, self._received)
+        call = Call(frame, self, self._received, self._queued)
         result = self._connection.serve(call)
         if not call.answered:
             if result.__class__ is Reply:
@@ -265,6 +272,12 @@ class AsyncPeer(asyncio.Protocol):
             call.reply(reply)
 
     def _continue(self) -> None:
+        # What waits here waits for the turns of others. That the process had no processor meanwhile, or that
+        # something else held the loop up, is no sign of too many requests.
+        cut, self._cut = self._cut, None
+        if cut is not None:
+            worked, turns = self._group.processor_seconds() - cut[0], self._group.turns - cut[1]
+            self._queued += min(worked, turns * TURN_SECONDS)
         if self._taking and self._stalled_since is None and not self._buffer.held:
             self._read_frames(self._group.clock.monotonic())
 

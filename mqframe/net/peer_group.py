@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -38,7 +39,8 @@ class PeerGroup:
     """Connections of one asyncio server or client; lives in one loop.
 
     Closes idle and stalled connections, ends calls at their deadlines, holds the tasks of async handlers.
-    `throttle`: whether a peer that does not read its answers is not read from either (servers).
+    `throttle`: whether a peer that does not read its answers is not read from either (servers). `turns`: how
+    often a connection had its turn; `processor_seconds`: what the processor has worked for the loop's thread.
     """
 
     def __init__(
@@ -58,6 +60,8 @@ class PeerGroup:
         self.deadlines: Deadlines[Waiting] = Deadlines()
         self.armed_at = float("inf")
         self.busy_poll: BusyPoll | None = None
+        self.turns = 0
+        self.processor_seconds: Callable[[], float] = time.thread_time
         self.latencies: Latencies | None = None
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -14,7 +14,9 @@ from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from mqframe.core.errors import ConnectionLost
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
-from mqframe.net.async_peer import TURN_SECONDS
+from mqframe.net.async_peer import TURN_SECONDS, AsyncPeer
+from mqframe.net.endpoint import Endpoint
+from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
@@ -333,6 +335,36 @@ def test_after_a_long_turn_other_connections_are_served_before_the_rest() -> Non
             raw.send(*(Frame(1, number) for number in range(1, 6)))
             assert [(await raw.frame()).opaque for _ in range(5)] == [1, 2, 3, 4, 5]
         assert served == [1, 2, -1, 3, 4, 5]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("worked", "counted"), [(3.0, TURN_SECONDS), (0.001, 0.001)])
+def test_what_is_left_of_a_read_queues_while_the_processor_serves_others_and_no_longer(
+    worked: float, counted: float
+) -> None:
+    """Neither a stop of the process, without processor time, nor other work of the loop counts."""
+
+    async def scenario() -> None:
+        clock, processor = ManualClock(), [0.0]
+        queued: list[tuple[str, float]] = []
+
+        def slow(call: Call) -> Reply:
+            queued.append((call.peer.address, call.queued))
+            clock.advance(5.0)
+            processor[0] += worked
+            return Reply()
+
+        group = PeerGroup(clock, Endpoint(NetSettings(), {1: slow}, ()), PeerEvents(), throttle=True)
+        group.processor_seconds = lambda: processor[0]
+        peers = [AsyncPeer(group, name) for name in "ab"]
+        asyncio.get_running_loop().call_soon(peers[1].data_received, encode_frame(Frame(1, 9)))
+        peers[0].data_received(encode_frame(Frame(1, 1)) + encode_frame(Frame(1, 2)))
+        assert queued == [("a", 0.0)]
+        while len(queued) < 3:
+            await asyncio.sleep(0)
+        assert [address for address, _ in queued] == ["a", "b", "a"]
+        assert [seconds for _, seconds in queued] == pytest.approx([0, 0, counted])
 
     run(scenario)
 

@@ -103,13 +103,13 @@ class PullProcessor(Processor):
     def pull(self, fields: PullFields, call: Call) -> Reply | Awaitable[Reply] | None:
         """Serve a pull: at once, later when it is held, or from a thread when it reads far behind."""
         settings = self._live.current
-        began = self._clock.monotonic()
-        late = began - call.received
-        if late * 1000 > settings.pull_wait_ms:
+        if call.queued * 1000 > settings.pull_wait_ms:
             raise Refusal(
                 ResponseCode.SYSTEM_BUSY,
-                f"[TIMEOUT_CLEAN_QUEUE] broker busy: the pull waited {late * 1000:.0f} ms; pull again later",
+                f"[TIMEOUT_CLEAN_QUEUE] broker busy: the pull waited while others were served for "
+                f"{call.queued * 1000:.0f} ms; pull again later",
             )
+        began = self._clock.monotonic()
         group = self._admission.group(fields.consumer_group)
         topic = self._admission.topic(fields.topic, fields.queue_id)
         filter = self._filter(fields, group)

@@ -79,11 +79,11 @@ class SendProcessor(Processor):
 
     @serves(SendMessage, SendMessageV2, SendBatchMessage)
     def send(self, fields: SendFields, call: Call) -> Reply | None:
-        late = self._clock.monotonic() - call.received
-        if late * 1000 > self._live.current.send_wait_ms:
+        if call.queued * 1000 > self._live.current.send_wait_ms:
             raise Refusal(
                 ResponseCode.SYSTEM_BUSY,
-                f"[TIMEOUT_CLEAN_QUEUE] broker busy: the send waited {late * 1000:.0f} ms; send again later",
+                f"[TIMEOUT_CLEAN_QUEUE] broker busy: the send waited while others were served for "
+                f"{call.queued * 1000:.0f} ms; send again later",
             )
         try:
             target = self._targets.find(fields)

@@ -74,17 +74,19 @@ class Call:
     """One request of a peer.
 
     `frame`: the request; its body is a view that stays valid. `peer`: the connection it came by. `received`:
-    monotonic seconds when its bytes were read. `answered`: whether `reply` was called. `waited`: whether it
-    waited for messages. `user`: who sent it; "" where nobody asked. `judge`: raises `Refusal` unless that
-    user is granted all of some needs; `None` where everything is.
+    monotonic seconds when its bytes were read. `queued`: seconds of the processor that went since then to the
+    requests of other connections, which were served first. `answered`: whether `reply` was called. `waited`:
+    whether it waited for messages. `user`: who sent it; "" where nobody asked. `judge`: raises `Refusal`
+    unless that user is granted all of some needs; `None` where everything is.
     """
 
-    __slots__ = ("answered", "frame", "held_bytes", "judge", "peer", "received", "user", "waited")
+    __slots__ = ("answered", "frame", "held_bytes", "judge", "peer", "queued", "received", "user", "waited")
 
-    def __init__(self, frame: Frame, peer: Peer, received: float) -> None:
+    def __init__(self, frame: Frame, peer: Peer, received: float, queued: float = 0.0) -> None:
         self.frame = frame
         self.peer = peer
         self.received = received
+        self.queued = queued
         self.answered = False
         self.waited = False
         self.user = ""
