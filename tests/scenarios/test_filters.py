@@ -201,7 +201,7 @@ def test_threads_and_plain_pulls() -> None:
             result = puller.pull(queue, 0, expression=Sql("n > 6"))
             assert [m.body for m in result.messages] == [b"7", b"8", b"9"]
             assert puller.pull(queue, 0, expression=Sql("n > 60")).status is PullStatus.NO_MATCHED_MSG
-            with pytest.raises(AnswerFix, match="character 4"):
+            with pytest.raises(FixError, match="character 4"):
                 puller.pull(queue, 0, expression=Sql("n >"))
 
 

@@ -24,8 +24,8 @@ def test_kinds_and_places():
 
 
 def test_the_longest_word_wins():
-    assert [(t.kind, t.text) for t in words("007 12.5 1e3 .5 1L")] == [
-        (WHOLE, "0"), (WHOLE, "0"), (WHOLE, "7"), (DOUBLE, "12.5"), (DOUBLE, "1e3"), (DOUBLE, ".5"),
+    assert [(t.kind, t.text) for t in words("0 7 12.5 1e3 .5 1L")] == [
+        (WHOLE, "0"), (WHOLE, "7"), (DOUBLE, "12.5"), (DOUBLE, "1e3"), (DOUBLE, ".5"),
         (WHOLE, "1L"), (END, ""),
     ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.route_cache import is_unknown_topic
+from mqframe.client.consuming.expressions import check_expression
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.cluster.client_bodies import CheckClientBody
 from mqframe.core.cluster.route import MASTER_ID
@@ -38,7 +39,7 @@ async def check_filters(
     """Have a broker of each topic look at the expression that `group` wants to filter by.
 
     Raises `AnswerError` when it does not parse or the broker does not filter, `FixError` when the broker is
-    too old. A broker that is away is passed over; the pulls will hear from it.
+    too old, or takes what is none. A broker that is away is passed over; the pulls will hear from it.
     """
     for each in subscriptions:
         if each.filter.expression_type != SQL92:
@@ -49,12 +50,15 @@ async def check_filters(
         try:
             address = await _some_broker(instance, each.topic)
             if address is None:
+                check_expression(each.filter)
                 continue
             answer = await instance.call(address, CheckClientConfig(), body)
         except (RouteError, ConnectError, ConnectionLost, CallTimeout) as problem:
             log.warning("expression was not checked", group=group, topic=each.topic, reason=str(problem))
+            check_expression(each.filter)
             continue
         check_version(each.filter, answer.version, address)
+        check_expression(each.filter)
 
 
 async def _some_broker(instance: ClientInstance, topic: str) -> str | None:

@@ -72,8 +72,8 @@ class Puller(BlockingPullCalls):
         """The messages of `queue` from `offset` on that `expression` chooses, `max_messages` at most.
 
         `expression`: "*", tags joined by "||", or `Sql`. `wait`: seconds that the broker may wait for the
-        first one. Raises what a call raises, `AnswerError`, and `FixError` for numbers that make no sense; an
-        offset that does not exist is no error but OFFSET_ILLEGAL.
+        first one. Raises what a call raises, `AnswerError`, and `FixError` for numbers and expressions that
+        make no sense; an offset that does not exist is no error but OFFSET_ILLEGAL.
         """
         return self._call(
             self._client.pull, queue, offset, max_messages, expression, wait=wait, bytes_max=bytes_max

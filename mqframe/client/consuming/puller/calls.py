@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Final, Protocol
 
+from mqframe.client.consuming.expressions import check_expression
 from mqframe.client.consuming.group.offsets import (
     QueueOffsets,
     RoutedCalls,
@@ -94,8 +95,8 @@ class PullCalls(QueueOffsets):
         """The messages of `queue` from `offset` on that `expression` chooses, `max_messages` at most.
 
         `expression`: "*", tags joined by "||", or `Sql`. `wait`: seconds that the broker may wait for the
-        first one. Raises what a call raises, `AnswerError`, and `FixError` for numbers that make no sense; an
-        offset that does not exist is no error but OFFSET_ILLEGAL.
+        first one. Raises what a call raises, `AnswerError`, and `FixError` for numbers and expressions that
+        make no sense; an offset that does not exist is no error but OFFSET_ILLEGAL.
         """
         choice = filter_of(expression)
         request = self._request(queue, offset, max_messages, choice, wait, bytes_max)
@@ -183,6 +184,7 @@ class PullCalls(QueueOffsets):
         bulk: bool = False,
     ) -> Request:
         _check_numbers(offset, max_messages)
+        check_expression(choice)
         return pull_request(
             self.group,
             queue,

@@ -196,6 +196,10 @@ def equality(left: Part, right: Part) -> Part:
             raise fault(part.at, "NULL is equal to nothing; write IS NULL")
     if left.constant and right.constant and left.is_condition and not right.is_condition:
         raise fault(right.at, "a condition cannot be compared with this")
+    if right.name is not None and (left.constant or left.is_condition or left.number is not None):
+        # One way round means what the other does. Apache RocketMQ has no value for TRUE = a where a = TRUE is
+        # true, and takes 5 <> a for true where there is no a.
+        return Part(left.at, _equality(right, left), [left, right], is_condition=True)
     return Part(left.at, _equality(left, right), [left, right], is_condition=True)
 
 

@@ -7,16 +7,18 @@ comparison: unary {(> | >= | < | <=) unary | [NOT] (CONTAINS | STARTSWITH | ENDS
                    | [NOT] BETWEEN unary AND unary | [NOT] IN (text {, text})}
 unary: + unary | - unary | NOT unary | literal | property | ( or )
 
-As in Apache RocketMQ, parsing ends before the first word that cannot go on: what follows it is not looked at.
+Apache RocketMQ passes over what follows the first word that cannot go on. Here all is read.
+A comparison whose left side begins with NOT is refused: there NOT belongs to that side alone.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from mqframe import FixError
 from mqframe_sql92 import operators as make
 from mqframe_sql92.operators import Part
-from mqframe_sql92.tokens import DOUBLE, NAME, TEXT, WHOLE, Tokens, fault
+from mqframe_sql92.tokens import DOUBLE, NAME, TEXT, WHOLE, Token, Tokens, fault
 from mqframe_sql92.values import Kind, Number, Value
 
 NESTING_MAX: Final = 50
@@ -25,12 +27,12 @@ _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
 _FIXED: Final[dict[str, Value]] = {"TRUE": True, "FALSE": False, "NULL": None}
 _SEARCHES: Final = ("CONTAINS", "STARTSWITH", "ENDSWITH")
+_COMPARING: Final = frozenset((*make.ORDERINGS, *_SEARCHES, "NOT", "BETWEEN", "IN"))
 
 
 def parse(expression: str) -> Part:
     """The condition that `expression` says. Raises `FixError` with the place and what is wrong there."""
-    parser = _Parser(expression)
-    return make.condition(parser.disjunction())
+    return make.condition(_Parser(expression).whole())
 
 
 class _Parser:
@@ -40,6 +42,12 @@ class _Parser:
         self._tokens = Tokens(expression)
         self._count = 0
         self._nesting = 0
+
+    def whole(self) -> Part:
+        """All of the expression. Raises `FixError` for what follows it."""
+        part = self.disjunction()
+        self._tokens.expect_end()
+        return part
 
     def disjunction(self) -> Part:
         parts = [self._conjunction()]
@@ -56,9 +64,13 @@ class _Parser:
         return parts[0] if len(parts) == 1 else make.all_of(parts)
 
     def _equality(self) -> Part:
+        negated_alone = self._tokens.peek().kind == "NOT"
         left = self._comparison()
         while True:
-            kind = self._tokens.peek().kind
+            token = self._tokens.peek()
+            kind = token.kind
+            if negated_alone and kind in ("=", "<>", "IS"):
+                raise _only_left(token)
             if kind in ("=", "<>"):
                 self._tokens.take()
                 left = make.equality(left, self._comparison())
@@ -77,9 +89,12 @@ class _Parser:
                 return left
 
     def _comparison(self) -> Part:
+        negated_alone = self._tokens.peek().kind == "NOT"
         left = self._unary()
         while True:
             token = self._tokens.peek()
+            if negated_alone and token.kind in _COMPARING:
+                raise _only_left(token)
             if token.kind in make.ORDERINGS:
                 self._tokens.take()
                 left = make.ordering(token.kind, left, self._unary())
@@ -159,6 +174,10 @@ class _Parser:
 
     def _text(self) -> str:
         return self._tokens.expect(TEXT).text[1:-1].replace("''", "'")
+
+
+def _only_left(token: Token) -> FixError:
+    return fault(token.at, f"NOT belongs to what stands between it and {token} alone; write NOT (…)")
 
 
 def _whole(text: str, at: int) -> Number:

@@ -1,7 +1,6 @@
 """The words of an expression. Source: the token section of SelectorParser.jj.
 
-Words are read one by one as the parser asks for them, since what stands behind the end of an expression may
-be anything.
+A number ends where a blank or a sign follows: `10abc` and `1.2.3`, two words to Apache RocketMQ, are none.
 """
 
 from __future__ import annotations
@@ -27,6 +26,8 @@ _WORD: Final = re.compile(
     r"|(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)"
     r"|(?P<sign><>|<=|>=|[=<>(),+-])"
 )
+_RUNS_ON: Final = re.compile(r"[A-Za-z0-9_$.]+")
+_LAST_COMMENT: Final = re.compile(r"--[^\n\r]*\Z")
 _KINDS: Final = {"double": DOUBLE, "whole": WHOLE, "text": TEXT, "name": NAME}
 
 
@@ -80,6 +81,14 @@ class Tokens:
             raise fault(token.at, f"expected {kind}, found {token}")
         return self.take()
 
+    def expect_end(self) -> None:
+        """Raise `FixError` when a word follows. A comment may go to the end of the expression."""
+        token = self.peek()
+        if token.kind == "-" and _LAST_COMMENT.match(self._expression, token.at - 1):
+            return
+        if token.kind != END:
+            raise fault(token.at, f"{token} stands behind a complete expression{_joint(token)}")
+
     def _read(self) -> Token:
         skipped = _SKIPPED.match(self._expression, self._at)
         at = self._at if skipped is None else skipped.end()
@@ -93,10 +102,24 @@ class Tokens:
         if self._count > WORDS_MAX:
             raise fault(at + 1, f"more than {WORDS_MAX} words")
         text = word[0]
+        if word.lastgroup in ("double", "whole") and (more := _RUNS_ON.match(self._expression, self._at)):
+            raise fault(at + 1, f"{text + more[0]!r} is no number{_number_hint(text + more[0])}")
         kind = _KINDS.get(word.lastgroup or "", text)
         if kind == NAME and text.upper() in KEYWORDS:
             kind = text.upper()
         return Token(kind, text, at + 1)
+
+
+def _joint(token: Token) -> str:
+    if token.kind in ("+", "-"):
+        return ": nothing is computed, and names of properties hold letters, digits, _ and $ only"
+    if token.kind == ")":
+        return ": no parenthesis is open"
+    return "; join conditions with AND or OR"
+
+
+def _number_hint(text: str) -> str:
+    return ": its first digit is 0" if text[0] == "0" and text.isdigit() else ""
 
 
 def _hint(expression: str, at: int) -> str:
@@ -108,4 +131,6 @@ def _hint(expression: str, at: int) -> str:
         return "; unequal is <>"
     if expression.startswith(("&&", "||"), at):
         return "; write AND or OR"
+    if expression.startswith("/*", at):
+        return ": the end of this comment is missing"
     return ""

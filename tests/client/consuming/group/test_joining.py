@@ -65,6 +65,15 @@ class TestFilters:
 
         play(story)
 
+    @pytest.mark.parametrize("answer", [lambda request: Frame(0, flag=1, version=477), CallTimeout("late")])
+    def test_what_a_broker_takes_though_it_is_wrong_is_refused_here(self, answer: object) -> None:
+        async def story(scene):
+            scene.broker.script(CheckClientConfig, answer)
+            with pytest.raises(FixError, match="character 7: '\\)' stands behind"):
+                await check_filters(scene.instance, "g", [interest(Sql("n > 3 )"))])
+
+        play(story)
+
     def test_a_broker_that_is_too_old_is_named(self) -> None:
         async def story(scene):
             scene.broker.script(CheckClientConfig, lambda request: Frame(0, flag=1, version=1))
