@@ -11,8 +11,12 @@ import typer
 
 from mqframe.core.errors import SettingError
 from mqframe.core.moments import unit_of
+from mqframe.core.printable import shortened
 
 _UNITS: Final = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_DIGITS_MAX: Final = 19
+"""More do not fit into the 64 bits that times have."""
+_SHOWN: Final = 100
 _DELAY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|)\Z")
 
 
@@ -20,8 +24,12 @@ def parse_delay(text: str) -> timedelta:
     """A number and ms, s, m, h or d; seconds without a unit. Raises `SettingError`."""
     match = _DELAY.match(text)
     if match is None:
-        raise SettingError(f"--delay {text}: write a number and ms, s, m, h or d, for example 90s")
-    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+        shown = shortened(text, _SHOWN)
+        raise SettingError(f"--delay {shown}: write a number and ms, s, m, h or d, for example 90s")
+    try:
+        return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+    except OverflowError:
+        raise SettingError(f"--delay {shortened(text, _SHOWN)}: is longer than any calendar") from None
 
 
 def since_ms(text: str, now: float | None = None) -> int:
@@ -43,7 +51,7 @@ def typed_ms(option: str, text: str, others: str = "") -> int:
     ISO 8601, or milliseconds since 1970. A time that names no zone is one of this machine's, and is shown
     back with it on standard error. `others`: what else may stand there, for messages.
     """
-    if text.isascii() and text.isdecimal() and len(text) > 8:
+    if text.isascii() and text.isdecimal() and 8 < len(text) < _DIGITS_MAX:
         if unit := unit_of(int(text)):
             raise SettingError(f"{option} {text}: these are {unit}; write milliseconds since 1970, or a time")
         return int(text)
@@ -53,7 +61,8 @@ def typed_ms(option: str, text: str, others: str = "") -> int:
     except (ValueError, OverflowError):
         known = f"{others}, " if others else ""
         raise SettingError(
-            f"{option} {text}: write {known}a time, as 2026-12-24T18:00, or milliseconds since 1970"
+            f"{option} {shortened(text, _SHOWN)}: write {known}a time, as 2026-12-24T18:00, or milliseconds"
+            " since 1970"
         ) from None
     if typed.tzinfo is None:
         typer.echo(f"mqframe: {option} {text} is {found.isoformat()}", err=True)

@@ -10,6 +10,10 @@ from __future__ import annotations
 import re
 
 from mqframe.core.codes import ResponseCode
+from mqframe.core.printable import shortened
+
+REMARK_CHARACTERS_MAX = 2000
+"""So much of a peer's remark is in the message of an error; the error keeps all of it."""
 
 
 class MqframeError(Exception):
@@ -196,11 +200,12 @@ class Refusal(MqframeError):
 class AnswerError(MqframeError):
     """A peer answered a call with a code other than success.
 
-    `code`: the response code, `remark`: the peer's text, `address`: who answered.
+    `code`: the response code, `remark`: the peer's whole text, `address`: who answered.
     """
 
     def __init__(self, code: int, remark: str | None, address: str) -> None:
-        super().__init__(f"{address} answered {_code_name(code)}: {remark or 'no remark'}")
+        said = shortened(remark or "no remark", REMARK_CHARACTERS_MAX)
+        super().__init__(f"{address} answered {_code_name(code)}: {said}")
         self.code = code
         self.remark = remark
         self.address = address

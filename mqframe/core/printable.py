@@ -29,6 +29,11 @@ def printable_json(encoded: str) -> str:
     return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
 
 
+def shortened(text: str, characters_max: int) -> str:
+    """`text`, or so many characters of it and how many it has; those who sent it may have sent megabytes."""
+    return text if len(text) <= characters_max else f"{text[:characters_max]}… ({len(text)} characters)"
+
+
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
     return _NAMED.get(found[0]) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

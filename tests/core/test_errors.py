@@ -73,3 +73,14 @@ def test_other_refusals_have_nothing_to_do_with_keys(remark: str | None) -> None
     error = errors.answer_error(ResponseCode.NO_PERMISSION, remark, "1.2.3.4:5")
     assert type(error) is errors.AnswerFix
     assert type(errors.answer_error(ResponseCode.SYSTEM_ERROR, "signature", "a:1")) is errors.AnswerRetry
+
+
+@pytest.mark.parametrize("code", [ResponseCode.SYSTEM_ERROR, ResponseCode.NO_PERMISSION])
+def test_a_remark_of_megabytes_is_kept_but_not_shown(code: ResponseCode) -> None:
+    remark = "the signature is wrong " + "x" * 1_000_000
+    error = errors.answer_error(code, remark, "a:1")
+    assert error.remark == remark
+    assert "a:1 answered" in str(error)
+    assert "the signature is wrong xxx" in str(error)
+    assert "(1000023 characters)" in str(error)
+    assert len(str(error)) < 2500

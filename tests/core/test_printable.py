@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.printable import printable, printable_json, printable_lines
+from mqframe.core.printable import printable, printable_json, printable_lines, shortened
 
 HARMFUL = [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0)), "\u202e", "\u2028", "\u2066", "\ufeff"]
 
@@ -39,3 +39,8 @@ def test_json_keeps_its_value(text: str) -> None:
     shown = printable_json(json.dumps({"body": text}, ensure_ascii=False))
     assert json.loads(shown) == {"body": text}
     assert not set(shown).intersection(HARMFUL)
+
+
+def test_a_long_text_is_shortened_to_its_beginning_and_its_length() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcd", 3) == "abc… (4 characters)"

@@ -12,9 +12,11 @@ import typer
 from mqframe.cli.text.output_file import output_file
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
+from mqframe.core.printable import shortened
 
 VARIABLE: Final = "MQFRAME_CONTEXTS"
 _OWNER_ONLY: Final = 0o600
+_SHOWN: Final = 500
 
 
 class Context(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
@@ -52,8 +54,8 @@ def read_contexts(path: Path) -> Contexts:
         return msgspec.json.decode(path.read_bytes(), type=Contexts)
     except FileNotFoundError:
         return Contexts()
-    except (OSError, msgspec.MsgspecError) as problem:
-        raise SettingError(f"contexts in {path} cannot be read: {problem}") from None
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        raise SettingError(f"contexts in {path} cannot be read: {shortened(str(problem), _SHOWN)}") from None
 
 
 def write_contexts(path: Path, contexts: Contexts) -> None:

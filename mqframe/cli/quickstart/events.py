@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -129,16 +130,19 @@ def guess(sample: Sequence[Row], given: Columns) -> Columns:
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a CSV or JSON-lines file, also zipped. Numbers become numbers, NA and nothing `None`.
 
-    Raises `FixError` naming the line that is no row.
+    Raises `FixError` naming the line that is no row, or what is wrong with the file.
     """
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            member = archive.namelist()[0]
-            with archive.open(member) as stream:
-                yield from _rows(member, io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""))
-    else:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            yield from _rows(path.name, lines)
+    try:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                member = archive.namelist()[0]
+                with archive.open(member) as stream:
+                    yield from _rows(member, io.TextIOWrapper(stream, encoding="utf-8-sig", newline=""))
+        else:
+            with path.open(encoding="utf-8-sig", newline="") as lines:
+                yield from _rows(path.name, lines)
+    except (zipfile.BadZipFile, zlib.error, IndexError, UnicodeDecodeError, csv.Error) as problem:
+        raise FixError(f"{path} cannot be read: {problem}") from None
 
 
 def is_number(value: object) -> bool:
@@ -165,7 +169,7 @@ def _json_rows(name: str, lines: io.TextIOBase) -> Iterator[Row]:
         if line.strip():
             try:
                 yield decode(line)
-            except msgspec.DecodeError as problem:
+            except (msgspec.DecodeError, RecursionError) as problem:
                 raise FixError(f"{name} line {number} is not a JSON object: {problem}") from None
 
 

@@ -85,7 +85,7 @@ def outgoing_of(line: bytes, number: int, default: Outgoing) -> Outgoing:
             b64decode(found.body, validate=True) if found.body_encoding == "base64" else found.body.encode()
         )
         later = later_wishes(found.delay, found.deliver_at, found.delay_level, _of_a_program)
-    except (msgspec.MsgspecError, ValueError, FixError) as problem:
+    except (msgspec.MsgspecError, ValueError, RecursionError, FixError) as problem:
         raise MessageError(f"line {number}: {problem}{_meant(str(problem))}") from None
     said = found.properties
     if found.message_id:

@@ -43,7 +43,7 @@ def read_lines(file: Iterable[bytes]) -> Iterator[Row]:
             continue
         try:
             row = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise MessageError(f"line {number} is no JSON: {problem}") from problem
         if not isinstance(row, dict):
             raise MessageError(f"line {number} is no JSON object")

@@ -97,7 +97,7 @@ def toml(text: str, source: str) -> Layer:
     """
     try:
         tables = tomllib.loads(text.removeprefix(_MARK))
-    except tomllib.TOMLDecodeError as problem:
+    except (ValueError, RecursionError) as problem:  # ValueError also of a number of thousands of digits
         raise SettingError(f"{source}: {problem}") from None
     return Layer(Rank.TOML, tuple(_entries(tables, source)))
 

@@ -75,7 +75,7 @@ def decode_note(data: bytes, kind: type[T]) -> T:
     """The inverse. Raises `BadAnswer` for what is no such note."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         raise BadAnswer(
             f"the coordination engine holds something else than a {kind.__name__}: {problem}. Let no other"
             " program write below the prefix of this group"

@@ -45,7 +45,7 @@ def loads(text: bytes | memoryview | str, dialect_bytes_max: int | None = None) 
         return _strict.decode(text)
     except RecursionError:
         raise BodyError("JSON is nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeError) as problem:
         if dialect_bytes_max is not None and len(text) > dialect_bytes_max:
             raise BodyError(
                 f"{len(text)} bytes that are not JSON ({problem}); only up to {dialect_bytes_max} bytes are "
@@ -65,7 +65,7 @@ def decode(text: bytes | memoryview | str, kind: type[T], dialect_bytes_max: int
     """
     try:
         return _decoder(kind).decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass  # in the dialect perhaps
     try:
         return msgspec.convert(loads(text, dialect_bytes_max), kind, strict=False)

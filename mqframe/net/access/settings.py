@@ -45,7 +45,7 @@ def credentials(text: str) -> Credentials | None:
     if text.startswith("{"):
         try:
             table = msgspec.json.decode(text, type=dict[str, str])
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             raise ValueError("is no JSON object of texts") from None
         name, secret = next(((table[a], table[b]) for a, b in _NAMES if a in table and b in table), ("", ""))
     if not name.strip() or not secret.strip():

@@ -119,5 +119,5 @@ def noted_failure(mark: Path) -> SyncFailure | None:
         return msgspec.json.decode(mark.read_bytes(), type=SyncFailure)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         return SyncFailure(0, f"unknown: {mark} is broken ({problem})")

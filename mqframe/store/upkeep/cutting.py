@@ -96,7 +96,7 @@ def cuts(layout: Layout) -> list[Cut]:
     for path in sorted(layout.cut.glob("*.json")) if layout.cut.is_dir() else ():
         try:
             found.append(msgspec.json.decode(path.read_bytes(), type=Cut))
-        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise StoreError(
                 f"{path} cannot be read: {problem}. It says what was cut off the log; move it away to go on"
             ) from problem

@@ -95,6 +95,6 @@ class Quarantine:
         for path in sorted(self.directory.glob("*.json")) if self.directory.is_dir() else ():
             try:
                 found.append(msgspec.json.decode(path.read_bytes(), type=Report))
-            except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
         return found

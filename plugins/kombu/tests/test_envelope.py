@@ -105,3 +105,9 @@ def test_lifetimes_are_found() -> None:
     assert expiration_of(Stored(with_one)) == "2000"  # type: ignore[arg-type]
     assert expiration_of(Stored(to_message("q", payload()))) is None  # type: ignore[arg-type]
     assert set(with_one.properties) <= envelope.NAMES
+
+
+@pytest.mark.parametrize("table", ['{"expiration":', '["expiration"]', '{"expiration":' + "[" * 100_000])
+def test_a_table_that_cannot_be_read_gives_no_lifetime(table: str) -> None:
+    message = Message("q", b"", properties={envelope.PROPERTIES: table})
+    assert expiration_of(Stored(message)) is None  # type: ignore[arg-type]

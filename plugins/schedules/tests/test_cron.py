@@ -164,3 +164,18 @@ def test_bad_expressions_are_refused_with_what_to_write(expression: str, said: s
 def test_unknown_zones_are_refused(zone: str) -> None:
     with pytest.raises(FixError, match="IANA names, as Europe/Berlin"):
         Cron("0 8 * * *", zone, 0)
+
+
+@pytest.mark.parametrize("expression", ["9" * 5000 + " * * * *", "*/" + "9" * 5000 + " * * * *", "* " * 5000])
+def test_an_expression_of_thousands_of_characters_is_refused_in_a_few(expression: str) -> None:
+    with pytest.raises(FixError, match="at most 1000") as refused:
+        Cron(expression, "UTC", 0)
+    assert len(str(refused.value)) < 400
+
+
+def test_the_longest_expression_that_lists_everything_is_taken() -> None:
+    def listed(low: int, high: int) -> str:
+        return ",".join(map(str, range(low, high + 1)))
+
+    every = f"{listed(0, 59)} {listed(0, 59)} {listed(0, 23)} {listed(1, 31)} {listed(1, 12)} {listed(0, 6)}"
+    assert Cron(every, "UTC", 0).next_after(0) == 1000

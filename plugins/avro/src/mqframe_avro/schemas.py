@@ -13,10 +13,12 @@ from fastavro import parse_schema
 from fastavro.schema import SchemaParseException, UnknownType, fingerprint, to_parsing_canonical_form
 
 from mqframe.core.errors import FixError, SettingError
+from mqframe.core.printable import shortened
 
 _BY_CLASS: Final = ("__avro_schema__", "avro_schema_to_python", "avro_schema")
 """What a class that knows its schema may call it; the last two are those of dataclasses-avroschema."""
 FINGERPRINT_BYTES: Final = 8
+_SHOWN: Final = 500
 
 
 @attrs.frozen
@@ -36,8 +38,9 @@ def load(source: Any) -> Schema:
     """
     try:
         return _parsed(_definition(source))
-    except (SchemaParseException, UnknownType, ValueError, TypeError, KeyError) as problem:
-        raise SettingError(f"Avro schema {_title(source)}: {type(problem).__name__}: {problem}") from problem
+    except (SchemaParseException, UnknownType, ValueError, TypeError, KeyError, RecursionError) as problem:
+        said = shortened(str(problem), _SHOWN)
+        raise SettingError(f"Avro schema {_title(source)}: {type(problem).__name__}: {said}") from problem
 
 
 def of_class(cls: Any) -> Schema | None:
@@ -49,7 +52,7 @@ def of_class(cls: Any) -> Schema | None:
         return None
     try:
         return _parsed(json.loads(found) if isinstance(found, str) else found)
-    except (SchemaParseException, UnknownType, ValueError, TypeError, KeyError) as problem:
+    except (SchemaParseException, UnknownType, ValueError, TypeError, KeyError, RecursionError) as problem:
         raise FixError(f"the Avro schema of {cls.__qualname__}: {problem}") from problem
 
 
@@ -69,12 +72,15 @@ def _definition(source: Any) -> Any:
     text = source.strip()
     if text.startswith(("{", "[", '"')):
         return json.loads(text)
-    if ":" in text and not Path(text).exists():
+    if ":" in text and not _exists(Path(text)):
         module, _, attribute = text.partition(":")
         try:
             return _definition(getattr(importlib.import_module(module), attribute))
         except (ImportError, AttributeError) as problem:
-            raise SettingError(f"Avro schema {text!r} cannot be found: {problem}") from problem
+            said = shortened(str(problem), _SHOWN)
+            raise SettingError(
+                f"Avro schema {shortened(text, _SHOWN)!r} cannot be found: {said}"
+            ) from problem
     return json.loads(_read(Path(text)))
 
 
@@ -82,7 +88,15 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise SettingError(f"Avro schema {path} cannot be read: {problem}") from problem
+        said = shortened(str(problem), _SHOWN)
+        raise SettingError(f"Avro schema {shortened(str(path), _SHOWN)} cannot be read: {said}") from problem
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no name that a file could have
+        return False
 
 
 def _own(cls: type) -> Any:

@@ -32,7 +32,7 @@ def refusal(endpoint: str, status: int, body: bytes) -> EtcdRefusal:
     try:
         told = json.loads(body)
         code, message = int(told["code"]), str(told.get("message") or told.get("error"))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         said = body[:_TEXT_MAX].decode(errors="replace").strip()
         hint = (
             "; is its gateway on (--enable-grpc-gateway), and its version 3.4 or later?"
@@ -51,6 +51,6 @@ def result(endpoint: str, line: str | bytes) -> dict[str, Any]:
             return dict(message["result"])
         error = message["error"]
         code, words = int(error.get("code", error.get("grpc_code", 0))), str(error.get("message"))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise EtcdRefusal(endpoint, 0, f"sent what cannot be read: {line[:_TEXT_MAX]!r}") from None
     raise EtcdRefusal(endpoint, code, words)

@@ -182,7 +182,7 @@ async def _answer(
         raise refusal(endpoint, answer.status_code, answer.content)
     try:
         return dict(json.loads(answer.content))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise EtcdRefusal(endpoint, 0, f"answered what cannot be read: {answer.content[:200]!r}") from None
 
 

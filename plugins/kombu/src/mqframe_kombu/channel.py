@@ -316,7 +316,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         try:
             payload = envelope.to_payload(held.popped, held.source.queue, tag)
             message = self.Message(payload, channel=self)
-        except (MqframeError, ValueError, KeyError, TypeError) as problem:
+        except (MqframeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             log.error("message cannot be read; made a dead letter", reason=str(problem), **held.named())
             self._link.soon(self._feed.settle, held, Outcome.DEAD_LETTER)
             return None

@@ -90,10 +90,15 @@ def to_payload(message: ReceivedMessage, queue: str, delivery_tag: int) -> dict[
 
 
 def expiration_of(message: ReceivedMessage) -> object:
-    """The lifetime that its sender gave it, as `lifetime_ms` takes it."""
+    """The lifetime that its sender gave it, as `lifetime_ms` takes it; none where that cannot be read."""
     tables = message.properties.get(PROPERTIES)
     # Most have none; a task with large headers has its own `expires`, which the worker looks at.
-    return json.loads(tables).get("expiration") if tables and '"expiration"' in tables else None
+    if not tables or '"expiration"' not in tables:
+        return None
+    try:
+        return json.loads(tables).get("expiration")
+    except (ValueError, AttributeError, RecursionError):
+        return None  # the message is made a dead letter where it is read
 
 
 def _bytes(body: Any, encoding: Any) -> bytes:

@@ -16,8 +16,13 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from mqframe.core.errors import FixError
+from mqframe.core.printable import shortened
 
 _EXAMPLE = "minute hour day month weekday, as in '30 8 * * MON-FRI', or six fields with seconds first"
+
+EXPRESSION_CHARACTERS_MAX = 1000
+"""All minutes, hours, days and months one by one are half as many."""
+_SHOWN = 100
 
 
 class Cron:
@@ -29,6 +34,11 @@ class Cron:
     __slots__ = ("_expression", "_zone")
 
     def __init__(self, expression: str, zone: str, now_ms: int) -> None:
+        if len(expression) > EXPRESSION_CHARACTERS_MAX:
+            raise FixError(
+                f"cron expression {shortened(expression, _SHOWN)!r}: at most {EXPRESSION_CHARACTERS_MAX}"
+                f" characters; give {_EXAMPLE}"
+            )
         self._expression = expression
         self._zone = _zone(zone)
         try:
@@ -58,5 +68,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError):  # not found, a folder, a path, no zone file
         raise FixError(
-            f"time zone {name!r} is not known; give one of the IANA names, as Europe/Berlin, or UTC"
+            f"time zone {shortened(name, _SHOWN)!r} is not known; give one of the IANA names, as"
+            " Europe/Berlin, or UTC"
         ) from None

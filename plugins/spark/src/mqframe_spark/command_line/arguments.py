@@ -119,7 +119,7 @@ def _table(file: str) -> Mapping[str, str]:
         table: dict[str, Any] = tomllib.loads(Path(file).expanduser().read_text("utf-8"))
     except OSError as problem:
         raise SettingError(f"--options-file {file}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise SettingError(f"--options-file {file}: {problem}") from None
     for name, value in table.items():
         if not isinstance(value, str | int):

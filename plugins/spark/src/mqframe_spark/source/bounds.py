@@ -63,7 +63,7 @@ def _by_queue(text: str, what: str, parse: Callable[[Any], int | None]) -> dict[
     """The values in JSON {"topic": {"broker/queue": value}}; `parse` gives `None` for what is no `what`."""
     try:
         table = json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise SettingError(f"is no JSON: {problem}") from None
     found = {}
     for topic, queues in table.items() if isinstance(table, dict) else ():
