@@ -207,6 +207,9 @@ class ElectedBroker:
             has_room=self._disk.has_room,
         )
 
+    def _group(self) -> dict[int, str]:
+        return self.elector.brokers
+
     def unable_now(self) -> str:
         """As `Replica.unable_now`."""
         return self._disk.now
@@ -233,7 +236,7 @@ class ElectedBroker:
             timeout = self._sections.replication.timeout_ms / 1000
             replicas = LeaderReplicas(reigning, self._clock, limits, timeout)
             opened = asyncio.Event()
-            post = LeaderPost(self._kept, reigning, replicas, self.elector.ring, opened.set)
+            post = LeaderPost(self._kept, reigning, replicas, self.elector.ring, opened.set, self._group)
             broker = await self._make(post)
             # On disk before anything is stored in this epoch.
             self._kept.record(self._kept.history.begin(epoch, broker.store.max_offset))
@@ -285,6 +288,7 @@ class ElectedBroker:
             lambda: self.elector.seen.forced_epoch if self.elector.seen is not None else 0,
             lambda accepted: self.elector.force(accept_loss=accepted),
             lambda: self.elector.trouble,
+            self._group,
         )
 
     def _at_once(self, sections: BrokerSections, post: Post) -> Broker:

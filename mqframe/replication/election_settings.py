@@ -51,6 +51,12 @@ class ElectionSettings:
         doc="a broker that is not connected for so long is in sync no more, ms",
         check=at_least(10),
     )
+    brokers: int = setting(
+        0,
+        doc="how many brokers the group has, by which monitoring is told that one is missing; 0: as many as "
+        "were ever in sync, which counts one that left for good",
+        check=at_least(0),
+    )
     stall_ms: int = setting(
         5000,
         doc="a leader whose disk has not answered for so long gives up the lead, where another broker in "

@@ -40,7 +40,8 @@ class Elector:
     """Runs until it is cancelled.
 
     `trouble`: why the group cannot be looked after at the moment, empty normally; `seen`: what the engine
-    held last; `leader`: who leads, as it says.
+    held last; `leader`: who leads, as it says; `brokers`: where the brokers of the group are, by number,
+    "host:port", empty for those that are not there.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Elector:
         self.trouble = ""
         self.seen: GroupState | None = None
         self.leader: LeaderNote | None = None
+        self.brokers: dict[int, str] = {}
 
     def ring(self) -> None:
         """Look at the group soon: acknowledgements, or connections, changed what the set should be."""
@@ -247,6 +249,8 @@ class Elector:
                 log.warning(
                     "a broker of the group says what cannot be read", broker=number, problem=str(problem)
                 )
+        known = () if self.seen is None else {*self.seen.known, *self.seen.members}
+        self.brokers = dict.fromkeys(known, "") | {each: note.address for each, note in replicas.items()}
         return snapshot, replicas
 
     async def _turn(self, lease: Lease) -> None:

@@ -184,7 +184,7 @@ def test_the_first_leader_is_the_one_with_most_after_others_had_time_to_come() -
         assert scene.roles() == ["alone", "alone"]
         await scene.clock.aadvance(0.4)
         assert scene.roles() == ["follows 2", "leads"]
-        assert await scene.state() == GroupState(epoch=1, leader=2, members=(2,))
+        assert await scene.state() == GroupState(epoch=1, leader=2, members=(2,), known=(2,))
 
     play(story)
 
@@ -208,7 +208,7 @@ def test_a_leader_that_dies_is_replaced_when_its_lease_is_over_by_the_member_wit
         assert scene.roles()[1:] == ["follows 1", "follows 1"]
         await scene.clock.aadvance(2.2)
         assert scene.roles()[1:] == ["follows 3", "leads"]
-        assert await scene.state() == GroupState(epoch=2, leader=3, members=(2, 3))
+        assert await scene.state() == GroupState(epoch=2, leader=3, members=(2, 3), known=(1, 2, 3))
 
     play(story)
 
@@ -363,7 +363,9 @@ def test_what_an_operator_forced_lets_the_named_broker_lead() -> None:
         assert await access.force(PLACE, encode_note(state), looked.version)
         await scene.clock.aadvance(2)
         assert outside.role == "leads"
-        assert await scene.state() == GroupState(2, 2, (2,), 300, "lost: all of 1", forced_epoch=2)
+        assert await scene.state() == GroupState(
+            2, 2, (2,), 300, "lost: all of 1", forced_epoch=2, known=(2,)
+        )
 
     play(story)
 

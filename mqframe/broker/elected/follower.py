@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
-from mqframe.broker.elected.posts import FollowerPost
+from mqframe.broker.elected.posts import FollowerPost, told_brokers
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.state import BrokerState
@@ -166,6 +166,7 @@ class FollowerPart(SlavePart):
             **super().counters(),
             "replicationEpoch": str(self._post.kept.epoch),
             "replicationLeader": "" if leader is None else str(leader.id),
+            "replicationBrokers": told_brokers(self._post),
             "replicationConfirmed": str(self._store.confirmed_offset),
         }
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from mqframe.broker.elected.posts import LeaderPost
+from mqframe.broker.elected.posts import LeaderPost, told_brokers
 from mqframe.broker.replication.master import LOOK_SECONDS, MasterPart
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.state import BrokerState
@@ -39,6 +39,7 @@ class LeaderPart(MasterPart):
         always = attrs.evolve(sections, replication=attrs.evolve(replication, hello=ALWAYS))
         super().__init__(always, state, feeding)
         self._post = post
+        self._brokers: int = sections.election.brokers
         self._topics = state.topics
         self._replicas = post.replicas
         self._replicas.told = lambda: state.store.confirmed_offset
@@ -54,18 +55,21 @@ class LeaderPart(MasterPart):
             "replicationEpoch": str(state.epoch),
             "replicationLeader": str(state.leader),
             "replicationMembers": " ".join(map(str, state.members)),
+            "replicationBrokers": told_brokers(self._post),
             "replicationConfirmed": str(self._store.confirmed_offset),
-            "replicationTrouble": str(self._replicas.refusal() or ""),
+            "replicationTrouble": str(self._replicas.refusal() or self._store.disk_refusal),
         }
 
     async def metrics(self) -> Sequence[Metric]:
         """As of a master, with epoch and size of the set."""
         members = self._replicas.members
         count = 0 if members is None else len(members.state.members)
+        brokers = self._brokers or len(self._post.brokers())
         return (
             *await super().metrics(),
             one("mqframe_replication_epoch", Kind.GAUGE, "Number of this reign.", self._replicas.epoch),
             one("mqframe_replication_members", Kind.GAUGE, "Brokers in sync, the leader counted.", count),
+            one("mqframe_replication_brokers", Kind.GAUGE, "Brokers that the group has.", brokers),
         )
 
     def _counts(self, slave: FedSlave, end: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
 
@@ -14,13 +14,15 @@ from mqframe.replication.reigning import Reigning
 
 @attrs.frozen
 class LeaderPost:
-    """A reign. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers."""
+    """A reign. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers;
+    `brokers`: as of `Elector`."""
 
     kept: KeptReplica
     reigning: Reigning
     replicas: LeaderReplicas
     ring: Callable[[], object]
     opened: Callable[[], object]
+    brokers: Callable[[], Mapping[int, str]]
 
 
 @attrs.frozen
@@ -29,7 +31,8 @@ class FollowerPost:
 
     `boot`: names this run of the process; `cut`: has the broker stopped, its log cut at an offset, and made
     anew; `forced_epoch`: the last reign that an operator forced; `force`: `Elector.force`, upon whether loss
-    is accepted; `trouble`: why the group has no leader, as far as this broker knows.
+    is accepted; `trouble`: why the group has no leader, as far as this broker knows; `brokers`: as of
+    `Elector`.
     """
 
     kept: KeptReplica
@@ -39,6 +42,12 @@ class FollowerPost:
     forced_epoch: Callable[[], int]
     force: Callable[[bool], Awaitable[GroupState]]
     trouble: Callable[[], str]
+    brokers: Callable[[], Mapping[int, str]]
 
 
 Post = LeaderPost | FollowerPost
+
+
+def told_brokers(post: Post) -> str:
+    """The brokers of the group as a counter: "number=host:port" each, no address where one is away."""
+    return " ".join(f"{number}={address}" for number, address in sorted(post.brokers().items()))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
+from typing import NamedTuple
 
 import attrs
 
@@ -26,6 +28,8 @@ from mqframe.core.storage.record import decode_record
 _CHANGE_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 _ROLE_TROUBLE, _ROLE_CHANGED = "roleTrouble", "roleChangedMs"
+_BROKERS = "replicationBrokers"
+_NOT_CONNECTED = "it is not connected to its master"
 _TROUBLE = "replicationTrouble"
 """A counter of slaves of this project, and of elected leaders."""
 
@@ -164,34 +168,48 @@ class ReplicaAdmin(ClusterAdmin):
         return None if answer is None else bytes(answer.body)
 
     async def _as_told(self, group: list[Replica]) -> list[Replica]:
-        """`group`, the brokers of one name, with what they say."""
-        group = await asyncio.gather(*map(self._ask_replica, group))
-        master = group[0]
-        if master.broker_id != MASTER_ID or master.log_end is None:
-            return group
-        return [master, *[await self._compare(each, master) for each in group[1:]]]
+        """`group`, the brokers of one name, with what they say; and those that only they know of."""
+        told = await asyncio.gather(*map(self._ask_replica, group))
+        told += await asyncio.gather(*map(self._ask_replica, _unregistered(told)))
+        replicas = [each.replica for each in told]
+        leaders = [each for each in told if each.replica.members is not None or each.leads_slaves]
+        if not leaders:
+            return replicas
+        leader = max(leaders, key=lambda each: each.replica.epoch or 0)
+        compared = []
+        for each in told:
+            replica = each.replica
+            if each is not leader and replica.log_end is not None:
+                replica = await self._compare(_as_known_there(each, leader), leader.replica)
+            compared.append(replica)
+        return compared
 
-    async def _ask_replica(self, asked: Replica) -> Replica:
+    async def _ask_replica(self, asked: Replica) -> _Told:
+        if not asked.address:
+            return _Told(attrs.evolve(asked, trouble="it is not there, as the others of its group know"))
         address = self._for_operators(asked.address)
         try:
             runtime, config = await asyncio.gather(self.broker_runtime(address), self.broker_config(address))
             status = await self._status(address)
             end = int(runtime["commitLogMaxOffset"])
         except (MqframeError, KeyError, ValueError) as problem:
-            return attrs.evolve(asked, trouble=str(problem) or repr(problem))
+            return _Told(attrs.evolve(asked, trouble=str(problem) or repr(problem)))
         found = _with_epoch(attrs.evolve(asked, role=config.get("brokerRole", ""), log_end=end), runtime)
+        is_master = asked.broker_id == MASTER_ID or found.members is not None
         if status is None:
-            return found
-        if asked.broker_id == MASTER_ID:
+            return _Told(found, runtime, is_master)
+        if is_master:
             slaves = status.ha_connection_info
-            return attrs.evolve(found, slaves=len(slaves), in_sync=sum(each.in_sync for each in slaves))
+            found = attrs.evolve(found, slaves=len(slaves), in_sync=sum(each.in_sync for each in slaves))
+            hosts = tuple(each.addr.rpartition(":")[0] for each in slaves)
+            return _Told(found, runtime, is_master, hosts)
         client = status.ha_client_runtime_info
-        return attrs.evolve(
+        found = attrs.evolve(
             found,
             master=(client.master_addr or "") if client.activated else "",
-            trouble=runtime.get(_TROUBLE, "" if client.activated else "it is not connected to its master")
-            or _not_copied(runtime),
+            trouble=runtime.get(_TROUBLE, "" if client.activated else _NOT_CONNECTED) or _not_copied(runtime),
         )
+        return _Told(found, runtime, slave_of=client.master_addr or "")
 
     async def _status(self, address: str) -> HaRuntimeInfo | None:
         """`None` from brokers that do not know the request."""
@@ -215,6 +233,44 @@ class ReplicaAdmin(ClusterAdmin):
         except MqframeError:
             return None
         return decode_record(bytes(answer.body)).store_timestamp
+
+
+class _Told(NamedTuple):
+    """A broker, and what it told besides: `runtime`, its counters; whether it `leads_slaves`; the `hosts` of
+    those that are connected; whose slave it means to be."""
+
+    replica: Replica
+    runtime: Mapping[str, str] = MappingProxyType({})
+    leads_slaves: bool = False
+    hosts: tuple[str, ...] = ()
+    slave_of: str = ""
+
+
+def _unregistered(told: Sequence[_Told]) -> list[Replica]:
+    """The brokers of an elected group that name servers do not list: dead ones, and a leader that is new."""
+    knowing = [each for each in told if each.runtime.get(_BROKERS)]
+    if not knowing:
+        return []
+    newest = max(knowing, key=lambda each: each.replica.epoch or 0)
+    pairs = [each.partition("=") for each in newest.runtime[_BROKERS].split()]
+    listed = {each.replica.address for each in told}
+    numbers = {each.replica.broker_id for each in told}
+    numbers |= {int(each.runtime["replicationLeader"]) for each in told if each.replica.members is not None}
+    first = told[0].replica
+    return [
+        Replica(first.cluster, first.broker, int(number), address)
+        for number, _, address in pairs
+        if int(number) not in numbers and address not in listed
+    ]
+
+
+def _as_known_there(slave: _Told, master: _Told) -> Replica:
+    """`slave`; whether one of Apache RocketMQ follows only its master can tell: it says itself that it never
+    does (DefaultHAService.java, `getRuntimeInfo`)."""
+    replica = slave.replica
+    if replica.trouble == _NOT_CONNECTED and replica.address.rpartition(":")[0] in master.hosts:
+        return attrs.evolve(replica, trouble="", master=slave.slave_of or None)
+    return replica
 
 
 def _with_epoch(replica: Replica, runtime: Mapping[str, str]) -> Replica:

@@ -65,6 +65,7 @@ def candidate(
         confirmed=mine.end if is_forced else max(mine.confirmed, state.confirmed if state else 0),
         note=state.note if state else "",
         forced_epoch=epoch if is_forced else state.forced_epoch if state else 0,
+        known=tuple(sorted({me, *recorded, *(state.known if state else ())})),
     )
     return Candidate(claimed, at_once=ready and best.id == me, is_last=mine not in first)
 
@@ -96,4 +97,5 @@ def _listed(numbers: tuple[int, ...] | list[int]) -> str:
 
 def forced(state: GroupState, number: int, note: str) -> GroupState:
     """The state after an operator's word that the broker `number` is to lead with what it has."""
-    return msgspec.structs.replace(state, members=(number,), note=note, forced_epoch=state.epoch + 1)
+    made = state.with_members((number,), state.confirmed)
+    return msgspec.structs.replace(made, note=note, forced_epoch=state.epoch + 1)

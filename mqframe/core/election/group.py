@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -15,7 +16,8 @@ class GroupState(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     `epoch`: number of the last reign; `leader`: whose it is, or was; `members`: those in sync, by number:
     each of them has all that was ever acknowledged; `confirmed`: log offset, bytes, up to which that was
     known to be so when the state was written; `note`: what an operator forced, and what that may have lost;
-    `forced_epoch`: the reign that this began, 0 for none: what was confirmed before it may be gone.
+    `forced_epoch`: the reign that this began, 0 for none: what was confirmed before it may be gone; `known`:
+    all that were ever in sync, by number.
     """
 
     epoch: int = 0
@@ -24,6 +26,13 @@ class GroupState(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     confirmed: int = 0
     note: str = ""
     forced_epoch: int = 0
+    known: tuple[int, ...] = ()
+
+    def with_members(self, members: Iterable[int], confirmed: int) -> GroupState:
+        """The same with another set, which is `known` from then on."""
+        made = tuple(members)
+        known = tuple(sorted({*self.known, *self.members, *made}))
+        return msgspec.structs.replace(self, members=made, confirmed=confirmed, known=known)
 
 
 class LeaderNote(msgspec.Struct, frozen=True):

@@ -6,11 +6,9 @@ recorded, together with one that was sent to it and whose fate is not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import attrs
-import msgspec
 
 from mqframe.core.election.group import GroupState
 
@@ -177,10 +175,7 @@ class SyncSet:
         members = tuple(sorted({*staying, *joining}))
         if members == tuple(sorted(self.state.members)):
             return None
-        return self._with(members)
-
-    def _with(self, members: Iterable[int]) -> GroupState:
-        return msgspec.structs.replace(self.state, members=tuple(members), confirmed=self.confirmed)
+        return self.state.with_members(members, self.confirmed)
 
     def _must_leave(self, number: int) -> bool:
         other = self._others.get(number)

@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from replicas import Pair, play, texts
 
 from mqframe import AsyncAdmin
+from mqframe.core.cluster.broker_info import HaClientRuntimeInfo
 from mqframe.core.errors import FixError
 from mqframe.core.requests.nameserver import RegisterBroker
 from mqframe.testing.ports import lasting_port
+
+
+def silent_client(*, activated: bool, **told: Any) -> HaClientRuntimeInfo:
+    """As Apache's brokers tell it: whether the slave is connected is left out."""
+    return HaClientRuntimeInfo(activated=False, **told)
+
+
+def test_of_a_slave_that_does_not_say_whether_it_is_connected_its_master_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mqframe.broker.replication.slave.HaClientRuntimeInfo", silent_client)
+    monkeypatch.setattr("mqframe.broker.replication.slave.SlavePart.counters", lambda part: {})
+
+    async def scenario(pair: Pair) -> None:
+        master = await pair.start("master", "SYNC_MASTER", in_sync=1)
+        await pair.sent(master, *texts(0, 3))
+        slave = await pair.start("slave", "SLAVE")
+        async with AsyncAdmin(nameserver=pair.names.address, clock=pair.clock) as admin:
+            assert (await admin.replicas())[1].trouble == "it is not connected to its master"
+            await pair.follows(master, slave)
+            await pair.settle()
+            found = (await admin.replicas())[1]
+            assert found.trouble == ""
+            assert found.master == f"127.0.0.1:{(await pair.counters(master))['replicationPort']}"
+
+    play(tmp_path, scenario)
 
 
 def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:

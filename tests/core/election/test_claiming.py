@@ -21,10 +21,10 @@ def claims(me: int, state: GroupState | None, *notes: ReplicaNote, members_min: 
 def test_the_one_with_most_of_the_log_claims_at_once_and_the_others_leave_it_time() -> None:
     notes = replica(2, 400), replica(3, 350)
     assert claims(2, STATE, *notes) == Candidate(
-        GroupState(epoch=5, leader=2, members=(2, 3), confirmed=300), at_once=True
+        GroupState(epoch=5, leader=2, members=(2, 3), confirmed=300, known=(1, 2, 3)), at_once=True
     )
     assert claims(3, STATE, *notes) == Candidate(
-        GroupState(epoch=5, leader=3, members=(2, 3), confirmed=300), at_once=False
+        GroupState(epoch=5, leader=3, members=(2, 3), confirmed=300, known=(1, 2, 3)), at_once=False
     )
 
 
@@ -81,9 +81,10 @@ def test_what_was_confirmed_is_carried_over() -> None:
 
 def test_an_operators_word_makes_one_broker_the_whole_set_and_is_kept() -> None:
     state = forced(STATE, 3, "bytes 250 to 300 given up")
-    assert state == GroupState(4, 1, (3,), 300, "bytes 250 to 300 given up", forced_epoch=5)
+    all_three = (1, 2, 3)
+    assert state == GroupState(4, 1, (3,), 300, "bytes 250 to 300 given up", forced_epoch=5, known=all_three)
     won = claims(3, state, replica(3, 250), replica(2, 400)).state
-    assert won == GroupState(5, 3, (3,), 250, "bytes 250 to 300 given up", forced_epoch=5)
+    assert won == GroupState(5, 3, (3,), 250, "bytes 250 to 300 given up", forced_epoch=5, known=all_three)
     later = claims(3, won, replica(3, 280, epoch=5)).state
     assert later is not None
     assert (later.confirmed, later.forced_epoch) == (300, 5)  # as far as this broker was told

@@ -26,6 +26,12 @@ def test_what_a_later_version_adds_is_passed_over() -> None:
     )
 
 
+def test_who_was_ever_in_sync_stays_known() -> None:
+    state = GroupState(3, 1, (1, 2)).with_members((1,), 400)
+    assert (state.members, state.confirmed, state.known) == ((1,), 400, (1, 2))
+    assert state.with_members((1, 3), 500).known == (1, 2, 3)
+
+
 @pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b'{"id":1}', b'{"epoch":"x"}'])
 def test_what_is_no_note_names_the_kind_and_what_to_do(data: bytes) -> None:
     with pytest.raises(BadAnswer, match=r"LeaderNote.*Let no other program"):

@@ -149,15 +149,15 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         tags, and each message goes to its function. Raises `FixError`, naming both, for two that cannot be
         told apart: for one tag, for all messages, or by an expression.
         """
-        made: Any = self._client.on
-        register = made(
-            topic, expression, batch_max=batch_max, type=type, codec=codec, on_decode_error=on_decode_error
+        return self._do(
+            self._client.on,
+            topic,
+            expression,
+            batch_max=batch_max,
+            type=type,
+            codec=codec,
+            on_decode_error=on_decode_error,
         )
-
-        def register_on_loop(function: Any) -> Any:
-            return self._do(register, function)
-
-        return register_on_loop
 
     @overload
     def subscribe(
