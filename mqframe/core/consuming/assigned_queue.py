@@ -73,6 +73,7 @@ class AssignedQueue:
         self.next_offset = next_offset
         if messages:
             ticket.put(messages)
+        ticket.passed(next_offset)
         if not ticket.message_count:
             self.consumed = next_offset
         return True

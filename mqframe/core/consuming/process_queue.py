@@ -122,6 +122,10 @@ class ProcessQueue:
         self.byte_count += size
         return len(held) - before
 
+    def passed(self, next_offset: int) -> None:
+        """The next pull begins at `next_offset`: what lies before it and was not put, the filter dropped."""
+        self._highest = max(self._highest, next_offset - 1)
+
     def take(self, count_max: int) -> list[ReceivedMessage]:
         """Up to `count_max` waiting messages, smallest offsets first; empty when none waits."""
         waiting = self._waiting
@@ -159,7 +163,8 @@ class ProcessQueue:
     def remove(self, messages: Iterable[ReceivedMessage]) -> int | None:
         """Let go of `messages`; returns the offset that may be committed now, `None` when nothing was held.
 
-        The offset is the smallest still held, and one past the largest ever seen when nothing is.
+        The offset is the smallest still held; when nothing is, where the next pull begins, or one past the
+        largest that was put.
         """
         held, taken, order = self._held, self._taken, self._order
         if not held:

@@ -59,6 +59,16 @@ class TestCommit:
         assert offsets(queue.take(3)) == [0]
         assert queue.remove(messages(0)) == 3
 
+    def test_what_a_filter_dropped_behind_the_last_message_goes_with_it(self) -> None:
+        queue = queue_with(5, 6)
+        queue.passed(9)
+        assert queue.remove(messages(6)) == 5, "a message before it is still held"
+        assert queue.remove(messages(5)) == 9
+        queue.put(messages(9))
+        queue.passed(10)
+        assert offsets(queue.take(2)) == [9]
+        assert queue.remove(messages(9)) == 10
+
 
 class TestTake:
     def test_in_the_order_of_offsets(self) -> None:

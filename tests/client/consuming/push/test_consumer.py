@@ -103,6 +103,29 @@ class TestFlow:
 
         play(story)
 
+    @pytest.mark.parametrize("ordered", [False, True])
+    def test_a_tail_that_the_filter_drops_is_committed_with_the_last_message(self, ordered) -> None:
+        async def story(scene):
+            gate, listener = asyncio.Event(), CollectingListener()
+
+            async def slow(messages, context):
+                await gate.wait()
+                return OK
+
+            listener.answers = [slow]
+            scene.broker.put("orders", 0, b"wanted", tag="paid")
+            scene.broker.put("orders", 0, b"other", b"other", tag="sent")
+            async with running(scene, listener, "paid"):
+                assert listener.bodies == [b"wanted"]
+                scene.broker.put("orders", 0, b"other", tag="sent")
+                await scene.pass_time(1.0)
+                assert scene.stored() is None
+                gate.set()
+                await scene.pass_time(6.0)
+                assert scene.stored() == 4
+
+        play(story, ordered=ordered)
+
     def test_suspend_and_resume(self) -> None:
         async def story(scene):
             listener = CollectingListener()
