@@ -113,7 +113,12 @@ class Commands(TyperGroup):
             return super().resolve_command(ctx, args)
         except UsageError as problem:
             from mqframe.core.config.suggestions import did_you_mean
+            from mqframe.hooks.kinds import KNOWN_DISTRIBUTIONS
 
+            missing = KNOWN_DISTRIBUTIONS.get(("command", args[0]))
+            if missing is not None:
+                problem.message += f" Install it with: pip install {missing}"
+                raise
             near = did_you_mean(args[0], self.list_commands(ctx))
             problem.message += f" {near.capitalize()}" if near else ""
             raise

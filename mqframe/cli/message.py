@@ -176,7 +176,10 @@ def read(
     nameserver: NameServer = "",
     json: Json = False,
 ) -> None:
-    """Read messages by offset, without any group and without moving anybody's offsets."""
+    """Read messages by offset, without any group and without moving anybody's offsets.
+
+    With --json each has its properties, too.
+    """
     from mqframe.client.consuming.puller.blocking_puller import Puller
 
     rows = []
@@ -191,7 +194,11 @@ def read(
                 left = limit
                 while at < end and left > 0:
                     result = puller.pull(each, at, min(left, 32), tag)
-                    rows += [message_row(message, base64=base64) for message in result.messages]
+                    rows += [
+                        message_row(message, base64=base64)
+                        | ({"properties": message.properties} if json else {})
+                        for message in result.messages
+                    ]
                     left -= len(result.messages)
                     at = max(result.next_offset, at + 1)
     show(rows, as_json=json, empty="nothing there")

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from mqframe.cli.app import app
 from mqframe.cli.commands import exit_code, report
 from mqframe.core.errors import CallTimeout, MessageError, PluginError, StoreError
+from mqframe.hooks.manager import PluginManager
 
 
 def test_exit_codes(at: str) -> None:
@@ -53,6 +54,14 @@ def test_wrong_words_are_two_lines_at_most(words: list[str], said: str) -> None:
     assert said in first
     assert second.startswith("Try: mqframe")
     assert result.stdout == ""
+
+
+def test_a_command_of_a_plugin_that_is_missing_says_how_to_install_it() -> None:
+    without = PluginManager()
+    without.block("mqframe-plugin-schedules")
+    result = CliRunner().invoke(app, ["schedule", "list"], prog_name="mqframe", obj=without)
+    assert result.exit_code == 2
+    assert "pip install mqframe-plugin-schedules" in result.stderr.splitlines()[0]
 
 
 def test_what_servers_say_cannot_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

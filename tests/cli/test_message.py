@@ -43,3 +43,12 @@ def test_sent_lines_keep_their_order_in_a_queue(at: str) -> None:
     assert [row["body"] for row in rows] == [str(number) for number in range(40)]
     with Admin(nameserver=at) as admin:
         assert sum(each.max_offset for each in admin.topic_stats("cli-order").values()) == 40
+
+
+def test_messages_are_read_as_json_with_their_properties(at: str) -> None:
+    run("topic", "create", "cli-properties", "--queues", "1")
+    run("message", "send", "cli-properties", "x", "--property", "origin=shop", "--tag", "t")
+    (row,) = read("message", "read", "cli-properties")
+    assert row["properties"]["origin"] == "shop"
+    assert row["properties"]["TAGS"] == "t"
+    assert "origin" not in run("message", "read", "cli-properties")

@@ -7,6 +7,8 @@ from typing import Any
 
 import attrs
 
+from mqframe.cli.names.known import topic_order
+
 
 @attrs.frozen
 class Progress:
@@ -44,7 +46,7 @@ def topic_rates(before: Look, now: Look) -> list[dict[str, Any]]:
         }
         for topic, end in now.ends.items()
     ]
-    return sorted(rows, key=lambda row: (-row["in_per_s"], -row["out_per_s"], row["topic"]))
+    return sorted(rows, key=lambda row: (-row["in_per_s"], -row["out_per_s"], *topic_order(row["topic"])))
 
 
 def group_rates(before: Look, now: Look) -> list[dict[str, Any]]:
@@ -62,7 +64,9 @@ def group_rates(before: Look, now: Look) -> list[dict[str, Any]]:
         }
         for key, each in now.groups.items()
     ]
-    return sorted(rows, key=lambda row: (-row["lag"], -row["out_per_s"], row["group"], row["topic"]))
+    return sorted(
+        rows, key=lambda row: (-row["lag"], -row["out_per_s"], row["group"], *topic_order(row["topic"]))
+    )
 
 
 def _consumed(before: Look, now: Look) -> dict[tuple[str, str], float]:

@@ -39,14 +39,19 @@ def check_known(admin: Admin, topic: str | None = None, group: str | None = None
 
 
 def listed_topics(admin: Admin, *, every: bool) -> list[str]:
-    """Topics, sorted; those of the system only with `every`."""
-    names = admin.list_topics()
+    """Topics in `topic_order`; those of the system only with `every`."""
+    names = sorted(admin.list_topics(), key=topic_order)
     if every:
         return names
     info = admin.cluster_info()
     # Brokers and clusters are topics too, for clients that ask for their routes.
     hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
     return [name for name in names if not (is_system_topic(name) or name in hidden)]
+
+
+def topic_order(name: str) -> tuple[bool, str]:
+    """By what topics are sorted for people: by name, and those that groups have for retries come last."""
+    return name.startswith("%"), name
 
 
 def _missing(what: str, name: str, known: Collection[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, answer_error
 from mqframe.core.requests.fields import Request
-from mqframe.core.versions import version_text
+from mqframe.core.versions import version_number, version_text
 from mqframe.core.wire.frame import Frame
 
 
@@ -13,10 +13,11 @@ def refusal(request: Request, answer: Frame, address: str) -> AnswerError:
     """The error for `answer`, by which `address` did not do what `request` asks for."""
     remark = answer.remark
     if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and request.SINCE:
-        remark = (
-            f"{type(request).__name__} ({request.CODE}) is served from Apache RocketMQ {request.SINCE} on, "
-            f"and this is {version_text(answer.version)}"
-        )
+        what, this = f"{type(request).__name__} ({request.CODE})", version_text(answer.version)
+        if answer.version < version_number(request.SINCE):
+            remark = f"{what} is served from Apache RocketMQ {request.SINCE} on, and this is {this}"
+        else:
+            remark = f"{what} is not served here, though {this} can: {remark or 'no remark'}"
     return answer_error(answer.code, remark, address)
 
 

@@ -33,3 +33,11 @@ def test_what_was_set_back_or_made_anew_has_no_rate() -> None:
     (topic,), (group,) = topic_rates(NOW, back), group_rates(NOW, back)
     assert (topic["in_per_s"], topic["out_per_s"]) == (0.0, 0.0)
     assert (group["in_per_s"], group["out_per_s"], group["lag"]) == (0.0, 0.0, 3)
+
+
+def test_topics_for_retries_come_behind_those_that_are_as_busy() -> None:
+    names = ["%RETRY%g", "a", "z"]
+    look = Look(10.0, dict.fromkeys(names, 1), dict.fromkeys(names, 1), {})
+    assert [row["topic"] for row in topic_rates(look, look)] == ["a", "z", "%RETRY%g"]
+    still = Look(10.0, {}, {}, {("g", name): Progress(1, 1, 0) for name in names})
+    assert [row["topic"] for row in group_rates(still, still)] == ["a", "z", "%RETRY%g"]

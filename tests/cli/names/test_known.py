@@ -66,3 +66,12 @@ def test_what_is_of_the_system_is_listed_on_request(at: str) -> None:
         assert "cli-listed" in few
         assert not any(map(is_system_group, few))
         assert {"TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS"} <= all_
+
+
+def test_topics_for_retries_are_listed_last(at: str) -> None:
+    run("topic", "create", "zz-known-last", "--queues", "1")
+    run("topic", "create", "%RETRY%known-last", "--queues", "1")
+    names = [row["topic"] for row in read("topic", "list")]
+    assert names.index("zz-known-last") < names.index("%RETRY%known-last")
+    first = next(n for n, name in enumerate(names) if name.startswith("%"))
+    assert all(name.startswith("%") for name in names[first:])

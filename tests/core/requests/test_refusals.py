@@ -3,6 +3,7 @@
 from mqframe.core.errors import AccessError, AnswerFix, AnswerRetry
 from mqframe.core.requests.admin import GetTopicConfig, GetTopicStatsInfo
 from mqframe.core.requests.refusals import is_unserved, refusal
+from mqframe.core.versions import version_number
 from mqframe.core.wire.frame import Frame
 
 NOT_SERVED = "GetTopicConfig (351) is served from Apache RocketMQ 5.0.0 on, and this is 4.9.7"
@@ -12,6 +13,14 @@ def test_a_request_that_a_broker_is_too_old_for_names_the_version_that_serves_it
     found = refusal(GetTopicConfig("t"), Frame(3, remark="not supported", version=407), "a:1")
     assert isinstance(found, AnswerFix)
     assert str(found) == f"a:1 answered 3 REQUEST_CODE_NOT_SUPPORTED: {NOT_SERVED}"
+    assert is_unserved(found)
+
+
+def test_a_broker_that_is_new_enough_and_refuses_is_not_called_too_old():
+    found = refusal(
+        GetTopicConfig("t"), Frame(3, remark="switched off", version=version_number("5.3.3")), "a:1"
+    )
+    assert str(found).endswith("GetTopicConfig (351) is not served here, though 5.3.3 can: switched off")
     assert is_unserved(found)
 
 
