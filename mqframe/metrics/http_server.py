@@ -20,7 +20,9 @@ from mqframe.log import get_logger
 log = get_logger("metrics")
 
 REQUESTS_MAX: Final = 16
-"""Connections that are served at once; those beyond are closed."""
+"""Connections that are served at once; beyond them the longest silent one gives way, or the new one."""
+QUIET_SECONDS: Final = 1.0
+"""So long a connection may say nothing whole while others come."""
 IDLE_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 1.0
 _PAUSE_SECONDS: Final = 0.1
@@ -41,18 +43,30 @@ class Page(NamedTuple):
 
 
 class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """Answers GET and HEAD of `pages`, by path. Raises `OSError` for an address that cannot be used."""
+    """Answers GET and HEAD of `pages`, by path. Raises `OSError` for an address that cannot be used.
+
+    `monotonic`: seconds of a clock that never goes back.
+    """
 
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, host: str, port: int, pages: Mapping[str, Callable[[], Page]]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        pages: Mapping[str, Callable[[], Page]],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
         self.pages = pages
         self._room = threading.BoundedSemaphore(REQUESTS_MAX)
+        self._monotonic = monotonic
+        self._silent: dict[socket.socket, float] = {}
+        self._silent_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._bound = host.strip("[]"), port
@@ -93,7 +107,9 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection in a thread, if there is room for one more."""
-        if self._room.acquire(blocking=False):
+        if self._room.acquire(blocking=False) or (
+            self._give_way() and self._room.acquire(timeout=_STOP_SECONDS)
+        ):
             try:
                 super().process_request(request, client_address)
             except BaseException:
@@ -107,7 +123,29 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.said(request)
             self._room.release()
+
+    def waits(self, connection: socket.socket) -> None:
+        """`connection` is to say what it wants."""
+        with self._silent_lock:
+            self._silent[connection] = self._monotonic()
+
+    def said(self, connection: socket.socket) -> None:
+        """`connection` has said what it wants, or is gone."""
+        with self._silent_lock:
+            self._silent.pop(connection, None)
+
+    def _give_way(self) -> bool:
+        """Close the connection that has been silent the longest; whether one was for long enough."""
+        with self._silent_lock:
+            first = next(iter(self._silent.items()), None)
+            if first is None or self._monotonic() - first[1] < QUIET_SECONDS:
+                return False
+            del self._silent[first[0]]
+            with contextlib.suppress(OSError):  # it has just left
+                first[0].shutdown(socket.SHUT_RDWR)
+        return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that broke is nobody's concern; anything else is logged."""
@@ -126,8 +164,14 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "mqframe"
     sys_version = ""
 
+    def handle_one_request(self) -> None:
+        """Wait for a request, and answer it."""
+        self.server.waits(self.connection)
+        super().handle_one_request()
+
     def do_GET(self) -> None:
         """Answer with the page of the path."""
+        self.server.said(self.connection)
         page = self.server.pages.get(self.path.partition("?")[0])
         if page is None:
             known = " ".join(self.server.pages)

@@ -1,6 +1,7 @@
 import gzip
 import http.client
 import logging
+import select
 import socket
 import threading
 from http import HTTPStatus
@@ -142,6 +143,32 @@ def test_connections_beyond_the_limit_are_closed_and_others_are_served_again_lat
         each.close()
     one_more.close()
     assert get(server, "/short")[0].status == 200
+
+
+def test_one_silent_connection_gives_way_and_the_others_stay():
+    now = [0.0]
+
+    def page():
+        return Page(HTTPStatus.OK, "text/plain", [b"here"])
+
+    found = HttpServer("127.0.0.1", 0, {"/": page}, lambda: now[0])
+    found.start()
+    silent = []
+    for _ in range(REQUESTS_MAX):  # each has been taken when its first answer has come
+        silent.append(socket.create_connection(("127.0.0.1", found.port), timeout=30))
+        silent[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
+        while not silent[-1].recv(1000).endswith(b"here"):
+            pass
+    now[0] = 1.5
+    assert get(found, "/")[1] == b"here"
+    [gone] = select.select(silent, [], [], 0)[0]
+    assert gone.recv(1) == b""
+    silent.remove(gone)
+    silent[-1].sendall(b"GET / HTTP/1.1\r\n\r\n")
+    assert silent[-1].recv(1000)
+    for each in [gone, *silent]:
+        each.close()
+    found.stop()
 
 
 def test_a_page_that_fails_ends_its_connection_and_is_logged(server, caplog):
