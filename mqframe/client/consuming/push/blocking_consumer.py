@@ -17,6 +17,7 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.names import check_topic
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
 
@@ -149,15 +150,22 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         tags, and each message goes to its function. Raises `FixError`, naming both, for two that cannot be
         told apart: for one tag, for all messages, or by an expression.
         """
-        return self._do(
-            self._client.on,
-            topic,
-            expression,
-            batch_max=batch_max,
-            type=type,
-            codec=codec,
-            on_decode_error=on_decode_error,
-        )
+        check_topic(topic)
+
+        def register(function: Any) -> Any:
+            self.subscribe(
+                topic,
+                expression,
+                function,
+                batch_max=batch_max,
+                type=type,
+                codec=codec,
+                on_decode_error=on_decode_error,
+                join=True,
+            )
+            return function
+
+        return register
 
     @overload
     def subscribe(
@@ -168,6 +176,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         *,
         batch_max: int | None = None,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None: ...
     @overload
     def subscribe(
@@ -180,6 +189,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         type: object,
         codec: object = None,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None: ...
     @overload
     def subscribe(
@@ -191,6 +201,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         batch_max: int | None = None,
         codec: object,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None: ...
     def subscribe(
         self,
@@ -202,6 +213,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         type: object = None,
         codec: object = None,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None:
         """Have `listener` called with messages of `topic`.
 
@@ -221,8 +233,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         "dead_letter" at once, "retry" like any failure, or "drop"; by default as in the settings.
 
         `batch_max`: messages in one call of a batch listener at most, by default
-        `consume_message_batch_max_size`. A second subscription of a topic replaces the first, whereas `on`
-        adds to it. Raises
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first, unless it
+        is to `join` it: then each message goes to the one whose tags it has. Raises
         `FixError` for what cannot listen: other parameters, a generator, another annotated result, a type
         that the codec cannot decode.
         """
@@ -235,6 +247,7 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
             type=type,
             codec=codec,
             on_decode_error=on_decode_error,
+            join=join,
         )
 
     def unsubscribe(self, topic: str) -> None:

@@ -171,12 +171,16 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         check_topic(topic)
 
         def register(function: Any) -> Any:
-            added = self._subscription(topic, expression, function, batch_max, type, codec, on_decode_error)
-            before = self._subscriptions.get(topic)
-            self._subscriptions[topic] = (
-                added if before is None else routed(before, added, lambda: self._loop)
+            self.subscribe(
+                topic,
+                expression,
+                function,
+                batch_max=batch_max,
+                type=type,
+                codec=codec,
+                on_decode_error=on_decode_error,
+                join=True,
             )
-            self._subscriptions_changed()
             return function
 
         return register
@@ -190,6 +194,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         *,
         batch_max: int | None = None,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None: ...
     @overload
     def subscribe(
@@ -202,6 +207,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         type: object,
         codec: object = None,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None: ...
     @overload
     def subscribe(
@@ -213,6 +219,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         batch_max: int | None = None,
         codec: object,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None: ...
     def subscribe(
         self,
@@ -224,6 +231,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         type: object = None,
         codec: object = None,
         on_decode_error: OnDecodeError | str | None = None,
+        join: bool = False,
     ) -> None:
         """Have `listener` called with messages of `topic`.
 
@@ -243,41 +251,29 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         "dead_letter" at once, "retry" like any failure, or "drop"; by default as in the settings.
 
         `batch_max`: messages in one call of a batch listener at most, by default
-        `consume_message_batch_max_size`. A second subscription of a topic replaces the first, whereas `on`
-        adds to it. Raises
+        `consume_message_batch_max_size`. A second subscription of a topic replaces the first, unless it
+        is to `join` it: then each message goes to the one whose tags it has. Raises
         `FixError` for what cannot listen: other parameters, a generator, another annotated result, a type
         that the codec cannot decode.
         """
         check_topic(topic)
-        self._subscriptions[topic] = self._subscription(
-            topic, expression, listener, batch_max, type, codec, on_decode_error
-        )
-        self._subscriptions_changed()
-
-    def _subscription(
-        self,
-        topic: str,
-        expression: str | Sql,
-        listener: Any,
-        batch_max: int | None,
-        type: object,
-        codec: object,
-        on_decode_error: OnDecodeError | str | None,
-    ) -> Subscription:
-        version = next_version(self._subscriptions.get(topic), self._plan.clock.now_ms())
-        plan, body = self._plan, None
+        before, plan, body = self._subscriptions.get(topic), self._plan, None
         if type is not None or codec is not None:
             body = BodyType(type, plan.codecs.with_choice(codec))
-        return subscription(
+        added = subscription(
             topic,
             expression,
             listener,
             batch_max,
-            version,
+            next_version(before, plan.clock.now_ms()),
             usual_max=plan.settings.consume_message_batch_max_size,
             body=body,
             on_decode_error=decode_error_choice(on_decode_error or plan.settings.on_decode_error),
         )
+        if join and before is not None:
+            added = routed(before, added, lambda: self._loop)
+        self._subscriptions[topic] = added
+        self._subscriptions_changed()
 
     def unsubscribe(self, topic: str) -> None:
         """Give `topic` up. Its queues are committed and go to other members."""
