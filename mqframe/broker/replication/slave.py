@@ -186,9 +186,8 @@ class SlavePart(BrokerPart):
             end=0,
             boot=secrets.token_hex(8),
         )
-        secured = sections.net.tls and settings.tls != OFF
+        self._secured = secured = sections.net.tls and settings.tls != OFF
         contexts = FollowingContext(client_context, sections.net, state.clock) if secured else None
-        self._secured = secured
         self._greets = secured or settings.hello == ALWAYS
         self._dialer = Dialer(state.clock, contexts)
         self._follower = follower(self._store, state.clock, limits, self._dialer)
@@ -374,8 +373,7 @@ class SlavePart(BrokerPart):
         silent = self._settings.silent_ms / 1000
         while needed := self._store.needed():
             report = needed[0]
-            stretch = report.start, report.end
-            data = await fetch(self._clock, address, stretch, silent, self._dialer)
+            data = await fetch(self._clock, address, (report.start, report.end), silent, self._dialer)
             self._store.put_back(report, data)
 
     async def _copy_tables(self) -> None:
