@@ -32,7 +32,16 @@ from mqframe.core.wire.loose_json import decode
                 "replicationInSync",
             },
         ),
-        ("SLAVE", {"replicationFollows", "replicationTrouble", "replicationCuts", "replicationMissing"}),
+        (
+            "SLAVE",
+            {
+                "replicationFollows",
+                "replicationTablesTrouble",
+                "replicationTrouble",
+                "replicationCuts",
+                "replicationMissing",
+            },
+        ),
     ],
 )
 def test_a_role_shows_in_the_counters_of_the_broker(tmp_path: Path, role: str, counters: set[str]) -> None:
