@@ -17,7 +17,7 @@ import pytest
 from fuzz.values import number_text, some_bytes, text
 
 from mqframe.cli.contexts.file import read_contexts
-from mqframe.cli.later import parse_delay, parse_time, since_ms
+from mqframe.cli.later import parse_delay, since_ms, typed_ms
 from mqframe.cli.quickstart.events import read_rows
 from mqframe.cli.sending.records import Outgoing, outgoing_of
 from mqframe.cli.store.message_files import read_lines, read_parquet
@@ -154,7 +154,7 @@ def bound(content: str) -> object:
 
 TEXTS: dict[str, Callable[[str], object]] = {
     "delay": parse_delay,
-    "time": parse_time,
+    "time": lambda text: typed_ms("--deliver-at", text),
     "since": since_ms,
     "dialect": loose_json.loads,
     "table in the dialect": lambda content: loose_json.decode(content, dict[str, int]),

@@ -50,8 +50,8 @@ def test_metrics_ports_follow_that_of_the_name_server() -> None:
 
 
 def test_ports_of_operators_are_as_far_apart_as_those_of_clients() -> None:
-    found = places(2, settings("broker.operator_port=10909"))
-    assert [each.operator_port for each in found] == [10909, 10919]
+    found = places(2, settings("broker.operator_port=10913"))
+    assert [each.operator_port for each in found] == [10913, 10923]
 
 
 def test_ports_that_there_are_not_are_refused() -> None:

@@ -18,12 +18,13 @@ import fastavro
 from mqframe_spark.deduplication import drop_doubles
 from mqframe_spark.functions import avro_body, json_body, own_properties
 from mqframe_spark.jobs.searching import Search, search
-from mqframe_spark.lag import Lag, LagListener
+from mqframe_spark.lag import LagListener
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.connect.client.core import DefaultChannelBuilder
 from pyspark.sql.connect.session import SparkSession as ConnectSession
+from pyspark.sql.streaming.listener import QueryTerminatedEvent
 
 NAMESERVER, FOLDER, PORT = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 SECONDS_MAX = 240
@@ -129,21 +130,22 @@ def job() -> Any:
 
 def lag() -> Any:
     told: list[Any] = []
-    through = threading.Event()
+    ended = threading.Event()
 
-    def tell(lag: Lag) -> None:
-        told.append([lag.query, lag.total])
-        if not lag.total:
-            through.set()
+    class Ended(LagListener):
+        def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+            ended.set()
 
-    listener = LagListener(tell)
+    listener = Ended(lambda lag: told.append([lag.query, lag.total]))
     spark.streams.addListener(listener)
     frame = spark.readStream.format("mqframe").options(**source("connect-read")).load()
     writer = (
         frame.writeStream.format("noop").queryName("lags").option("checkpointLocation", str(FOLDER / "lag"))
     )
     writer.trigger(availableNow=True).start().awaitTermination()
-    through.wait(60)
+    # Spark's client holds the lock of its listeners while it waits for their thread, which needs it for each
+    # event: a listener that is removed before the last one came would be waited for for ever.
+    ended.wait(60)
     spark.streams.removeListener(listener)
     return told
 
