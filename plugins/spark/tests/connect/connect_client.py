@@ -133,7 +133,7 @@ def lag() -> Any:
     ended = threading.Event()
 
     class Ended(LagListener):
-        def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
             ended.set()
 
     listener = Ended(lambda lag: told.append([lag.query, lag.total]))
