@@ -186,26 +186,26 @@ class SendProcessor(Processor):
         topic = fields.topic
         if target.is_retry:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"retry topic {topic} takes no batches")
+        body = bytes(call.frame.body)  # once: it is searched more than once below
         if isinstance(fields, SendHalfBatch):
             check_half_batch(
                 fields,
-                bytes(call.frame.body),
+                body,
                 added_bytes=len(self._suffix_bytes),
                 log_file_bytes=self._store.settings.commit_log_file_bytes - BLANK_BYTES,
             )
             return self._store_one(call, fields, target, queue_id)
         text = fields.properties or ""
-        self._rules.check_batch(text, call.frame.body)
+        self._rules.check_batch(text, body)
         if text and text[-1] != p.PAIR_END:
             text += p.PAIR_END
-        body, record = call.frame.body, None
+        record = None
         # Taken apart only where a rule may want it: other batches are stored as they came.
-        if self._rules.want_batch(text, call.frame.body):
+        if self._rules.want_batch(text, body):
             record = PendingRecord(fields, body, queue_id, p.decode_properties(text), is_batch=True)
             earlier = self._rules.before(record)
             if earlier is not None:
                 return self._answer_earlier(call, record, earlier, text)
-            body = record.body
         head = Incoming(
             topic,
             queue_id,
@@ -218,8 +218,9 @@ class SendProcessor(Processor):
             fields.sys_flag | target.sys_flag,
             fields.reconsume_times or 0,
         )
+        kept = memoryview(body if record is None else record.body)
         try:
-            stored = self._messages.put_batch(head, memoryview(body), text.encode() + self._suffix_bytes)
+            stored = self._messages.put_batch(head, kept, text.encode() + self._suffix_bytes)
         except BodyError as problem:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
         count = len(stored.offsets)

@@ -23,7 +23,6 @@ from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.sent_properties import drop_notes, has_waited, takes_returns
 from mqframe.core.retry.policy import TIMER_NAMES
 from mqframe.core.transactions.rules import is_half
-from mqframe.core.wire.frame import Body
 from mqframe.hooks.interfaces import PendingRecord, SendRule, StoredAt
 from mqframe.hooks.isolate import after_stored
 
@@ -62,16 +61,15 @@ class SendRules:
             self._delays.keep_latest(properties)
         drop_notes(properties, topic)
 
-    def check_batch(self, text: str, body: Body) -> None:
+    def check_batch(self, text: str, body: bytes) -> None:
         """Raise `Refusal` 13 for a batch one of whose messages is to be delivered later: all come at once.
 
         `text`: the properties that the request gives to each.
         """
-        raw = bytes(body)
-        if not (b"DELAY\x01" in raw or b"TIMER_DEL" in raw or "DEL" in text):
+        if not (b"DELAY\x01" in body or b"TIMER_DEL" in body or "DEL" in text):
             return
         try:
-            for number, (_, _, own) in enumerate(decode_batch(raw)):
+            for number, (_, _, own) in enumerate(decode_batch(body)):
                 properties = p.decode_properties(str(own, "utf-8", "replace") + text)
                 if self._delays.waits(properties):
                     raise Refusal(
@@ -103,12 +101,12 @@ class SendRules:
             ):
                 after_stored(rule, record, result)
 
-    def want_batch(self, text: str, body: Body) -> bool:
+    def want_batch(self, text: str, body: bytes) -> bool:
         """Whether a batch with `text` for properties may hold what a rule looks for."""
         if not self.batch_words:
             return False
-        head, inside = text.encode(), bytes(body)
-        return any(word in head or word in inside for word in self.batch_words)
+        head = text.encode()
+        return any(word in head or word in body for word in self.batch_words)
 
 
 class ToDeadLetters:

@@ -40,7 +40,7 @@ def routed(
     Messages are told apart by their tags. Raises `FixError`, naming both handlers, for what cannot be: a tag
     that both want, all messages, an expression.
     """
-    routes = dict(before.routes) if isinstance(before, RoutedSubscription) else _by_tag(before, added)
+    routes = _by_tag(before, added)
     for tag, new in _by_tag(added, before).items():
         if tag in routes:
             raise _alike(routes[tag], new, f"both want the tag {tag!r}")
