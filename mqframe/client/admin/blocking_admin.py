@@ -280,7 +280,13 @@ class Admin(SyncClient[AsyncAdmin]):
         return self._call(self._client.skip_messages, group, topic)
 
     def reset_queue_offset(self, group: str, queue: MessageQueue, offset: int) -> int:
-        """Set the offset of `group` in one queue. Raises `AnswerError` for one outside of the queue."""
+        """Set the offset of `group` in one queue, and no other. Returns the new one.
+
+        Apache RocketMQ resets one queue from 5.2.0 on (BrokerConfig.java, `useServerSideResetOffset`); a
+        broker before it would reset them all. There the offset is committed in place of the group, which must
+        have no member online. Raises `FixError` where one is, `AnswerError` or `FixError` for an offset
+        outside of the queue and for a group that the broker does not know.
+        """
         return self._call(self._client.reset_queue_offset, group, queue, offset)
 
     def clone_offsets(

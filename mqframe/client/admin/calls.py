@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Container, Iterable
-from typing import TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.cluster.route import MASTER_ID
 from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import Header, Request, decode_fields
 from mqframe.core.requests.nameserver import GetBrokerClusterInfo
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
+
+_OUR_LANGUAGE: Final = "PYTHON"
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Header)
@@ -33,6 +37,18 @@ async def unless(codes: Container[int], call: Awaitable[Frame]) -> Frame | None:
         if problem.code not in codes:
             raise
         return None
+
+
+class Server(NamedTuple):
+    """What each answer of a server says of it: the protocol version that it states, and its language."""
+
+    version: int
+    language: str
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is of mqframe, which understands whatever its own clients send."""
+        return self.language == _OUR_LANGUAGE
 
 
 class AdminCalls:
@@ -71,6 +87,16 @@ class AdminCalls:
         """
         address = (await self.masters(broker=broker))[broker]
         return await self._instance.call(address, request, body)
+
+    async def _server(self, address: str) -> Server:
+        """What the server at `address` is, asked now: another version may have taken its place since.
+
+        A heartbeat of no group changes nothing, and a refusal tells it as well.
+        """
+        beat = loose_json.dumps(HeartbeatData(self._instance.client_id))
+        seconds = self._instance.settings.request_timeout_seconds
+        answer = await self._instance.remoting.invoke(address, HeartBeat(), beat, timeout=seconds)
+        return Server(answer.version, answer.language)
 
     async def _ask(self, address: str, request: Request, kind: type[T], timeout: float | None = None) -> T:
         """The JSON body of the answer of `address`."""

@@ -5,27 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import chain
+from typing import Final
 
-from mqframe.client.admin.calls import AdminCalls
+from mqframe.client.admin.calls import AdminCalls, Server, unless
 from mqframe.core.cluster.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueEntries, QueueTimeSpan
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody
+from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_rules import reset_target
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.moments import moment_ms
 from mqframe.core.requests import decode_fields
-from mqframe.core.requests.admin import GetConsumeStats, InvokeBrokerToResetOffset
-from mqframe.core.requests.consumers import OffsetAnswer, SearchOffsetByTimestamp, UpdateConsumerOffset
+from mqframe.core.requests.admin import (
+    GetAllSubscriptionGroupConfig,
+    GetConsumerConnectionList,
+    GetConsumeStats,
+    InvokeBrokerToResetOffset,
+)
+from mqframe.core.requests.consumers import (
+    GetMinOffset,
+    OffsetAnswer,
+    SearchOffsetByTimestamp,
+    UpdateConsumerOffset,
+)
 from mqframe.core.requests.insight import (
     CloneGroupOffset,
     QueryConsumeQueue,
     QueryConsumeTimeSpan,
     QueryCorrectionOffset,
 )
+from mqframe.core.versions import version_number, version_text
 
 TO_THE_END = -1
 """A time that stands for the end of each queue."""
+_ONE_QUEUE_SINCE: Final = "5.2.0"
+"""From which version on Apache RocketMQ's brokers reset one queue, as they are set by default."""
 
 
 class OffsetAdmin(AdminCalls):
@@ -49,15 +64,45 @@ class OffsetAdmin(AdminCalls):
         return await self.reset_offsets(group, topic, TO_THE_END)
 
     async def reset_queue_offset(self, group: str, queue: MessageQueue, offset: int) -> int:
-        """Set the offset of `group` in one queue. Raises `AnswerError` for one outside of the queue."""
+        """Set the offset of `group` in one queue, and no other. Returns the new one.
+
+        Apache RocketMQ resets one queue from 5.2.0 on (BrokerConfig.java, `useServerSideResetOffset`); a
+        broker before it would reset them all. There the offset is committed in place of the group, which must
+        have no member online. Raises `FixError` where one is, `AnswerError` or `FixError` for an offset
+        outside of the queue and for a group that the broker does not know.
+        """
         if offset < 0:
             raise FixError(f"offset {offset} of {queue}: offsets begin at 0")
         masters = await self._topic_masters(queue.topic)
         if queue.broker_name not in masters:
             raise FixError(f"{queue}: no broker of that name holds the topic")
-        request = InvokeBrokerToResetOffset(queue.topic, group, 0, True, queue.queue_id, offset)
-        offsets = await self._reset({queue.broker_name: masters[queue.broker_name]}, request)
-        return offsets.get(queue, offset)
+        address = masters[queue.broker_name]
+        server = await self._server(address)
+        if not server.is_ours and server.version < version_number(_ONE_QUEUE_SINCE):
+            await self._check_offline(address, group, queue, server)
+            return await self._commit(address, group, queue, offset)
+        # Where the last two fields are not looked at, this asks for nothing: no queue moves back to its end.
+        request = InvokeBrokerToResetOffset(
+            queue.topic,
+            group,
+            0 if server.is_ours else TO_THE_END,
+            server.is_ours,
+            queue.queue_id,
+            offset,
+        )
+        try:
+            table = (await self._ask(address, request, OffsetTableBody)).offset_table
+        except AnswerError as problem:
+            if problem.code != ResponseCode.CONSUMER_NOT_ONLINE:
+                raise
+            return await self._commit(address, group, queue, offset)
+        found = {each.queue_id: new for each, new in table.items()}
+        if found != {queue.queue_id: offset}:
+            raise FixError(
+                f"{address} does not reset one queue alone: set useServerSideResetOffset=true there, or stop "
+                f"the members of {group} first; no offset was changed"
+            )
+        return offset
 
     async def clone_offsets(
         self, source: str, target: str, topic: str | None = None, *, offline: bool = False
@@ -124,17 +169,39 @@ class OffsetAdmin(AdminCalls):
                 offsets[MessageQueue(queue.topic, queue.broker_name or name, queue.queue_id)] = offset
         return dict(sorted(offsets.items()))
 
+    async def _check_offline(self, address: str, group: str, queue: MessageQueue, server: Server) -> None:
+        """Raise `FixError` where the broker has members of `group` online, or does not know it."""
+        asked = self._instance.call(address, GetConsumerConnectionList(group))
+        if await unless((ResponseCode.CONSUMER_NOT_ONLINE,), asked) is not None:
+            raise FixError(
+                f"one queue of a group with members online is reset from Apache RocketMQ {_ONE_QUEUE_SINCE} "
+                f"on, and {address} is {version_text(server.version)}: stop the members of {group} first, or "
+                f"reset the whole of topic {queue.topic}; no offset was changed"
+            )
+        table = await self._ask(address, GetAllSubscriptionGroupConfig(), SubscriptionGroupTable)
+        if group not in table.subscription_group_table:
+            raise FixError(f"{address} does not know consumer group {group}")
+
+    async def _commit(self, address: str, group: str, queue: MessageQueue, offset: int) -> int:
+        """Commit `offset` for a group that is offline. Raises `FixError` for one outside of `queue`."""
+        stats = await self._ask(address, GetConsumeStats(group, queue.topic), ConsumeStats)
+        ends = {each.queue_id: found.broker_offset for each, found in stats.offset_table.items()}
+        if queue.queue_id not in ends:
+            raise FixError(f"{queue}: the topic has no such queue there")
+        begin = await self._instance.call(address, GetMinOffset(queue.topic, queue.queue_id))
+        low, high = decode_fields(begin.ext, OffsetAnswer).offset, ends[queue.queue_id]
+        if not low <= offset <= high:
+            raise FixError(f"offset {offset} of {queue} is not within {low}..{high}")
+        await self._instance.call(address, UpdateConsumerOffset(group, queue.topic, queue.queue_id, offset))
+        return offset
+
     async def _store_offsets(self, address: str, reset: InvokeBrokerToResetOffset) -> dict[MessageQueue, int]:
         """What a broker that only notifies members leaves to the operator when none is there."""
         known = await self._ask(address, GetConsumeStats(reset.group, reset.topic), ConsumeStats)
         table: dict[MessageQueue, int] = {}
         for queue, stats in known.offset_table.items():
-            if reset.queue_id not in (None, -1, queue.queue_id):
-                continue
             offset = stats.broker_offset
-            if reset.offset is not None:
-                offset = reset.offset
-            elif reset.timestamp >= 0:
+            if reset.timestamp >= 0:
                 search = SearchOffsetByTimestamp(queue.topic, queue.queue_id, reset.timestamp)
                 offset = decode_fields((await self._instance.call(address, search)).ext, OffsetAnswer).offset
             table[queue] = reset_target(stats.consumer_offset, offset, force=reset.is_force)

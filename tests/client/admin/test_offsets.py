@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
+import old_broker
 import pytest
 from operators import GROUP, QUEUES, play
 
@@ -13,6 +14,8 @@ from mqframe import (
     MessageQueue,
 )
 from mqframe.core.errors import AnswerError, FixError, RouteError
+from mqframe.core.requests.admin import InvokeBrokerToResetOffset
+from mqframe.core.requests.consumers import UpdateConsumerOffset
 
 BOTH_WAYS = pytest.mark.parametrize("server_side", [True, False])
 
@@ -170,3 +173,60 @@ def test_a_datetime_with_its_zone_is_a_moment():
         assert set(offsets.values()) == {0}
 
     play(story)
+
+
+OLD_QUEUE = MessageQueue(old_broker.TOPIC, "broker-a", 1)
+BEFORE_ONE_QUEUE = pytest.mark.parametrize("version", ["4.9.7", "5.0.0", "5.1.4"])
+
+
+@BEFORE_ONE_QUEUE
+def test_one_queue_of_a_group_that_is_offline_is_committed_where_a_broker_would_reset_them_all(version):
+    async def story(admin, broker):
+        assert await admin.reset_queue_offset(old_broker.GROUP, OLD_QUEUE, 1) == 1
+
+    broker = old_broker.play(version, story)
+    assert broker.progress == [3, 1, 3]
+    assert broker.sent(InvokeBrokerToResetOffset) == []
+
+
+@BEFORE_ONE_QUEUE
+def test_one_queue_of_a_group_with_members_is_not_reset_where_a_broker_would_reset_them_all(version):
+    async def story(admin, broker):
+        broker.online = True
+        with pytest.raises(
+            FixError, match=rf"from Apache RocketMQ 5\.2\.0 on, .* is {version}: stop the members"
+        ):
+            await admin.reset_queue_offset(old_broker.GROUP, OLD_QUEUE, 1)
+
+    broker = old_broker.play(version, story)
+    assert (broker.progress, broker.told) == ([3, 3, 3], {})
+    assert broker.sent(InvokeBrokerToResetOffset) == broker.sent(UpdateConsumerOffset) == []
+
+
+def test_a_broker_whose_settings_have_it_pass_over_the_queue_resets_nothing():
+    async def story(admin, broker):
+        broker.online = True
+        with pytest.raises(FixError, match="set useServerSideResetOffset=true there"):
+            await admin.reset_queue_offset(old_broker.GROUP, OLD_QUEUE, 1)
+        assert broker.told == {0: 3, 1: 3, 2: 3}, "members go on from where they are"
+        broker.online = False
+        assert await admin.reset_queue_offset(old_broker.GROUP, OLD_QUEUE, 4) == 4
+
+    assert old_broker.play("5.3.3", story).progress == [3, 4, 3]
+
+
+@pytest.mark.parametrize(
+    ("group", "queue", "offset", "fault"),
+    [
+        ("absent", OLD_QUEUE, 1, "does not know consumer group absent"),
+        (old_broker.GROUP, OLD_QUEUE, 6, "offset 6 of .* is not within 0..5"),
+        (old_broker.GROUP, MessageQueue(old_broker.TOPIC, "broker-a", 3), 1, "no such queue"),
+    ],
+)
+def test_nothing_is_committed_that_a_newer_broker_would_refuse(group, queue, offset, fault):
+    async def story(admin, broker):
+        with pytest.raises(FixError, match=fault):
+            await admin.reset_queue_offset(group, queue, offset)
+
+    broker = old_broker.play("4.9.7", story)
+    assert broker.sent(UpdateConsumerOffset) == []
