@@ -12,6 +12,7 @@ from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.configuration import settings_class
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.config.programs import PROGRAMS
+from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
 
 PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
@@ -30,15 +31,16 @@ def requests_page() -> str:
         (
             str(code),
             kind.__name__,
+            kind.SINCE or "–",
             _first_line(kind.__doc__),
-            ", ".join(_field(field) for field in msgspec.structs.fields(kind)) or "–",
-            ", ".join(_field(field) for field in msgspec.structs.fields(kind.ANSWER)) or "–",
+            _fields(kind),
+            _fields(kind.ANSWER),
             _bodies(kind),
         )
         for code, kind in sorted(REQUESTS.items())
         if kind.__module__.startswith("mqframe.")  # not those of plugins that happen to be imported
     ]
-    return table(("code", "name", "what for", "header fields", "answer fields", "bodies"), rows)
+    return table(("code", "name", "since", "what for", "header fields", "answer fields", "bodies"), rows)
 
 
 def commands_page() -> str:
@@ -83,8 +85,20 @@ def _default(field: Any) -> str:
     return repr(value) if isinstance(value, str | tuple) else str(value)
 
 
+def _fields(kind: type[msgspec.Struct]) -> str:
+    versions = {each.name: _versions(each.since) for each in parameters(kind)}
+    fields = msgspec.structs.fields(kind)
+    return ", ".join(_field(field) + versions.get(field.name, "") for field in fields) or "–"
+
+
 def _field(field: Any) -> str:
     return f"`{field.encode_name}`" + ("" if field.required else "?")
+
+
+def _versions(since: Since) -> str:
+    if since.until:
+        return f" (before {since.until})"
+    return f" ({since.version})" if since.version else " (mqframe)"
 
 
 def _bodies(kind: Any) -> str:

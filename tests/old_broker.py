@@ -40,19 +40,25 @@ from mqframe.testing.manual_clock import ManualClock
 from mqframe.testing.scripted_broker import ScriptedBroker
 
 GROUP, TOPIC, QUEUES = "billing", "orders", 3
+SECOND = "10.0.0.2:10911"
+"""Address of the other broker, where there is one."""
 
 
 class OldBroker(ScriptedBroker):
     """It knows `GROUP`, whose progress in `TOPIC` is in `offsets`; `online`: its members are there.
 
-    `told`: the offsets that members were told to go on from, by queue id.
+    `told`: the offsets that members were told to go on from, by queue id. `keeps_resets`: it keeps resets
+    itself (`resetOffsetInner` of 5.2.0 and later). `second`: the version of another broker beside it, "" for
+    none.
     """
 
     def __init__(self, clock: LoopClock, version: str) -> None:
         super().__init__(clock, {TOPIC: QUEUES})
         self.version = version
+        self.second = ""
         self.language = "JAVA"
         self.online = False
+        self.keeps_resets = False
         self.told: dict[int, int] = {}
         for number in range(QUEUES):
             self.put(TOPIC, number, *[b"%d" % n for n in range(5)])
@@ -72,14 +78,15 @@ class OldBroker(ScriptedBroker):
             answer = await super().invoke(address, request, body, timeout=timeout)
         else:
             self.requests.append(request)
-        return replace(answer, version=version_number(self.version), language=self.language)
+        version = self.second if address == SECOND else self.version
+        return replace(answer, version=version_number(version), language=self.language)
 
     def _answered(self, request: Request) -> Frame | None:
         match request:
             case GetBrokerClusterInfo():
-                data = BrokerData(self.broker_name, {0: self.address}, "DefaultCluster")
-                info = ClusterInfo({self.broker_name: data}, {"DefaultCluster": [self.broker_name]})
-                return _body(info)
+                brokers = {self.broker_name: self.address} | ({"broker-b": SECOND} if self.second else {})
+                table = {name: BrokerData(name, {0: at}, "DefaultCluster") for name, at in brokers.items()}
+                return _body(ClusterInfo(table, {"DefaultCluster": list(brokers)}))
             case GetConsumerConnectionList() if not self.online:
                 return Frame(ResponseCode.CONSUMER_NOT_ONLINE, remark="not online")
             case GetConsumerConnectionList():
@@ -98,6 +105,8 @@ class OldBroker(ScriptedBroker):
         return {queue: OffsetWrapper(5, self.offsets[GROUP, queue]) for queue in queues}
 
     def _reset(self, request: InvokeBrokerToResetOffset) -> Frame:
+        if self.keeps_resets:
+            return self._keep(request)
         if not self.online:
             return Frame(ResponseCode.CONSUMER_NOT_ONLINE, remark="not online")
         wanted = 5 if request.timestamp < 0 else 0
@@ -105,6 +114,15 @@ class OldBroker(ScriptedBroker):
             stored = self.offsets[GROUP, self.queue(TOPIC, number)]
             self.told[number] = reset_target(stored, wanted, force=request.is_force)
         return _body(OffsetTableBody({self.queue(TOPIC, each): told for each, told in self.told.items()}))
+
+    def _keep(self, request: InvokeBrokerToResetOffset) -> Frame:
+        wanted = 5 if request.timestamp < 0 else 0
+        kept = {self.queue(TOPIC, number): wanted for number in range(QUEUES)}
+        if request.queue_id not in (None, -1):
+            assert request.offset is not None
+            kept = {self.queue(TOPIC, request.queue_id): request.offset}
+        self.offsets.update({(GROUP, queue): offset for queue, offset in kept.items()})
+        return _body(OffsetTableBody(kept))
 
 
 class OldAdmin(DeadLetterAdmin, QueueExpansionAdmin, OffsetAdmin, MemberAdmin, UserAdmin):

@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Container, Iterable
 from typing import Final, NamedTuple, TypeVar
 
+import msgspec
+
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.cluster.route import MASTER_ID
 from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.parameters import check_understood, needed
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import Header, Request, decode_fields
 from mqframe.core.requests.nameserver import GetBrokerClusterInfo
@@ -85,22 +88,61 @@ class AdminCalls:
 
         Raises `FixError` when no such broker is registered, `AnswerError` when it refused.
         """
-        address = (await self.masters(broker=broker))[broker]
-        return await self._instance.call(address, request, body)
+        return await self._call((await self.masters(broker=broker))[broker], request, body)
+
+    async def _call(
+        self,
+        address: str,
+        request: Request,
+        body: bytes | msgspec.Struct = b"",
+        *,
+        timeout: float | None = None,
+    ) -> Frame:
+        """The successful answer of `address`: the one way by which administration asks for anything.
+
+        Raises the `AnswerError` that another answer stands for, and `FixError` before anything is sent to a
+        server that would pass over a parameter of `request`, or of a `body` that is no bytes.
+        """
+        await self._check_understood([address], request, body)
+        return await self._send(address, request, body, timeout)
+
+    async def _check_understood(self, addresses: Iterable[str], *sent: bytes | msgspec.Struct) -> None:
+        """Raise `FixError` where one of the servers would pass over a parameter of what is to be sent.
+
+        They are asked for their versions only when something is to be sent that older ones do not know.
+        """
+        asking = [each for each in sent if isinstance(each, msgspec.Struct) and needed(each)]
+        if not asking:
+            return
+        asked = list(addresses)
+        for address, server in zip(asked, await asyncio.gather(*map(self._server, asked)), strict=True):
+            for each in asking:
+                if not server.is_ours:
+                    check_understood(each, server.version, address)
+
+    async def _send(
+        self, address: str, request: Request, body: bytes | msgspec.Struct, timeout: float | None = None
+    ) -> Frame:
+        data = loose_json.dumps(body) if isinstance(body, msgspec.Struct) else body
+        return await self._instance.call(address, request, data, timeout=timeout)
 
     async def _server(self, address: str) -> Server:
         """What the server at `address` is, asked now: another version may have taken its place since.
 
-        A heartbeat of no group changes nothing, and a refusal tells it as well.
+        A heartbeat of no group changes nothing, and a refusal tells it as well. Name servers of 4.x do not
+        answer what they do not know (DefaultRequestProcessor.java), so these are asked for what all know.
         """
+        request: Request = HeartBeat()
         beat = loose_json.dumps(HeartbeatData(self._instance.client_id))
+        if address in self._instance.routes.nameservers:
+            request, beat = GetBrokerClusterInfo(), b""
         seconds = self._instance.settings.request_timeout_seconds
-        answer = await self._instance.remoting.invoke(address, HeartBeat(), beat, timeout=seconds)
+        answer = await self._instance.remoting.invoke(address, request, beat, timeout=seconds)
         return Server(answer.version, answer.language)
 
     async def _ask(self, address: str, request: Request, kind: type[T], timeout: float | None = None) -> T:
         """The JSON body of the answer of `address`."""
-        return body_of(await self._instance.call(address, request, timeout=timeout), kind)
+        return body_of(await self._call(address, request, timeout=timeout), kind)
 
     async def _ask_masters(self, request: Request, kind: type[T]) -> list[T]:
         """The JSON bodies of the answers of all masters, or the first error."""
@@ -135,12 +177,16 @@ class AdminCalls:
 
     async def _ask_queue(self, queue: MessageQueue, request: Request, kind: type[A]) -> A:
         """The fields that a broker of `queue` answers."""
-        answer = await self._instance.call(await self._queue_address(queue), request)
+        answer = await self._call(await self._queue_address(queue), request)
         return decode_fields(answer.ext, kind)
 
-    async def _call_all(self, addresses: Iterable[str], request: Request, body: bytes = b"") -> list[Frame]:
-        """All answers, or the first error."""
-        return await asyncio.gather(*[self._instance.call(a, request, body) for a in addresses])
+    async def _call_all(
+        self, addresses: Iterable[str], request: Request, body: bytes | msgspec.Struct = b""
+    ) -> list[Frame]:
+        """All answers, or the first error; as `_call`, and none is asked when one would pass over a part."""
+        asked = list(addresses)
+        await self._check_understood(asked, request, body)
+        return await asyncio.gather(*[self._send(each, request, body) for each in asked])
 
     async def _call_masters(self, request: Request) -> list[Frame]:
         """The answers of all masters, or the first error."""

@@ -40,7 +40,7 @@ class ClusterAdmin(AdminCalls):
 
     async def broker_config(self, address: str) -> dict[str, str]:
         """Settings of the broker at `address`."""
-        answer = await self._instance.call(address, GetBrokerConfig())
+        answer = await self._call(address, GetBrokerConfig())
         return _from_lines(bytes(answer.body).decode())
 
     async def broker_config_origins(self, address: str) -> dict[str, str] | None:
@@ -48,7 +48,7 @@ class ClusterAdmin(AdminCalls):
 
         `None` for one that does not tell, as Apache RocketMQ's.
         """
-        answer = await self._instance.call(address, GetBrokerConfig(origins=True))
+        answer = await self._call(address, GetBrokerConfig(origins=True))
         told = decode_fields(answer.ext, ConfigAnswer).origins
         return None if told is None else loose_json.decode(told.encode(), dict[str, str])
 
@@ -58,7 +58,7 @@ class ClusterAdmin(AdminCalls):
             body = _to_lines(values).encode()
         except UnicodeEncodeError as problem:
             raise FixError(f"settings {dict(values)!r} cannot be encoded: {problem}") from None
-        await self._instance.call(address, UpdateBrokerConfig(), body)
+        await self._call(address, UpdateBrokerConfig(), body)
 
     async def put_kv(self, namespace: str, key: str, value: str) -> None:
         """Store a value in all name servers."""

@@ -148,7 +148,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
             perm = config.perm & ~PERM_READ | readable
             if perm != config.perm:
                 request = topic_request(replace(config, topic_name=topic, perm=perm))
-                await self._instance.call(masters[broker], request)
+                await self._call(masters[broker], request)
                 changed.append(broker)
         return sorted(changed)
 

@@ -35,7 +35,6 @@ from mqframe.core.requests.consumers import (
 )
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.pop import GetAllMessageRequestMode, SetMessageRequestMode
-from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
 
 _NOBODY = (
@@ -55,8 +54,7 @@ class GroupAdmin(AdminCalls):
         config = SubscriptionGroupConfig(group) if isinstance(group, str) else group
         check_group(config.group_name)
         masters = await self.masters(cluster=cluster, broker=broker)
-        body = loose_json.dumps(config)
-        await self._call_all(masters.values(), UpdateAndCreateSubscriptionGroup(), body)
+        await self._call_all(masters.values(), UpdateAndCreateSubscriptionGroup(), config)
 
     async def delete_group(self, group: str, *, clean_offsets: bool = False) -> None:
         """Delete a consumer group on all masters; its progress too with `clean_offsets`."""
@@ -85,7 +83,7 @@ class GroupAdmin(AdminCalls):
     async def _first_online(self, request: Request) -> Frame | None:
         """The answer of the first master that has members online; `None` when none has."""
         for address in (await self.masters()).values():
-            answer = await unless(_NOBODY, self._instance.call(address, request))
+            answer = await unless(_NOBODY, self._call(address, request))
             if answer is not None:
                 return answer
         return None
@@ -139,7 +137,7 @@ class GroupAdmin(AdminCalls):
         check_topic(topic)
         if mode not in (PULL, POP):
             raise FixError(f"mode {mode!r}: a topic is read by {PULL} or {POP}")
-        body = loose_json.dumps(RequestModeBody(topic, group, mode, share))
+        body = RequestModeBody(topic, group, mode, share)
         await self._call_all((await self._topic_masters(topic)).values(), SetMessageRequestMode(), body)
 
     async def request_modes(self, group: str | None = None) -> list[RequestModeBody]:

@@ -79,7 +79,7 @@ class MemberAdmin(GroupAdmin, MessageAdmin):
 
         `name`: such as TOPIC_PUT_NUMS or GROUP_GET_NUMS; `key`: a topic, or "topic@group".
         """
-        asked = self._instance.call(address, ViewBrokerStatsData(name, key))
+        asked = self._call(address, ViewBrokerStatsData(name, key))
         answer = await unless((ResponseCode.SYSTEM_ERROR,), asked)
         return None if answer is None else body_of(answer, BrokerStatsData)
 

@@ -27,7 +27,7 @@ class MessageAdmin(AdminCalls):
         Raises `FixError` for what is no such id, `AnswerError` when there is no message.
         """
         address, offset = parse_offset_id(offset_message_id)
-        answer = await self._instance.call(address, ViewMessageById(offset, topic))
+        answer = await self._call(address, ViewMessageById(offset, topic))
         return decode_record(bytes(answer.body))
 
     async def message_by_unique_key(self, topic: str, unique_key: str) -> ReceivedMessage | None:
@@ -62,7 +62,7 @@ class MessageAdmin(AdminCalls):
         what is no such id, `AnswerError` for what is no half message, and when its transaction has ended.
         """
         address, _ = parse_offset_id(offset_message_id)
-        await self._instance.call(address, ResumeCheckHalfMessage(offset_message_id))
+        await self._call(address, ResumeCheckHalfMessage(offset_message_id))
 
     async def _query(
         self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int, *, unique: bool
@@ -70,7 +70,7 @@ class MessageAdmin(AdminCalls):
         request = QueryMessage(topic, key, max_count, begin_ms, end_ms, "true" if unique else "false")
         found: list[ReceivedMessage] = []
         for name, address in (await self._topic_masters(topic)).items():
-            answer = await unless((ResponseCode.QUERY_NOT_FOUND,), self._instance.call(address, request))
+            answer = await unless((ResponseCode.QUERY_NOT_FOUND,), self._call(address, request))
             # The index knows hashes only: what merely has the same hash is left out.
             found += [
                 message

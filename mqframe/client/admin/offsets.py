@@ -16,6 +16,7 @@ from mqframe.core.consuming.offset_rules import reset_target
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.moments import moment_ms
+from mqframe.core.parameters import understands
 from mqframe.core.requests import decode_fields
 from mqframe.core.requests.admin import (
     GetAllSubscriptionGroupConfig,
@@ -39,8 +40,8 @@ from mqframe.core.versions import version_number, version_text
 
 TO_THE_END = -1
 """A time that stands for the end of each queue."""
-_ONE_QUEUE_SINCE: Final = "5.2.0"
-"""From which version on Apache RocketMQ's brokers reset one queue, as they are set by default."""
+KEPT_SINCE: Final = "5.2.0"
+"""From which version on brokers of Apache RocketMQ keep resets, unless their settings say otherwise."""
 
 
 class OffsetAdmin(AdminCalls):
@@ -57,7 +58,13 @@ class OffsetAdmin(AdminCalls):
         """
         at = moment_ms(timestamp_ms, "timestamp_ms")
         request = InvokeBrokerToResetOffset(topic, group, at, force, -1)
-        return await self._reset(await self._topic_masters(topic), request)
+        reset = self._reset if force else self._reset_back
+        offsets: dict[MessageQueue, int] = {}
+        for name, address in (await self._topic_masters(topic)).items():
+            for queue, offset in (await reset(address, request)).items():
+                # Brokers leave their own name out in some versions.
+                offsets[MessageQueue(queue.topic, queue.broker_name or name, queue.queue_id)] = offset
+        return dict(sorted(offsets.items()))
 
     async def skip_messages(self, group: str, topic: str) -> dict[MessageQueue, int]:
         """Have `group` go on at the end of each queue of `topic`, whatever lies before. The new offsets."""
@@ -78,26 +85,17 @@ class OffsetAdmin(AdminCalls):
             raise FixError(f"{queue}: no broker of that name holds the topic")
         address = masters[queue.broker_name]
         server = await self._server(address)
-        if not server.is_ours and server.version < version_number(_ONE_QUEUE_SINCE):
+        request = _of_one_queue(queue, group, offset, ours=server.is_ours)
+        if not server.is_ours and not understands(server.version, request):
             await self._check_offline(address, group, queue, server)
             return await self._commit(address, group, queue, offset)
-        # Where the last two fields are not looked at, this asks for nothing: no queue moves back to its end.
-        request = InvokeBrokerToResetOffset(
-            queue.topic,
-            group,
-            0 if server.is_ours else TO_THE_END,
-            server.is_ours,
-            queue.queue_id,
-            offset,
-        )
         try:
-            table = (await self._ask(address, request, OffsetTableBody)).offset_table
+            done = await self._reset_one(address, request)
         except AnswerError as problem:
             if problem.code != ResponseCode.CONSUMER_NOT_ONLINE:
                 raise
             return await self._commit(address, group, queue, offset)
-        found = {each.queue_id: new for each, new in table.items()}
-        if found != {queue.queue_id: offset}:
+        if not done:
             raise FixError(
                 f"{address} does not reset one queue alone: set useServerSideResetOffset=true there, or stop "
                 f"the members of {group} first; no offset was changed"
@@ -117,7 +115,7 @@ class OffsetAdmin(AdminCalls):
         done, refused = False, None
         for address in masters.values():
             try:
-                await self._instance.call(address, request)
+                await self._call(address, request)
                 done = True
             except AnswerError as problem:
                 if problem.code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
@@ -153,28 +151,50 @@ class OffsetAdmin(AdminCalls):
         request = QueryConsumeQueue(queue.topic, queue.queue_id, index, count, group)
         return await self._ask(await self._queue_address(queue), request, QueueEntries)
 
-    async def _reset(
-        self, masters: dict[str, str], request: InvokeBrokerToResetOffset
-    ) -> dict[MessageQueue, int]:
-        offsets: dict[MessageQueue, int] = {}
-        for name, address in masters.items():
+    async def _reset(self, address: str, request: InvokeBrokerToResetOffset) -> dict[MessageQueue, int]:
+        """Have a broker reset all queues; the new offsets."""
+        try:
+            return (await self._ask(address, request, OffsetTableBody)).offset_table
+        except AnswerError as problem:
+            if problem.code != ResponseCode.CONSUMER_NOT_ONLINE:
+                raise
+            return await self._store_offsets(address, request)
+
+    async def _reset_back(self, address: str, request: InvokeBrokerToResetOffset) -> dict[MessageQueue, int]:
+        """As `_reset`, of a request without force.
+
+        Brokers of Apache RocketMQ that keep resets themselves, as they do from 5.2.0 on, move a queue forward
+        all the same (AdminBrokerProcessor.java, `resetOffsetInner`). So there each queue is reset alone.
+        """
+        server = await self._server(address)
+        if server.is_ours or server.version < version_number(KEPT_SINCE):
+            return await self._reset(address, request)
+        table: dict[MessageQueue, int] = {}
+        for queue, (stored, target) in (await self._targets(address, request)).items():
+            table[queue] = target
+            one = _of_one_queue(queue, request.group, target, ours=False)
             try:
-                table = (await self._ask(address, request, OffsetTableBody)).offset_table
+                if target != stored and not await self._reset_one(address, one):
+                    return await self._reset(address, request)  # which looks at force, as it notifies members
             except AnswerError as problem:
                 if problem.code != ResponseCode.CONSUMER_NOT_ONLINE:
                     raise
-                table = await self._store_offsets(address, request)
-            for queue, offset in table.items():
-                # Brokers leave their own name out in some versions.
-                offsets[MessageQueue(queue.topic, queue.broker_name or name, queue.queue_id)] = offset
-        return dict(sorted(offsets.items()))
+                return await self._store_offsets(address, request)
+        return table
+
+    async def _reset_one(self, address: str, request: InvokeBrokerToResetOffset) -> bool:
+        """Have a broker reset one queue. Whether it did that, and no more."""
+        table = (await self._ask(address, request, OffsetTableBody)).offset_table
+        return {queue.queue_id: offset for queue, offset in table.items()} == {
+            request.queue_id: request.offset
+        }
 
     async def _check_offline(self, address: str, group: str, queue: MessageQueue, server: Server) -> None:
         """Raise `FixError` where the broker has members of `group` online, or does not know it."""
-        asked = self._instance.call(address, GetConsumerConnectionList(group))
+        asked = self._call(address, GetConsumerConnectionList(group))
         if await unless((ResponseCode.CONSUMER_NOT_ONLINE,), asked) is not None:
             raise FixError(
-                f"one queue of a group with members online is reset from Apache RocketMQ {_ONE_QUEUE_SINCE} "
+                f"one queue of a group with members online is reset from Apache RocketMQ {KEPT_SINCE} "
                 f"on, and {address} is {version_text(server.version)}: stop the members of {group} first, or "
                 f"reset the whole of topic {queue.topic}; no offset was changed"
             )
@@ -188,23 +208,39 @@ class OffsetAdmin(AdminCalls):
         ends = {each.queue_id: found.broker_offset for each, found in stats.offset_table.items()}
         if queue.queue_id not in ends:
             raise FixError(f"{queue}: the topic has no such queue there")
-        begin = await self._instance.call(address, GetMinOffset(queue.topic, queue.queue_id))
+        begin = await self._call(address, GetMinOffset(queue.topic, queue.queue_id))
         low, high = decode_fields(begin.ext, OffsetAnswer).offset, ends[queue.queue_id]
         if not low <= offset <= high:
             raise FixError(f"offset {offset} of {queue} is not within {low}..{high}")
-        await self._instance.call(address, UpdateConsumerOffset(group, queue.topic, queue.queue_id, offset))
+        await self._call(address, UpdateConsumerOffset(group, queue.topic, queue.queue_id, offset))
         return offset
 
     async def _store_offsets(self, address: str, reset: InvokeBrokerToResetOffset) -> dict[MessageQueue, int]:
         """What a broker that only notifies members leaves to the operator when none is there."""
+        targets = await self._targets(address, reset)
+        for queue, (_, offset) in targets.items():
+            request = UpdateConsumerOffset(reset.group, queue.topic, queue.queue_id, offset)
+            await self._call(address, request)
+        return {queue: offset for queue, (_, offset) in targets.items()}
+
+    async def _targets(
+        self, address: str, reset: InvokeBrokerToResetOffset
+    ) -> dict[MessageQueue, tuple[int, int]]:
+        """Each queue's stored offset, and the one to which `reset` would have it go."""
         known = await self._ask(address, GetConsumeStats(reset.group, reset.topic), ConsumeStats)
-        table: dict[MessageQueue, int] = {}
+        targets: dict[MessageQueue, tuple[int, int]] = {}
         for queue, stats in known.offset_table.items():
             offset = stats.broker_offset
             if reset.timestamp >= 0:
                 search = SearchOffsetByTimestamp(queue.topic, queue.queue_id, reset.timestamp)
-                offset = decode_fields((await self._instance.call(address, search)).ext, OffsetAnswer).offset
-            table[queue] = reset_target(stats.consumer_offset, offset, force=reset.is_force)
-            request = UpdateConsumerOffset(reset.group, queue.topic, queue.queue_id, table[queue])
-            await self._instance.call(address, request)
-        return table
+                offset = decode_fields((await self._call(address, search)).ext, OffsetAnswer).offset
+            offset = reset_target(stats.consumer_offset, offset, force=reset.is_force)
+            targets[queue] = (stats.consumer_offset, offset)
+        return targets
+
+
+def _of_one_queue(queue: MessageQueue, group: str, offset: int, *, ours: bool) -> InvokeBrokerToResetOffset:
+    """The reset of one queue. Where a broker's settings have it pass over the last two fields, what is left
+    asks for nothing: no queue moves back to its end. Ours do not, and look at force."""
+    at = 0 if ours else TO_THE_END
+    return InvokeBrokerToResetOffset(queue.topic, group, at, ours, queue.queue_id, offset)

@@ -124,7 +124,7 @@ class ReplicaAdmin(ClusterAdmin):
             listed = ", ".join(map(str, sorted(known))) or "none"
             raise FixError(f"no follower {broker_id} of {broker} is registered; known: {listed}")
         address = self._for_operators(known[broker_id])
-        answer = await self._instance.call(address, ForceElection(accept_loss))
+        answer = await self._call(address, ForceElection(accept_loss))
         told = decode_fields(answer.ext, ForceElectionAnswer)
         members = tuple(int(each) for each in told.members.split(",") if each)
         return ForcedElection(broker, address, told.epoch, told.end, told.confirmed, members)
@@ -163,7 +163,7 @@ class ReplicaAdmin(ClusterAdmin):
 
         `None` where it finds none; bytes that are no record where none begins there.
         """
-        asked = self._instance.call(address, ViewMessageById(offset))
+        asked = self._call(address, ViewMessageById(offset))
         answer = await unless((ResponseCode.SYSTEM_ERROR,), asked)
         return None if answer is None else bytes(answer.body)
 
@@ -213,7 +213,7 @@ class ReplicaAdmin(ClusterAdmin):
 
     async def _status(self, address: str) -> HaRuntimeInfo | None:
         """`None` from brokers that do not know the request."""
-        asked = self._instance.call(address, GetBrokerHaStatus())
+        asked = self._call(address, GetBrokerHaStatus())
         answer = await unless((ResponseCode.REQUEST_CODE_NOT_SUPPORTED,), asked)
         return None if answer is None else body_of(answer, HaRuntimeInfo)
 
@@ -229,7 +229,7 @@ class ReplicaAdmin(ClusterAdmin):
         """When the record at `offset` of the master's log was stored; `None`: the master shows none."""
         try:
             request = ViewMessageById(offset, mqframe_unconfirmed=True)
-            answer = await self._instance.call(self._for_operators(master.address), request)
+            answer = await self._call(self._for_operators(master.address), request)
         except MqframeError:
             return None
         return decode_record(bytes(answer.body)).store_timestamp

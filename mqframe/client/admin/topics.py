@@ -121,8 +121,10 @@ class TopicAdmin(AdminCalls):
     async def delete_topic(self, topic: str, *, cluster: str | None = None) -> None:
         """Delete `topic` and its messages on all masters, or those of `cluster`, and from name servers."""
         masters = await self.masters(cluster=cluster)
+        forget = DeleteTopicInNamesrv(topic, cluster)
+        await self._check_understood(self._instance.routes.nameservers, forget)  # before anything is gone
         await self._call_all(masters.values(), DeleteTopicInBroker(topic))
-        await self._call_nameservers(DeleteTopicInNamesrv(topic, cluster))
+        await self._call_nameservers(forget)
         if cluster is None:
             await self.set_order_config(topic, {})
 
@@ -166,7 +168,7 @@ class TopicAdmin(AdminCalls):
         """
         groups: set[str] = set()
         for address in (await self._topic_masters(topic)).values():
-            answer = await unless(_NO_TOPIC, self._instance.call(address, QueryTopicConsumeByWho(topic)))
+            answer = await unless(_NO_TOPIC, self._call(address, QueryTopicConsumeByWho(topic)))
             if answer is None:
                 continue
             names = set(body_of(answer, GroupList).group_list)

@@ -71,7 +71,7 @@ class UserAdmin(AdminCalls):
         address = server or next(iter((await self.masters()).values()))
         # A heartbeat of no group: no other request of clients is granted to whoever is known.
         beat = loose_json.dumps(HeartbeatData(self._instance.client_id))
-        await self._instance.call(address, HeartBeat(), beat)
+        await self._call(address, HeartBeat(), beat)
 
     async def set_policy(
         self,
@@ -111,5 +111,5 @@ class UserAdmin(AdminCalls):
     async def _all(self, request: Request, kind: type[list[T]], server: str) -> list[T]:
         """What one server has, or the first master: a change goes to all."""
         address = server or next(iter((await self.masters()).values()))
-        answer = await self._instance.call(address, request)
+        answer = await self._call(address, request)
         return body_of(answer, kind) if answer.body else []

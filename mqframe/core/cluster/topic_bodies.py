@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from mqframe.core.parameters import Since
 from mqframe.core.wire.bodies import Body, DataVersion
 
 
 class TopicConfig(Body, gc=False):
     """Configuration of one topic on one broker."""
 
-    attributes: dict[str, str] = {}
+    attributes: Annotated[dict[str, str], Since("5.0.0")] = {}
     order: bool = False
     perm: int = 6
     read_queue_nums: int = 16

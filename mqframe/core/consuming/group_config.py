@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
+from mqframe.core.parameters import Since
 from mqframe.core.wire.bodies import Body, DataVersion
 
 
@@ -41,19 +42,21 @@ class SubscriptionGroupConfig(Body, gc=False):
     """Configuration of one consumer group."""
 
     group_name: str
-    attributes: dict[str, str] = {}
+    attributes: Annotated[dict[str, str], Since("5.1.3")] = {}
     broker_id: int = 0
     consume_broadcast_enable: bool = True
     consume_enable: bool = True
     consume_from_min_enable: bool = True
-    consume_message_orderly: bool = False
-    consume_timeout_minute: int = 15
-    group_retry_policy: GroupRetryPolicy = msgspec.field(default_factory=GroupRetryPolicy)
-    group_sys_flag: int = 0
+    consume_message_orderly: Annotated[bool, Since("5.0.0")] = False
+    consume_timeout_minute: Annotated[int, Since("5.0.0")] = 15
+    group_retry_policy: Annotated[GroupRetryPolicy, Since("5.0.0")] = msgspec.field(
+        default_factory=GroupRetryPolicy
+    )
+    group_sys_flag: Annotated[int, Since("5.0.0")] = 0
     notify_consumer_ids_changed_enable: bool = True
     retry_max_times: int = 16
     retry_queue_nums: int = 1
-    subscription_data_set: list[dict[str, Any]] | None = None
+    subscription_data_set: Annotated[list[dict[str, Any]] | None, Since("5.1.1")] = None
     which_broker_when_consume_slowly: int = 1
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from mqframe.core.parameters import Since
 from mqframe.core.requests.fields import Header, Request, request
 from mqframe.core.requests.needs import Action, cluster
 
@@ -53,7 +56,7 @@ class UpdateGlobalWhiteAddrsConfig(Request):
     """
 
     global_white_addrs: str
-    acl_file_full_path: str | None = None
+    acl_file_full_path: Annotated[str | None, Since("4.9.4", ("",))] = None
 
 
 @request(54, answer_body="AclConfig", needs=_GET)
@@ -61,56 +64,56 @@ class GetBrokerClusterAclConfig(Request):
     """All accounts of 4.9, with their secrets."""
 
 
-@request(3001, body="UserInfo", needs=_UPDATE)
+@request(3001, body="UserInfo", needs=_UPDATE, since="5.3.0")
 class AuthCreateUser(Request):
     """Make a user."""
 
     username: str
 
 
-@request(3002, body="UserInfo", needs=_UPDATE)
+@request(3002, body="UserInfo", needs=_UPDATE, since="5.3.0")
 class AuthUpdateUser(Request):
     """Change what the body names of a user."""
 
     username: str
 
 
-@request(3003, needs=_UPDATE)
+@request(3003, needs=_UPDATE, since="5.3.0")
 class AuthDeleteUser(Request):
     """Delete a user with all policies."""
 
     username: str
 
 
-@request(3004, answer_body="UserInfo", needs=_GET)
+@request(3004, answer_body="UserInfo", needs=_GET, since="5.3.0")
 class AuthGetUser(Request):
     """One user; without a body where there is none."""
 
     username: str
 
 
-@request(3005, answer_body="list of UserInfo", needs=_GET)
+@request(3005, answer_body="list of UserInfo", needs=_GET, since="5.3.0")
 class AuthListUser(Request):
     """The users whose names contain `filter`."""
 
     filter: str | None = None
 
 
-@request(3006, body="AclInfo", needs=_UPDATE)
+@request(3006, body="AclInfo", needs=_UPDATE, since="5.3.0")
 class AuthCreateAcl(Request):
     """Give policies to a subject; entries for a resource that it has already are replaced."""
 
     subject: str
 
 
-@request(3007, body="AclInfo", needs=_UPDATE)
+@request(3007, body="AclInfo", needs=_UPDATE, since="5.3.0")
 class AuthUpdateAcl(Request):
     """As `AuthCreateAcl`."""
 
     subject: str
 
 
-@request(3008, needs=_UPDATE)
+@request(3008, needs=_UPDATE, since="5.3.0")
 class AuthDeleteAcl(Request):
     """Take the entries for a resource from a subject; without one all policies."""
 
@@ -119,14 +122,14 @@ class AuthDeleteAcl(Request):
     resource: str | None = None
 
 
-@request(3009, answer_body="AclInfo", needs=_GET)
+@request(3009, answer_body="AclInfo", needs=_GET, since="5.3.0")
 class AuthGetAcl(Request):
     """The policies of a subject; without a body where it has none."""
 
     subject: str
 
 
-@request(3010, answer_body="list of AclInfo", needs=_GET)
+@request(3010, answer_body="list of AclInfo", needs=_GET, since="5.3.0")
 class AuthListAcl(Request):
     """The policies whose subject and resources contain what the filters say."""
 

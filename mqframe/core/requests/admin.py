@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from mqframe.core.parameters import OURS, Since
 from mqframe.core.requests.body_needs import GROUP, GROUPS, TOPICS
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
 from mqframe.core.requests.needs import Action, all_groups, all_topics, cluster, group, topic
@@ -19,8 +22,8 @@ class UpdateAndCreateTopic(Request):
     topic_filter_type: str = "SINGLE_TAG"
     topic_sys_flag: Int | None = None
     order: bool = False
-    attributes: str | None = None
-    force: bool | None = None
+    attributes: Annotated[str | None, Since("5.0.0")] = None
+    force: Annotated[bool | None, Since("5.0.0", (False,))] = None
 
 
 @request(18, body="TopicConfigList", needs=TOPICS, since="5.3.0")
@@ -45,9 +48,9 @@ class TopicTotalAnswer(Header):
 class GetAllTopicConfig(Request):
     """The configuration of all topics."""
 
-    topic_seq: Int | None = None
-    data_version: str | None = None
-    max_topic_num: Int | None = None
+    topic_seq: Annotated[Int | None, Since("5.4.0", alters=False)] = None
+    data_version: Annotated[str | None, Since("5.4.0", alters=False)] = None
+    max_topic_num: Annotated[Int | None, Since("5.4.0", alters=False)] = None
 
 
 @request(351, answer_body="TopicConfig", needs=topic(Action.GET), since="5.0.0")
@@ -78,9 +81,9 @@ class GroupTotalAnswer(Header):
 class GetAllSubscriptionGroupConfig(Request):
     """The configuration of all consumer groups."""
 
-    group_seq: Int | None = None
-    data_version: str | None = None
-    max_group_num: Int | None = None
+    group_seq: Annotated[Int | None, Since("5.4.0", alters=False)] = None
+    data_version: Annotated[str | None, Since("5.4.0", alters=False)] = None
+    max_group_num: Annotated[Int | None, Since("5.4.0", alters=False)] = None
 
 
 @request(352, answer_body="SubscriptionGroupConfig", needs=group(Action.GET, field="group"), since="5.0.0")
@@ -92,10 +95,19 @@ class GetSubscriptionGroupConfig(Request):
 
 @request(207, needs=group(Action.DELETE, field="groupName"))
 class DeleteSubscriptionGroup(Request):
-    """Delete a consumer group."""
+    """Delete a consumer group; its progress too with `clean_offset`, which 4.x calls `remove_offset`.
+
+    Whoever sets one sets both, so that each server finds the one that it knows.
+    """
 
     group_name: str
-    clean_offset: bool | None = None
+    clean_offset: Annotated[bool | None, Since("5.0.0", alters=False)] = None
+    remove_offset: Annotated[bool | None, Since("4.9.0", alters=False, until="5.0.0")] = None
+
+    def __post_init__(self) -> None:
+        if self.clean_offset is None:
+            self.clean_offset = self.remove_offset
+        self.remove_offset = self.clean_offset
 
 
 @request(202, answer_body="TopicStatsTable", needs=topic(Action.GET))
@@ -111,7 +123,7 @@ class GetConsumeStats(Request):
 
     consumer_group: str
     topic: str | None = None
-    topic_list: str | None = None
+    topic_list: Annotated[str | None, Since("5.3.2")] = None
 
 
 @request(203, answer_body="ConsumerConnection", needs=group(Action.GET))
@@ -128,7 +140,7 @@ class GetProducerConnectionList(Request):
     producer_group: str
 
 
-@request(328, answer_body="ProducerTable", needs=cluster(Action.GET))
+@request(328, answer_body="ProducerTable", needs=cluster(Action.GET), since="4.9.4")
 class GetAllProducerInfo(Request):
     """The members of all producer groups."""
 
@@ -162,14 +174,18 @@ class QuerySubscriptionByConsumer(Request):
 
 @request(222, answer_body="OffsetTableBody", needs=group(Action.UPDATE, field="group") & topic(Action.UPDATE))
 class InvokeBrokerToResetOffset(Request):
-    """Set a group's offsets of a topic by time (-1: the end) or to one offset of one queue."""
+    """Set a group's offsets of a topic by time (-1: the end) or to one offset of one queue.
+
+    Brokers of Apache RocketMQ look at the last two fields, and no more at `is_force`, where they keep resets
+    (`useServerSideResetOffset`): from 5.2.0 on by default.
+    """
 
     topic: str
     group: str
     timestamp: Long
     is_force: bool
-    queue_id: Int | None = None
-    offset: Long | None = None
+    queue_id: Annotated[Int | None, Since("5.2.0", (-1,))] = None
+    offset: Annotated[Long | None, Since("5.2.0", (-1,))] = None
 
 
 @request(28, answer_body="KVTable", needs=cluster(Action.GET, operators=False))
@@ -197,17 +213,17 @@ class ConfigAnswer(Header):
 class GetBrokerConfig(Request):
     """Settings of a running broker. `origins`: also where they come from; not known to Apache's."""
 
-    origins: bool | None = None
+    origins: Annotated[bool | None, OURS] = None
 
 
-@request(355, needs=cluster(Action.UPDATE))
+@request(355, needs=cluster(Action.UPDATE), since="5.3.2")
 class ExportRocksdbConfigToJson(Request):
     """Write tables of topics, groups and offsets as JSON; `config_type`: which of them."""
 
     config_type: str | None = None
 
 
-@request(907, answer_body="HaRuntimeInfo", needs=cluster(Action.GET))
+@request(907, answer_body="HaRuntimeInfo", needs=cluster(Action.GET), since="5.0.0")
 class GetBrokerHaStatus(Request):
     """How far the replicas of a broker are."""
 
@@ -269,4 +285,4 @@ class ResumeCheckHalfMessage(Request):
     """Check a half message again from the beginning; `msg_id` is its offset id."""
 
     msg_id: str
-    topic: str | None = None
+    topic: Annotated[str | None, Since("5.3.0", alters=False)] = None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from mqframe.core.parameters import Since
 from mqframe.core.requests.body_needs import CHECK, HEARTBEAT, LOCK
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
 from mqframe.core.requests.needs import Action, group, topic
@@ -69,8 +72,8 @@ class OffsetAnswer(Header):
 class QueryConsumerOffset(GroupQueueRequest):
     """A group's stored offset of a queue."""
 
-    set_zero_if_not_found: bool | None = None
-    bname: str | None = None
+    set_zero_if_not_found: Annotated[bool | None, Since("5.0.0", (True,))] = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
 @request(15, needs=topic(Action.SUB, Action.UPDATE) & group(Action.SUB, Action.UPDATE))
@@ -78,7 +81,7 @@ class UpdateConsumerOffset(GroupQueueRequest):
     """Store a group's offset of a queue."""
 
     commit_offset: Long
-    bname: str | None = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
 @request(30, OffsetAnswer, needs=topic(Action.SUB, Action.GET))
@@ -87,8 +90,8 @@ class GetMaxOffset(Request):
 
     topic: str
     queue_id: Int
-    committed: bool | None = None
-    bname: str | None = None
+    committed: Annotated[bool | None, Since("5.0.0", (True,))] = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
 @request(31, OffsetAnswer, needs=topic(Action.SUB, Action.GET))
@@ -97,7 +100,7 @@ class GetMinOffset(Request):
 
     topic: str
     queue_id: Int
-    bname: str | None = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
 @request(29, OffsetAnswer, needs=topic(Action.SUB, Action.GET))
@@ -107,8 +110,8 @@ class SearchOffsetByTimestamp(Request):
     topic: str
     queue_id: Int
     timestamp: Long
-    boundary_type: str | None = None
-    bname: str | None = None
+    boundary_type: Annotated[str | None, Since("5.1.4", ("LOWER",))] = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
 class TimestampAnswer(Header):
@@ -123,4 +126,4 @@ class GetEarliestMsgStoretime(Request):
 
     topic: str
     queue_id: Int
-    bname: str | None = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None

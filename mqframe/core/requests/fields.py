@@ -38,7 +38,8 @@ class Request(Header):
     ANSWER_BODY: ClassVar[str] = ""
     """What the answer's body holds."""
     SINCE: ClassVar[str] = ""
-    """The first version of Apache RocketMQ's brokers that serves it; empty: all from 4.9 on, or none."""
+    """The first version of Apache RocketMQ's servers that serves it; empty: all from 4.9.0 on, or none.
+    Parameters that came later say so themselves (`mqframe.core.parameters`)."""
     NEEDS: ClassVar[Needs] = UNDECLARED
     """What whoever sends it must be allowed to do."""
 

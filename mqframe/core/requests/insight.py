@@ -5,6 +5,9 @@ Source: RequestCode.java, protocol/header.
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from mqframe.core.parameters import Since
 from mqframe.core.requests.fields import Int, Long, Request, request
 from mqframe.core.requests.needs import Action, cluster, group, topic
 
@@ -80,9 +83,9 @@ class ConsumeMessageDirectly(Request):
     client_id: str | None = None
     msg_id: str | None = None
     broker_name: str | None = None
-    topic: str | None = None
-    topic_sys_flag: Int | None = None
-    group_sys_flag: Int | None = None
+    topic: Annotated[str | None, Since("5.0.0", alters=False)] = None
+    topic_sys_flag: Annotated[Int | None, Since("5.0.0", alters=False)] = None
+    group_sys_flag: Annotated[Int | None, Since("5.0.0", alters=False)] = None
 
 
 @request(314, needs=group(Action.GET, field="srcGroup") & group(Action.UPDATE, field="destGroup"))
@@ -126,7 +129,7 @@ class QueryConsumeQueue(Request):
     consumer_group: str | None = None
 
 
-@request(329, needs=cluster(Action.UPDATE))
+@request(329, needs=cluster(Action.UPDATE), since="4.9.4")
 class DeleteExpiredCommitLog(Request):
     """Delete log files that are past their time, now."""
 

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from mqframe.core.parameters import OURS, Since
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
 from mqframe.core.requests.needs import Action, cluster, group, topic
 
@@ -63,7 +66,7 @@ class SendFieldsV2(Request):
     unit_mode: bool | None = msgspec.field(name="k", default=None)
     max_reconsume_times: Int | None = msgspec.field(name="l", default=None)
     batch: bool | None = msgspec.field(name="m", default=None)
-    broker_name: str | None = msgspec.field(name="n", default=None)
+    broker_name: Annotated[str | None, Since("4.9.5", alters=False)] = msgspec.field(name="n", default=None)
 
 
 @request(310, SendAnswer, body="message body", needs=topic(Action.PUB, field="b"))
@@ -141,11 +144,11 @@ class PullFields(Request):
     sub_version: Long
     subscription: str | None = None
     expression_type: str | None = None
-    max_msg_bytes: Int | None = None
-    request_source: Int | None = None
-    proxy_froward_client_id: str | None = None
-    bname: str | None = None
-    mqframe_bulk: bool | None = None
+    max_msg_bytes: Annotated[Int | None, Since("5.0.0", alters=False)] = None
+    request_source: Annotated[Int | None, Since("5.1.0", alters=False)] = None
+    proxy_froward_client_id: Annotated[str | None, Since("5.1.0", alters=False)] = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
+    mqframe_bulk: Annotated[bool | None, OURS] = None
 
 
 @request(11, PullAnswer, answer_body="records, back to back", needs=topic(Action.SUB) & group(Action.SUB))
@@ -172,8 +175,8 @@ class ViewMessageById(Request):
     """
 
     offset: Long
-    topic: str | None = None
-    mqframe_unconfirmed: bool | None = None
+    topic: Annotated[str | None, Since("5.3.0", alters=False)] = None
+    mqframe_unconfirmed: Annotated[bool | None, OURS] = None
 
 
 class QueryAnswer(Header):
@@ -210,7 +213,7 @@ class ConsumerSendMsgBack(Request):
     origin_topic: str | None = None
     unit_mode: bool | None = None
     max_reconsume_times: Int | None = None
-    bname: str | None = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
 @request(37, needs=topic(Action.PUB, optional=True))
@@ -225,10 +228,10 @@ class EndTransaction(Request):
     commit_log_offset: Long
     commit_or_rollback: Int
     msg_id: str
-    topic: str | None = None
+    topic: Annotated[str | None, Since("5.3.0", alters=False)] = None
     from_transaction_check: bool | None = None
     transaction_id: str | None = None
-    bname: str | None = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
 @request(39, body="one record", needs=topic(Action.PUB, optional=True))
@@ -237,8 +240,8 @@ class CheckTransactionState(Request):
 
     tran_state_table_offset: Long
     commit_log_offset: Long
-    topic: str | None = None
+    topic: Annotated[str | None, Since("5.3.0", alters=False)] = None
     msg_id: str | None = None
     transaction_id: str | None = None
     offset_msg_id: str | None = None
-    bname: str | None = None
+    bname: Annotated[str | None, Since("4.9.5", alters=False)] = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from mqframe.core.parameters import Since
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
 from mqframe.core.requests.needs import Action, all_topics, brokers, cluster, topic
 
@@ -11,7 +14,7 @@ class GetRouteinfoByTopic(Request):
     """The brokers and queues of a topic."""
 
     topic: str
-    accept_standard_json_only: bool | None = None
+    accept_standard_json_only: Annotated[bool | None, Since("4.9.4", alters=False)] = None
 
 
 @request(106, answer_body="ClusterInfo", needs=cluster(Action.GET, operators=False))
@@ -45,8 +48,8 @@ class RegisterBroker(Request):
     cluster_name: str
     ha_server_addr: str
     broker_id: Long
-    heartbeat_timeout_millis: Long | None = None
-    enable_acting_master: bool | None = None
+    heartbeat_timeout_millis: Annotated[Long | None, Since("5.0.0", alters=False)] = None
+    enable_acting_master: Annotated[bool | None, Since("5.0.0", alters=False)] = None
     compressed: bool = False
     body_crc32: Int = 0
 
@@ -84,8 +87,8 @@ class BrokerHeartbeat(Request):
     cluster_name: str
     broker_addr: str
     broker_name: str
-    broker_id: Long | None = None
-    heartbeat_timeout_mills: Long | None = None
+    broker_id: Annotated[Long | None, Since("5.1.0", alters=False)] = None
+    heartbeat_timeout_mills: Annotated[Long | None, Since("5.1.0", alters=False)] = None
 
 
 @request(901, answer_body="MemberGroupBody", needs=brokers(), since="5.0.0")
@@ -147,7 +150,7 @@ class AddAnswer(Header):
     add_topic_count: Int
 
 
-@request(327, AddAnswer, needs=cluster(Action.UPDATE))
+@request(327, AddAnswer, needs=cluster(Action.UPDATE), since="4.9.2")
 class AddWritePermOfBroker(Request):
     """Let producers write to a broker again."""
 
@@ -159,7 +162,7 @@ class DeleteTopicInNamesrv(Request):
     """Forget a topic, on all brokers or on those of one cluster."""
 
     topic: str
-    cluster_name: str | None = None
+    cluster_name: Annotated[str | None, Since("4.9.4")] = None
 
 
 @request(217, body="TopicRouteData", needs=cluster(Action.UPDATE), since="5.0.0")

@@ -7,6 +7,9 @@ neighbours).
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from mqframe.core.parameters import Since
 from mqframe.core.requests.body_needs import ACKS, ASSIGNMENT, REQUEST_MODE
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
 from mqframe.core.requests.needs import Action, all_groups, cluster, group, popped, topic
@@ -50,7 +53,7 @@ class PopMessage(GroupQueueRequest):
     exp_type: str | None = None
     exp: str | None = None
     order: bool | None = None
-    attempt_id: str | None = None
+    attempt_id: Annotated[str | None, Since("5.1.1", alters=False)] = None
     bname: str | None = None
 
 
@@ -102,8 +105,8 @@ class Notification(GroupQueueRequest):
 
     poll_time: Long
     born_time: Long
-    order: bool | None = None
-    attempt_id: str | None = None
+    order: Annotated[bool | None, Since("5.1.2", (False,))] = None
+    attempt_id: Annotated[str | None, Since("5.1.2", alters=False)] = None
     bname: str | None = None
 
 
@@ -113,7 +116,7 @@ class PollingInfoAnswer(Header):
     polling_num: Int
 
 
-@request(200056, needs=cluster(Action.UPDATE))
+@request(200056, needs=cluster(Action.UPDATE), since="5.3.2")
 class PopRollback(Request):
     """Move what is noted of popped messages from RocksDB into the log, for brokers that know no RocksDB."""
 

@@ -230,3 +230,20 @@ def test_nothing_is_committed_that_a_newer_broker_would_refuse(group, queue, off
 
     broker = old_broker.play("4.9.7", story)
     assert broker.sent(UpdateConsumerOffset) == []
+
+
+@pytest.mark.parametrize("pushing", [False, True])
+def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it(pushing):
+    async def story(admin, broker):
+        broker.online = True
+        broker.keeps_resets = not pushing
+        broker.offsets[old_broker.GROUP, broker.queue(old_broker.TOPIC, 1)] = 0
+        found = await admin.reset_offsets(old_broker.GROUP, old_broker.TOPIC, -1, force=False)
+        assert list(found.values()) == [3, 0, 3]
+        assert broker.progress == [3, 0, 3]
+        found = await admin.reset_offsets(old_broker.GROUP, old_broker.TOPIC, 0, force=False)
+        assert list(found.values()) == [0, 0, 0]
+
+    broker = old_broker.play("5.3.3", story)
+    assert broker.told == ({0: 0, 1: 0, 2: 0} if pushing else {})
+    assert broker.progress == ([3, 0, 3] if pushing else [0, 0, 0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from real_time import until
 from interop.foreign_programs import OLDER
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
+from mqframe.core.consuming.group_config import GroupRetryPolicy, SubscriptionGroupConfig
 from mqframe.core.errors import FixError
 
 EACH = 3
@@ -23,6 +26,13 @@ def fill(servers: Servers, producer: Producer, topic: str) -> list[MessageQueue]
         for number in range(EACH):
             producer.send(Message(topic, b"%d" % number), queue=queue)
     return queues
+
+
+def another(admin: Admin, name: str) -> str:
+    """A topic of four queues for one case of a test."""
+    admin.create_topic(name, queues=4)
+    until(lambda: name in admin.list_topics())
+    return name
 
 
 def consumer(servers: Servers, group: str, topic: str, seen: list[tuple[int, int]]) -> PushConsumer:
@@ -67,3 +77,103 @@ def test_one_queue_of_a_group_is_reset_and_no_other(
         until(lambda: len(seen) == EACH)
         until(lambda: progress(admin, group, topic) == [EACH] * 4)
     assert sorted(seen) == [(2, 0), (2, 1), (2, 2)]
+
+
+@pytest.mark.proves("operation")
+def test_a_change_with_a_parameter_that_a_broker_would_pass_over_changes_nothing_there(
+    version: str, servers: Servers, topic: str, admin: Admin
+) -> None:
+    def attempt(act: Callable[[], object], since: str) -> None:
+        if version == OLDER:
+            with pytest.raises(
+                FixError, match=rf"from Apache RocketMQ {since} on, .* is 4\.9\.7, which would"
+            ):
+                act()
+        else:
+            act()
+
+    group, typed = f"{topic}_group", {"message.type": "FIFO"}
+    attempt(lambda: admin.create_topic(topic, queues=6, attributes=typed), "5.0.0")
+    changed = admin.topic_config(topic)[servers.broker_name]
+    asked = (4, {}) if version == OLDER else (6, typed)
+    assert (changed.write_queue_nums, changed.attributes) == asked
+    for name, value in {
+        "consume_message_orderly": True,
+        "consume_timeout_minute": 7,
+        "group_retry_policy": GroupRetryPolicy("EXPONENTIAL"),
+        "group_sys_flag": 1,
+    }.items():
+        config = SubscriptionGroupConfig(group, retry_max_times=3, **{name: value})
+        attempt(lambda config=config: admin.create_group(config), "5.0.0")
+        assert (group in admin.list_groups()) == (version != OLDER)
+    admin.create_group(SubscriptionGroupConfig(group, retry_max_times=3))
+    assert admin.group_configs()[group].retry_max_times == 3
+
+
+@pytest.mark.proves("operation")
+def test_the_last_message_at_a_time_is_found_or_the_search_is_refused(
+    version: str, servers: Servers, topic: str, admin: Admin, producer: Producer
+) -> None:
+    queue = fill(servers, producer, topic)[1]
+    until(lambda: admin.max_offset(queue) == EACH)
+    assert admin.search_offset(queue, 0) == 0
+    if version == OLDER:
+        with pytest.raises(FixError, match=r"boundaryType=UPPER of SearchOffsetByTimestamp .* 5\.1\.4 on"):
+            admin.search_offset(queue, 0, upper=True)
+    else:
+        far = int(time.time() * 1000) + 86_400_000
+        assert admin.search_offset(queue, far, upper=True) >= EACH - 1
+
+
+@pytest.mark.proves("operation")
+@pytest.mark.parametrize("clean", [False, True])
+def test_progress_is_deleted_with_its_group_when_that_is_asked(
+    servers: Servers, admin: Admin, producer: Producer, clean: bool
+) -> None:
+    topic = another(admin, f"of_a_deleted_group_{clean}")
+    group, kept = f"{topic}_group", f"{topic}_kept"
+    fill(servers, producer, topic)
+    for name in (group, kept):
+        admin.create_group(name)
+        with consumer(servers, name, topic, seen := list[tuple[int, int]]()):
+            until(lambda seen=seen: len(seen) >= 4 * EACH)
+            until(lambda name=name: progress(admin, name, topic) == [EACH] * 4)
+    admin.delete_group(group, clean_offsets=clean)
+    admin.create_group(group)
+    assert progress(admin, group, topic) == [0 if clean else EACH] * 4
+    assert progress(admin, kept, topic) == [EACH] * 4
+
+
+@pytest.mark.proves("operation")
+@pytest.mark.parametrize("online", [False, True])
+def test_without_force_no_queue_moves_forward(
+    servers: Servers, admin: Admin, producer: Producer, online: bool
+) -> None:
+    topic = another(admin, f"without_force_{online}")
+    group = f"{topic}_group"
+    seen: list[tuple[int, int]] = []
+    queues = fill(servers, producer, topic)
+    with consumer(servers, group, topic, seen):
+        until(lambda: len(seen) >= 4 * EACH)
+        until(lambda: progress(admin, group, topic) == [EACH] * 4)
+        if online:
+            assert list(admin.reset_offsets(group, topic, -1, force=False).values()) == [EACH] * 4
+            assert list(admin.reset_offsets(group, topic, 0, force=False).values()) == [0] * 4
+            until(lambda: len(seen) >= 8 * EACH)
+            until(lambda: progress(admin, group, topic) == [EACH] * 4)
+    assert admin.reset_queue_offset(group, queues[1], 1) == 1
+    until(lambda: progress(admin, group, topic) == [EACH, 1, EACH, EACH])
+    assert list(admin.reset_offsets(group, topic, -1, force=False).values()) == [EACH, 1, EACH, EACH]
+    until(lambda: progress(admin, group, topic) == [EACH, 1, EACH, EACH])
+
+
+@pytest.mark.proves("operation")
+def test_a_topic_of_one_cluster_is_deleted_there(
+    servers: Servers, topic: str, admin: Admin, producer: Producer
+) -> None:
+    other = f"{topic}_other"
+    admin.create_topic(other, queues=1)
+    until(lambda: other in admin.list_topics())
+    admin.delete_topic(topic, cluster=servers.cluster)
+    until(lambda: topic not in admin.list_topics())
+    assert producer.send(Message(other, b"x")).queue_offset == 0
