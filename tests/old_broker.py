@@ -102,7 +102,7 @@ class OldBroker(ScriptedBroker):
 
     def _stats(self) -> dict[MessageQueue, OffsetWrapper]:
         queues = [self.queue(TOPIC, number) for number in range(QUEUES)]
-        return {queue: OffsetWrapper(5, self.offsets[GROUP, queue]) for queue in queues}
+        return {queue: OffsetWrapper(5, self.offsets.get((GROUP, queue), 0)) for queue in queues}
 
     def _reset(self, request: InvokeBrokerToResetOffset) -> Frame:
         if self.keeps_resets:

@@ -27,6 +27,7 @@ from mqframe.core.requests.admin import (
 from mqframe.core.requests.consumers import (
     GetMinOffset,
     OffsetAnswer,
+    QueryConsumerOffset,
     SearchOffsetByTimestamp,
     UpdateConsumerOffset,
 )
@@ -170,7 +171,7 @@ class OffsetAdmin(AdminCalls):
         if server.is_ours or server.version < version_number(KEPT_SINCE):
             return await self._reset(address, request)
         table: dict[MessageQueue, int] = {}
-        for queue, (stored, target) in (await self._targets(address, request)).items():
+        for queue, (stored, target) in (await self._targets(address, request, exact=True)).items():
             table[queue] = target
             one = _of_one_queue(queue, request.group, target, ours=False)
             try:
@@ -224,19 +225,29 @@ class OffsetAdmin(AdminCalls):
         return {queue: offset for queue, (_, offset) in targets.items()}
 
     async def _targets(
-        self, address: str, reset: InvokeBrokerToResetOffset
-    ) -> dict[MessageQueue, tuple[int, int]]:
-        """Each queue's stored offset, and the one to which `reset` would have it go."""
+        self, address: str, reset: InvokeBrokerToResetOffset, *, exact: bool = False
+    ) -> dict[MessageQueue, tuple[int | None, int]]:
+        """Each queue's stored offset, and the one to which `reset` would have it go.
+
+        `exact`: `None` where none is stored, which brokers of 5.x tell, and which progress has as 0.
+        """
         known = await self._ask(address, GetConsumeStats(reset.group, reset.topic), ConsumeStats)
-        targets: dict[MessageQueue, tuple[int, int]] = {}
+        targets: dict[MessageQueue, tuple[int | None, int]] = {}
         for queue, stats in known.offset_table.items():
+            stored: int | None = stats.consumer_offset
+            if exact and stored == 0:
+                stored = await self._stored(address, reset.group, queue)
             offset = stats.broker_offset
             if reset.timestamp >= 0:
                 search = SearchOffsetByTimestamp(queue.topic, queue.queue_id, reset.timestamp)
                 offset = decode_fields((await self._call(address, search)).ext, OffsetAnswer).offset
-            offset = reset_target(stats.consumer_offset, offset, force=reset.is_force)
-            targets[queue] = (stats.consumer_offset, offset)
+            targets[queue] = (stored, reset_target(stored, offset, force=reset.is_force))
         return targets
+
+    async def _stored(self, address: str, group: str, queue: MessageQueue) -> int | None:
+        request = QueryConsumerOffset(group, queue.topic, queue.queue_id, set_zero_if_not_found=False)
+        answer = await unless((ResponseCode.QUERY_NOT_FOUND,), self._call(address, request))
+        return None if answer is None else decode_fields(answer.ext, OffsetAnswer).offset
 
 
 def _of_one_queue(queue: MessageQueue, group: str, offset: int, *, ours: bool) -> InvokeBrokerToResetOffset:

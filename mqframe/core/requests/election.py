@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.fields import ONLY_OURS, Header, Int, Long, Request, request
 from mqframe.core.requests.needs import Action, cluster
 
 
@@ -20,7 +20,7 @@ class ForceElectionAnswer(Header):
     members: str
 
 
-@request(21901, ForceElectionAnswer, needs=cluster(Action.UPDATE))
+@request(21901, ForceElectionAnswer, needs=cluster(Action.UPDATE), since=ONLY_OURS)
 class ForceElection(Request):
     """Have this broker lead its group with what it has, though it was not in sync when the last reign ended.
 

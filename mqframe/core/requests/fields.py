@@ -38,7 +38,7 @@ class Request(Header):
     ANSWER_BODY: ClassVar[str] = ""
     """What the answer's body holds."""
     SINCE: ClassVar[str] = ""
-    """The first version of Apache RocketMQ's servers that serves it; empty: all from 4.9.0 on, or none.
+    """The first version of Apache RocketMQ's servers that serves it; empty: all from 4.9.0 on.
     Parameters that came later say so themselves (`mqframe.core.parameters`)."""
     NEEDS: ClassVar[Needs] = UNDECLARED
     """What whoever sends it must be allowed to do."""
@@ -60,6 +60,9 @@ class GroupQueueRequest(Request):
 class NoHeader(Header):
     """No fields at all."""
 
+
+ONLY_OURS: Final = "mqframe"
+"""`Request.SINCE` of requests that no server of Apache RocketMQ serves."""
 
 LINES: Final = "key=value lines"
 """`Request.BODY` of requests that carry settings."""

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from mqframe.core.parameters import OURS, Since
-from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.fields import ONLY_OURS, Header, Int, Long, Request, request
 from mqframe.core.requests.needs import Action, cluster, group, topic
 
 
@@ -89,6 +89,7 @@ class SendBatchMessage(SendFieldsV2):
     SendAnswer,
     body="batch of messages (mqframe.core.messages.batch)",
     needs=topic(Action.PUB, field="b"),
+    since=ONLY_OURS,
 )
 class SendHalfBatch(SendFieldsV2):
     """Store several messages of one topic and queue as one half message; brokers of this project only.

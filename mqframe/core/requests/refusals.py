@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, answer_error
-from mqframe.core.requests.fields import Request
+from mqframe.core.requests.fields import ONLY_OURS, Request
 from mqframe.core.versions import version_number, version_text
 from mqframe.core.wire.frame import Frame
 
@@ -14,7 +14,9 @@ def refusal(request: Request, answer: Frame, address: str) -> AnswerError:
     remark = answer.remark
     if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED and request.SINCE:
         what, this = f"{type(request).__name__} ({request.CODE})", version_text(answer.version)
-        if answer.version < version_number(request.SINCE):
+        if request.SINCE == ONLY_OURS:
+            remark = f"{what} is served by {ONLY_OURS} alone: {remark or 'no remark'}"
+        elif answer.version < version_number(request.SINCE):
             remark = f"{what} is served from Apache RocketMQ {request.SINCE} on, and this is {this}"
         else:
             remark = f"{what} is not served here, though {this} can: {remark or 'no remark'}"

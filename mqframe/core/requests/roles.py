@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mqframe.core.requests.fields import Int, Request, request
+from mqframe.core.requests.fields import ONLY_OURS, Int, Request, request
 from mqframe.core.requests.needs import Action, cluster
 
 
-@request(21340, answer_body="RoleChange", needs=cluster(Action.UPDATE))
+@request(21340, answer_body="RoleChange", needs=cluster(Action.UPDATE), since=ONLY_OURS)
 class PromoteBroker(Request):
     """Slave, become master in the role `role`; answered before it does.
 
@@ -20,7 +20,7 @@ class PromoteBroker(Request):
     force: bool = False
 
 
-@request(21341, answer_body="RoleChange", needs=cluster(Action.UPDATE))
+@request(21341, answer_body="RoleChange", needs=cluster(Action.UPDATE), since=ONLY_OURS)
 class DemoteBroker(Request):
     """Master, become a slave with the number `id`; answered before it does, when slaves have all.
 

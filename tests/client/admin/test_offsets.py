@@ -247,3 +247,13 @@ def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it
     broker = old_broker.play("5.3.3", story)
     assert broker.told == ({0: 0, 1: 0, 2: 0} if pushing else {})
     assert broker.progress == ([3, 0, 3] if pushing else [0, 0, 0])
+
+
+def test_without_force_a_queue_without_any_offset_goes_where_it_is_sent():
+    async def story(admin, broker):
+        broker.online = broker.keeps_resets = True
+        del broker.offsets[old_broker.GROUP, broker.queue(old_broker.TOPIC, 1)]
+        found = await admin.reset_offsets(old_broker.GROUP, old_broker.TOPIC, -1, force=False)
+        assert list(found.values()) == [3, 5, 3]
+
+    assert old_broker.play("5.3.3", story).progress == [3, 5, 3]

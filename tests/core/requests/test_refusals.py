@@ -3,6 +3,7 @@
 from mqframe.core.errors import AccessError, AnswerFix, AnswerRetry
 from mqframe.core.requests.admin import GetTopicConfig, GetTopicStatsInfo
 from mqframe.core.requests.refusals import is_unserved, refusal
+from mqframe.core.requests.roles import DemoteBroker
 from mqframe.core.versions import version_number
 from mqframe.core.wire.frame import Frame
 
@@ -21,6 +22,12 @@ def test_a_broker_that_is_new_enough_and_refuses_is_not_called_too_old():
         GetTopicConfig("t"), Frame(3, remark="switched off", version=version_number("5.3.3")), "a:1"
     )
     assert str(found).endswith("GetTopicConfig (351) is not served here, though 5.3.3 can: switched off")
+    assert is_unserved(found)
+
+
+def test_a_request_of_this_project_is_told_as_such():
+    found = refusal(DemoteBroker(1), Frame(3, remark="not supported", version=407), "a:1")
+    assert str(found).endswith("DemoteBroker (21341) is served by mqframe alone: not supported")
     assert is_unserved(found)
 
 

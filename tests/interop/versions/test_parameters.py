@@ -13,7 +13,7 @@ from interop.foreign_programs import OLDER
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
 from mqframe.core.consuming.group_config import GroupRetryPolicy, SubscriptionGroupConfig
-from mqframe.core.errors import FixError
+from mqframe.core.errors import AnswerError, FixError
 
 EACH = 3
 """How many messages a queue gets."""
@@ -165,6 +165,8 @@ def test_without_force_no_queue_moves_forward(
     until(lambda: progress(admin, group, topic) == [EACH, 1, EACH, EACH])
     assert list(admin.reset_offsets(group, topic, -1, force=False).values()) == [EACH, 1, EACH, EACH]
     until(lambda: progress(admin, group, topic) == [EACH, 1, EACH, EACH])
+    with pytest.raises(AnswerError, match="unknown"):
+        admin.reset_offsets("unknown", topic, 0, force=False)
 
 
 @pytest.mark.proves("operation")
