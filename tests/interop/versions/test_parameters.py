@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from real_time import until
+from typer.testing import CliRunner
 
 from interop.foreign_programs import OLDER
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
+from mqframe.cli.app import app
 from mqframe.core.consuming.group_config import GroupRetryPolicy, SubscriptionGroupConfig
 from mqframe.core.errors import AnswerError, FixError
 
@@ -179,3 +181,26 @@ def test_a_topic_of_one_cluster_is_deleted_there(
     admin.delete_topic(topic, cluster=servers.cluster)
     until(lambda: topic not in admin.list_topics())
     assert producer.send(Message(other, b"x")).queue_offset == 0
+
+
+@pytest.mark.proves("operation")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topic", "create", "of_commands", "--type", "FIFO"],
+        ["mqadmin", "updateTopic", "-t", "of_commands", "-c", "CLUSTER", "-a", "+message.type=FIFO"],
+        ["group", "create", "of_commands", "--ordered"],
+        ["group", "create", "of_commands", "--retry-waits", "10s"],
+        ["mqadmin", "updateSubGroup", "-g", "of_commands", "-c", "CLUSTER", "-o", "true"],
+    ],
+    ids=" ".join,
+)
+def test_commands_change_nothing_either_that_a_broker_would_pass_over(
+    version: str, servers: Servers, admin: Admin, words: list[str]
+) -> None:
+    asked = [servers.cluster if word == "CLUSTER" else word for word in words]
+    done = CliRunner().invoke(app, asked, env={"NAMESRV_ADDR": servers.nameserver})
+    assert (done.exit_code == 0) == (version != OLDER), done.output
+    if version == OLDER:
+        assert "from Apache RocketMQ 5.0.0 on" in " ".join(done.stderr.split())
+        assert "of_commands" not in {*admin.list_topics(), *admin.list_groups()}
