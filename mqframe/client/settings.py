@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqframe.core.config.settings import at_least, encodable, one_of, setting, settings, within
+from mqframe.core.messages.checks import plain_bytes_max
 from mqframe.core.messages.names import DEFAULT_TOPIC
 
 
@@ -79,7 +80,9 @@ class ProducerSettings:
         False, doc="try again when the broker stored the message but its flush or its replica was late"
     )
     body_bytes_max: int = setting(
-        4 * 1024 * 1024, doc="longest body of a message, and of a batch, bytes", check=at_least(1)
+        4 * 1024 * 1024,
+        doc="longest body of a message, once it is packed if it is, and of a batch, bytes",
+        check=at_least(1),
     )
     compress_over_bytes: int = setting(
         4096, doc="bodies of this size and above are packed, bytes", check=at_least(1)
@@ -117,3 +120,8 @@ class ProducerSettings:
         50_000, doc="submitted messages without result; `submit` waits beyond it, count", check=at_least(1)
     )
     waiting_bytes_max: int = setting(64 * 1024 * 1024, doc="bodies of these, bytes", check=at_least(1))
+
+    @property
+    def plain_bytes_max(self) -> int:
+        """Longest body that a message may have before it is packed, bytes."""
+        return plain_bytes_max(self.body_bytes_max, self.compress_over_bytes)

@@ -37,7 +37,15 @@ _UNPREPARED: Final = nullcontext()
 class SendApi:
     """What one running producer can send. `in_flight`: limits what waits for its answer."""
 
-    __slots__ = ("_body_bytes_max", "_in_flight", "_monotonic", "_parts", "_seconds", "pipeline")
+    __slots__ = (
+        "_body_bytes_max",
+        "_in_flight",
+        "_monotonic",
+        "_parts",
+        "_seconds",
+        "pipeline",
+        "plain_bytes_max",
+    )
 
     def __init__(self, parts: ProducerParts, pipeline: SendPipeline, in_flight: InFlightLimit) -> None:
         self.pipeline = pipeline
@@ -45,6 +53,7 @@ class SendApi:
         self._in_flight = in_flight
         self._seconds = parts.settings.send_timeout_seconds
         self._body_bytes_max = parts.settings.body_bytes_max
+        self.plain_bytes_max = parts.settings.plain_bytes_max
         self._monotonic = pipeline.clock.monotonic
 
     def close(self) -> None:
@@ -64,7 +73,7 @@ class SendApi:
         timeout: float | None,
     ) -> SendResult:
         """Send one message."""
-        check_message(message, self._body_bytes_max)
+        check_message(message, self.plain_bytes_max)
         if self.pipeline.preparing is not None:
             return await self._prepared(message, "", queue, selector, sharding_key, timeout)
         return await self.send(message, None, queue, selector, sharding_key, timeout)
@@ -79,7 +88,7 @@ class SendApi:
         timeout: float | None,
     ) -> SendResult:
         """Send one message for later delivery; `extra`: the properties that ask for it, in text form."""
-        check_message(message, self._body_bytes_max)
+        check_message(message, self.plain_bytes_max)
         if self.pipeline.preparing is not None:
             return await self._prepared(message, extra, queue, selector, sharding_key, timeout)
         batch = self._with_properties(message, extra)
@@ -167,7 +176,7 @@ class SendApi:
         extra: str = "",
     ) -> None:
         """Send one message without an answer; `extra` as for `delayed`."""
-        check_message(message, self._body_bytes_max)
+        check_message(message, self.plain_bytes_max)
         prepared = None
         if self.pipeline.preparing is not None:
             asked = decode_properties(extra)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import MessageError
+from mqframe.core.messages.checks import too_long
 from mqframe.core.messages.compression import Compression, compress
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.core.messages.message import Message, MessageQueue
@@ -76,13 +77,17 @@ class Encoder:
         return self._ids.take(count)
 
     def one(self, message: Message, unique_id: str | None = None) -> SendBatch:
-        """One message alone; its body is packed when it is large. Raises `MessageError`."""
+        """One message alone; its body is packed when it is large. Raises `MessageError`, too, when it is
+        larger than `body_bytes_max` even so."""
         unique_id = unique_id or self._ids.next()
         body, sys_flag = message.body, 0
         if len(body) >= self.compress_over_bytes:
             packed, packed_flag = compress(body, self._compression, self._compression_level)
             if len(packed) < len(body):  # a body of chance would grow, and perhaps over what a broker takes
                 body, sys_flag = packed, packed_flag
+            if len(body) > self._body_bytes_max:
+                size = f"{len(message.body)} bytes, {len(packed)} when packed"
+                raise too_long(message, size, self._body_bytes_max)
         batch = SendBatch(
             (message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False
         )

@@ -293,7 +293,7 @@ class AsyncProducer(AsyncClient):
         Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
         """
         api = self._api or self._running()
-        check_message(message, self._settings.body_bytes_max)
+        check_message(message, api.plain_bytes_max)
         prepared = None
         if api.pipeline.preparing is not None:
             prepared = api.pipeline.preparing.begin((message,), "async", sharding_key=sharding_key)

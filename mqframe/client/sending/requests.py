@@ -30,7 +30,6 @@ class Requests:
         self._instance = instance
         self._api = api
         self._clock = clock
-        self._body_bytes_max = settings.body_bytes_max
         self._seconds = settings.reply_timeout_seconds
         self._known: dict[str, asyncio.Future[None]] = {}
 
@@ -45,7 +44,7 @@ class Requests:
         """The reply to `message`. Raises what a send raises, and `RequestTimeout`."""
         seconds = time_limit(timeout, self._seconds)
         deadline = self._clock.monotonic() + seconds
-        check_message(message, self._body_bytes_max)
+        check_message(message, self._api.plain_bytes_max)
         known = self._known.get(message.topic)
         if known is None or not known.done() or known.cancelled() or known.exception() is not None:
             await self._make_known(message.topic, seconds)

@@ -87,7 +87,7 @@ class TransactionSends:
         self._running = running
         self._group = group
         self._known = known
-        self._body_bytes_max = settings.body_bytes_max
+        self._plain_bytes_max = settings.plain_bytes_max
         self._seconds = settings.send_timeout_seconds
 
     async def run(self, message: Message, where: Where, execute: Execute) -> TransactionSendResult:
@@ -117,7 +117,7 @@ class TransactionSends:
     async def begin(self, message: Message, where: Where) -> Begun:
         """Send the half message, once. Raises as `send`; then nothing is to be done, and the broker gets that
         answer when it asks."""
-        check_message(message, self._body_bytes_max)
+        check_message(message, self._plain_bytes_max)
         api = self._running()
         own = half_properties(self._group, where.check_after)
         key = where.sharding_key

@@ -6,11 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from mqframe.core.errors import MessageError
+from mqframe.core.messages.compression import UNPACKED_BYTES_MAX
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX, check_topic, is_closed_topic
 from mqframe.core.messages.properties import KEYS, PROPERTIES_BYTES_MAX, RESERVED, find_property
 
 INT_MAX = 2**31 - 1
+
+
+def plain_bytes_max(body_bytes_max: int, compress_over_bytes: int) -> int:
+    """How long a body may be before it is packed, so that it may have `body_bytes_max` bytes afterwards.
+
+    What is packed from `compress_over_bytes` on may have as many as consumers unpack.
+    """
+    if compress_over_bytes > body_bytes_max:
+        return body_bytes_max
+    return max(body_bytes_max, UNPACKED_BYTES_MAX)
 
 
 def check_message(message: Message, body_bytes_max: int) -> None:
@@ -25,10 +36,7 @@ def check_message(message: Message, body_bytes_max: int) -> None:
     if not body:
         raise MessageError(f"body of a message to {message.topic} is empty; it takes a byte at least")
     if len(body) > body_bytes_max:
-        raise MessageError(
-            f"body of a message to {message.topic} has {len(body)} bytes, {body_bytes_max} are allowed "
-            "(producer.body_bytes_max; the broker has a limit of its own)"
-        )
+        raise too_long(message, f"{len(body)} bytes", body_bytes_max)
     if message.tag is not None:
         _check_text("tag", message.tag)
         if "||" in message.tag:
@@ -42,6 +50,14 @@ def check_message(message: Message, body_bytes_max: int) -> None:
         _check_properties(message)
     if message.flag and (not isinstance(message.flag, int) or not -INT_MAX - 1 <= message.flag <= INT_MAX):
         raise MessageError(f"flag {message.flag!r} is no number of 32 bits")
+
+
+def too_long(message: Message, size: str, body_bytes_max: int) -> MessageError:
+    """The error of `message`, whose body has `size`."""
+    return MessageError(
+        f"body of a message to {message.topic} has {size}, {body_bytes_max} are allowed "
+        "(producer.body_bytes_max; the broker has a limit of its own)"
+    )
 
 
 def check_batch(messages: Sequence[Message], body_bytes_max: int) -> None:

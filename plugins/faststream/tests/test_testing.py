@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from datetime import timedelta
 
 import pytest
@@ -88,6 +89,9 @@ def test_what_a_broker_would_refuse_is_refused() -> None:
     async def story():
         with pytest.raises(MessageError, match="may hold only"):
             await broker.publish(1, "a.b")
+        with pytest.raises(MessageError, match="when packed, 4194304 are allowed"):
+            await broker.publish(random.Random(3).randbytes(5_000_000), "orders")
+        await broker.publish(b"z" * 5_000_000, "orders")
         with pytest.raises(MessageError, match="belongs to the system"):
             await broker.publish(1, "orders", headers={"KEYS": "x"})
         with pytest.raises(OptionError, match="a request cannot be delayed"):

@@ -1,5 +1,7 @@
 """What travels in one send request."""
 
+import random
+
 import pytest
 
 from mqframe.client.sending.batches import Encoder
@@ -35,6 +37,17 @@ def test_a_body_that_packing_would_lengthen_is_sent_as_it_is(encoder):
     body = bytes(range(256))
     batch = encoder.one(Message("t", body))
     assert (batch.body, batch.sys_flag) == (body, 0)
+
+
+def test_a_body_above_the_limit_is_sent_where_it_fits_when_packed(encoder):
+    batch = encoder.one(Message("t", b"x" * 5000))
+    assert len(batch.body) < 1000
+    assert decompress(batch.body, batch.sys_flag) == b"x" * 5000
+
+
+def test_a_body_that_does_not_fit_even_when_packed_is_refused_with_both_sizes(encoder):
+    with pytest.raises(MessageError, match=r"t has 2560 bytes, \d+ when packed, 1000 are allowed"):
+        encoder.one(Message("t", random.Random(3).randbytes(2560)))
 
 
 def test_ids_differ_and_a_given_one_is_kept(encoder):

@@ -1,6 +1,7 @@
 """The asyncio producer against an in-process broker: contents, order, offsets, refusals."""
 
 import asyncio
+import random
 
 import pytest
 
@@ -52,6 +53,26 @@ def test_what_was_sent_is_stored_unchanged():
         found = await admin.message_by_id(large.offset_message_id)
         assert found.store_size < 1000
         assert found.body == b"z" * 100_000
+
+    scene(play)
+
+
+def test_a_body_above_the_limit_is_sent_packed_by_every_way_of_one_message():
+    async def play(producer, admin, cluster):
+        message, queue = Message("orders", b"z" * 5_000_000), MessageQueue("orders", "broker-a", 0)
+        await producer.send(message, queue=queue)
+        await producer.send_oneway(message, queue=queue)
+        await (await producer.submit(message, queue=queue))
+        found = [await admin.max_offset(queue)]
+        assert found == [3]
+        noise = Message("orders", random.Random(3).randbytes(5_000_000))
+        with pytest.raises(MessageError, match=r"5000000 bytes, 500\d+ when packed, 4194304 are allowed"):
+            await producer.send(noise, queue=queue)
+        with pytest.raises(MessageError, match="when packed, 4194304 are allowed"):
+            await (await producer.submit(noise, queue=queue))
+        with pytest.raises(MessageError, match="has 5000000 bytes, 4194304 are allowed"):
+            await producer.send_batch([message])
+        assert await admin.max_offset(queue) == 3
 
     scene(play)
 

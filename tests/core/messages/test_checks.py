@@ -1,7 +1,13 @@
 import pytest
 
 from mqframe.core.errors import MessageError
-from mqframe.core.messages.checks import check_batch, check_key_count, check_message, check_properties_size
+from mqframe.core.messages.checks import (
+    check_batch,
+    check_key_count,
+    check_message,
+    check_properties_size,
+    plain_bytes_max,
+)
 from mqframe.core.messages.message import Message
 
 MAX = 100
@@ -62,6 +68,12 @@ def test_bad_messages_say_what_is_wrong(message, says):
 def test_bad_batches(messages, says):
     with pytest.raises(MessageError, match=says):
         check_batch(messages, MAX)
+
+
+def test_a_body_may_be_longer_than_the_limit_where_it_will_be_packed():
+    assert plain_bytes_max(1000, 1001) == 1000
+    assert plain_bytes_max(1000, 1000) == 64 * 1024 * 1024
+    assert plain_bytes_max(100 * 1024 * 1024, 1000) == 100 * 1024 * 1024
 
 
 def test_properties_are_counted_in_bytes():

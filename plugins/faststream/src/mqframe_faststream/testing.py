@@ -33,7 +33,8 @@ from mqframe import (
 )
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.messages.addresses import encode_host
-from mqframe.core.messages.checks import check_batch, check_message
+from mqframe.core.messages.checks import check_batch, check_message, too_long
+from mqframe.core.messages.compression import UNPACKED_BYTES_MAX, Compression, compress
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.messages.properties import CLUSTER, encode_properties
 from mqframe.core.sending.encoding import message_properties
@@ -222,7 +223,7 @@ class MemoryProducer(MqframeProducer):
         return SendResult(SendStatus.SEND_OK, ids, raws[0].queue, raws[0].queue_offset)
 
     def _received(self, message: Message, more: str = "") -> ReceivedMessage:
-        check_message(message, BODY_BYTES_MAX)
+        _check(message)
         unique_id = uuid.uuid4().hex.upper()
         properties = (message_properties(message, unique_id) + more).encode()
         now, offset = time.time_ns() // 1_000_000, self._stored
@@ -241,6 +242,15 @@ class MemoryProducer(MqframeProducer):
         return [each for each in cast("list[MqframeSubscriber]", all_of_them) if each.topic == topic]
 
 
+def _check(message: Message) -> None:
+    """Raise `MessageError` for what a producer with its default settings would refuse."""
+    check_message(message, UNPACKED_BYTES_MAX)
+    if len(message.body) > BODY_BYTES_MAX:
+        packed, _ = compress(message.body, Compression.ZLIB)
+        if len(packed) > BODY_BYTES_MAX:
+            raise too_long(message, f"{len(message.body)} bytes, {len(packed)} when packed", BODY_BYTES_MAX)
+
+
 @attrs.frozen
 class _Half:
     half: HalfMessage
@@ -255,7 +265,7 @@ class _HeldBack:
         self._producer = producer
 
     async def begin(self, message: Message, where: object) -> _Half:
-        check_message(message, BODY_BYTES_MAX)
+        _check(message)
         half = half_of(message)
         queue = MessageQueue(message.topic, BROKER_NAME, 0)
         return _Half(half, SendResult(SendStatus.SEND_OK, half.transaction_id, queue, 0))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from mqframe.core.errors import MessageError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.batch import ELEMENT_OVERHEAD_BYTES
-from mqframe.core.messages.checks import check_sendable_topic
+from mqframe.core.messages.checks import check_sendable_topic, plain_bytes_max
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe.core.sending.encoding import BATCH_PROPERTIES
@@ -161,14 +161,16 @@ class OutgoingRows:
         return body
 
     def _check_sizes(self) -> None:
-        large = self._sizes > BODY_BYTES_MAX
+        longest = BODY_BYTES_MAX
+        if not self._options.exactly_once:  # then what is long travels alone, and is packed
+            longest = plain_bytes_max(BODY_BYTES_MAX, self._options.compress_over_bytes)
+        large = self._sizes > longest
         if large.any():
             row = first_true(large)
             topic = self.topics[int(self.topic_of[row])]
             raise self.complain(
                 row,
-                f"the body of a message to {topic} has {int(self._sizes[row])} bytes, "
-                f"{BODY_BYTES_MAX} are allowed",
+                f"the body of a message to {topic} has {int(self._sizes[row])} bytes, {longest} are allowed",
             )
 
     @cached_property
