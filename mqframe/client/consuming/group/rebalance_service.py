@@ -12,9 +12,11 @@ from mqframe.client.consuming.group.group_offsets import GroupOffsets
 from mqframe.client.consuming.group.members import group_members
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
+from mqframe.core.cluster.route import TopicRoute
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.consuming.rebalance import Changes, changes, my_queues
-from mqframe.core.errors import MqframeError, RouteError
+from mqframe.core.errors import AnswerError, MqframeError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS, route_again
@@ -168,7 +170,7 @@ class RebalanceService:
             await self._instance.heartbeat_now()  # its brokers do not know us, and are asked for the members
         allocated = list(route.read_queues())
         if self._plan.model is MessageModel.CLUSTERING:
-            members = await group_members(self._instance, self._group, route)
+            members = await self._members(route)
             mine = await self._allocate(topic, allocated, members)
             if mine is None:
                 return True
@@ -191,6 +193,23 @@ class RebalanceService:
         self._plan.assignment_changed()
         await self._instance.heartbeat_now()  # so that brokers know of the change
         return complete
+
+    async def _members(self, route: TopicRoute) -> list[str]:
+        """Who shares the topic. A broker that knows nobody of the group has not heard of us yet, as while we
+        or it have just started: it gets a heartbeat, and is asked once more."""
+        try:
+            return await group_members(self._instance, self._group, route)
+        except AnswerError as problem:
+            if problem.code != ResponseCode.SYSTEM_ERROR:
+                raise
+            log.info(
+                "group is not known yet; a heartbeat comes first",
+                group=self._group,
+                topic=route.topic,
+                reason=str(problem),
+            )
+        await self._instance.heartbeat_now()
+        return await group_members(self._instance, self._group, route)
 
     async def _allocate(
         self, topic: str, queues: list[MessageQueue], members: list[str]

@@ -8,12 +8,14 @@ import pytest
 from push_scenes import GROUP, OK, play, running
 
 from mqframe.core.errors import (
+    AnswerError,
     CallTimeout,
     RetryError,
     RouteError,
 )
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
+    HeartBeat,
 )
 from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import PullMessage
@@ -95,6 +97,37 @@ class TestRebalance:
                 assert len(scene.broker.sent(GetConsumerListByGroup)) == asked + 2
 
         play(story)
+
+    def test_a_broker_that_does_not_know_the_group_yet_is_told_and_asked_again_without_a_warning(
+        self, caplog
+    ) -> None:
+        async def story(scene):
+            scene.broker.script(GetConsumerListByGroup, AnswerError(1, "no member here", "broker"))
+            async with running(scene, CollectingListener()):
+                assert [q.queue_id for q in scene.consumer.queues] == [0]
+                kinds = [type(sent) for sent in scene.broker.requests]
+                first = kinds.index(GetConsumerListByGroup)
+                again = kinds.index(GetConsumerListByGroup, first + 1)
+                assert HeartBeat in kinds[first:again]
+
+        with caplog.at_level("INFO"):
+            play(story)
+        told = [record for record in caplog.records if "not known yet" in record.getMessage()]
+        assert [record.levelname for record in told] == ["INFO"]
+        assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+    def test_a_broker_that_does_not_know_the_group_after_a_heartbeat_either_is_told_of(self, caplog) -> None:
+        async def story(scene):
+            refusals = [AnswerError(1, "no member here", "broker")] * 2
+            scene.broker.script(GetConsumerListByGroup, *refusals)
+            async with running(scene, CollectingListener()):
+                assert scene.consumer.queues == []
+                await scene.pass_time(1.0)
+                assert [q.queue_id for q in scene.consumer.queues] == [0]
+
+        play(story)
+        [failed] = [record for record in caplog.records if "rebalance failed" in record.getMessage()]
+        assert failed.levelname == "WARNING"
 
     def test_new_queues_are_taken_when_the_route_changes(self) -> None:
         async def story(scene):
