@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from mqframe.cli.access import access, admin_client, admin_command
 from mqframe.cli.commands import FAILED, new_app
-from mqframe.cli.names.known import check_known
+from mqframe.cli.names.known import check_known, listed_topics
 from mqframe.cli.output import Json, NameServer, Shown, show, show_one, time_text
 from mqframe.cli.text.body import Base64, body_columns
-from mqframe.core.errors import FixError, MqframeError, SettingError
-from mqframe.core.messages.names import TRACE_TOPIC
+from mqframe.core.errors import FixError, MqframeError, RouteError, SettingError
+from mqframe.core.messages.names import TRACE_TOPIC, is_system_topic
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -120,47 +120,88 @@ def recall(
     show_one({"recalled": message_id}, as_json=json)
 
 
-@admin_command(app, "show")
+@admin_command(app, "show", known=())
 def show_message(
     admin: Admin,
-    topic: Topic,
-    message_id: Annotated[str, typer.Argument(help="Message id, or the broker's offset id.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[TOPIC] MESSAGE_ID",
+            help="Message id, or the broker's offset id. Without the topic all are searched.",
+        ),
+    ],
     base64: Base64 = False,
 ) -> Shown:
     """Show one message with all that is known of it."""
-    found = admin.message_by_unique_key(topic, message_id)
+    if len(words) > 2:
+        raise SettingError(f"{' '.join(words)}: a topic and a message id are meant, or the id alone")
+    *topics, message_id = words
+    check_known(admin, *topics)
+    return details(find_message(admin, message_id, *topics), base64=base64)
+
+
+def find_message(admin: Admin, message_id: str, topic: str | None = None) -> ReceivedMessage:
+    """The message with this id of its sender or its broker, of `topic` or of any. Ends where there is none.
+
+    A broker's id says where the message lies; brokers look for a sender's id in one topic at a time: the
+    applications' come first, then those of groups and of the system, which hold copies and what waits.
+    """
+    found = None if topic is None else admin.message_by_unique_key(topic, message_id)
     if found is None and _known_broker(admin, message_id):
         found = admin.message_by_id(message_id, topic)
+    if found is None and topic is None:
+        names = sorted(listed_topics(admin, every=True), key=is_system_topic)
+        found = next(filter(None, (_in_topic(admin, name, message_id) for name in names)), None)
     if found is None:
-        typer.echo(f"mqframe: topic {topic} has no message {message_id}", err=True)
+        where = "no topic has" if topic is None else f"topic {topic} has no"
+        typer.echo(f"mqframe: {where} message {message_id}", err=True)
         raise typer.Exit(FAILED)
-    return details(found, base64=base64)
+    return found
+
+
+def _in_topic(admin: Admin, topic: str, message_id: str) -> ReceivedMessage | None:
+    try:
+        return admin.message_by_unique_key(topic, message_id)
+    except RouteError:  # it was deleted meanwhile, or is one of the system's that nobody may read
+        return None
 
 
 def details(found: ReceivedMessage, *, base64: bool = False) -> dict[str, Any]:
     """All that is known of a message."""
-    return message_row(found, base64=base64) | {
-        "born": time_text(found.born_timestamp),
-        "born_host": found.born_host,
-        "store_host": found.store_host,
-        "commit_log_offset": found.commit_log_offset,
-        "stored_bytes": found.store_size,
-        "reconsume_times": found.reconsume_times,
-        "offset_message_id": found.offset_message_id,
-        "properties": found.properties,
-    }
+    return (
+        {"topic": found.topic}
+        | message_row(found, base64=base64)
+        | {
+            "born": time_text(found.born_timestamp),
+            "born_host": found.born_host,
+            "store_host": found.store_host,
+            "commit_log_offset": found.commit_log_offset,
+            "stored_bytes": found.store_size,
+            "reconsume_times": found.reconsume_times,
+            "offset_message_id": found.offset_message_id,
+            "properties": found.properties,
+        }
+    )
 
 
-@admin_command(app, empty="no message has the key {key}")
+@app.command()
 def query(
-    admin: Admin,
     topic: Topic,
     key: Annotated[str, typer.Argument(help="Key that the sender gave.")],
     limit: Annotated[int, typer.Option(help="At most so many.")] = 64,
     base64: Base64 = False,
-) -> Shown:
-    """Find messages by key, newest first."""
-    return [message_row(each, base64=base64) for each in admin.query_messages(topic, key, max_count=limit)]
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Find messages by key, newest first.
+
+    With --json each has its properties, too.
+    """
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic)
+        found = admin.query_messages(topic, key, max_count=limit)
+    rows = [_listed(each, base64=base64, whole=json) for each in found]
+    show(rows, as_json=json, empty=f"no message has the key {key}")
 
 
 @app.command()
@@ -194,11 +235,7 @@ def read(
                 left = limit
                 while at < end and left > 0:
                     result = puller.pull(each, at, min(left, 32), tag)
-                    rows += [
-                        message_row(message, base64=base64)
-                        | ({"properties": message.properties} if json else {})
-                        for message in result.messages
-                    ]
+                    rows += [_listed(each, base64=base64, whole=json) for each in result.messages]
                     left -= len(result.messages)
                     at = max(result.next_offset, at + 1)
     show(rows, as_json=json, empty="nothing there")
@@ -221,6 +258,12 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise SettingError(f"--property {text}: must be written name=value")
     return name, value
+
+
+def _listed(message: ReceivedMessage, *, base64: bool, whole: bool) -> dict[str, Any]:
+    """A message in a list; with its properties where `whole`, for which a table has no room."""
+    row = message_row(message, base64=base64)
+    return row | {"properties": message.properties} if whole else row
 
 
 def message_row(message: ReceivedMessage, *, base64: bool = False) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from command_runs import read, run
+from typer.testing import CliRunner
 
 from mqframe import Admin
+from mqframe.cli.app import app
 
 
 def test_a_message_is_sent_and_found_again(at: str) -> None:
@@ -19,6 +21,34 @@ def test_a_message_is_sent_and_found_again(at: str) -> None:
     assert shown["properties"]["table"] == "7"
     again = read("message", "show", "cli-found", sent["offset_message_id"])
     assert again["message_id"] == sent["message_id"]
+
+
+def test_a_message_is_shown_by_its_id_alone(at: str) -> None:
+    for topic in ("cli-alone", "cli-beside"):
+        run("topic", "create", topic, "--queues", "1")
+    run("message", "send", "cli-beside", "another")
+    sent = read("message", "send", "cli-alone", "found", "--property", "table=7")
+    for name in ("message_id", "offset_message_id"):
+        shown = read("message", "show", sent[name])
+        assert (shown["topic"], shown["body"], shown["properties"]["table"]) == ("cli-alone", "found", "7")
+    for words, says in (
+        (("0123",), "no topic has message 0123"),
+        (("cli-alone", "0123"), "topic cli-alone has no message 0123"),
+        (("cli-alon", sent["message_id"]), "there is no topic cli-alon; did you mean cli-alone"),
+        (("a", "b", "c"), "a topic and a message id are meant, or the id alone"),
+    ):
+        result = CliRunner().invoke(app, ["message", "show", *words])
+        assert result.exit_code != 0
+        assert says in f"{result.output}{result.exception}"
+
+
+def test_messages_are_found_as_json_with_their_properties(at: str) -> None:
+    run("topic", "create", "cli-query", "--queues", "1")
+    run("message", "send", "cli-query", "x", "--key", "o-2", "--property", "origin=shop")
+    (row,) = read("message", "query", "cli-query", "o-2")
+    assert (row["body"], row["properties"]["origin"]) == ("x", "shop")
+    assert "origin" not in run("message", "query", "cli-query", "o-2")
+    assert "no message has the key o-3" in run("message", "query", "cli-query", "o-3")
 
 
 def test_lines_are_read_by_queue_offset_and_tag(at: str) -> None:

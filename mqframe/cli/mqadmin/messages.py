@@ -53,7 +53,7 @@ def query_by_unique_key(
     admin: Admin, topic: Topic, message_id: Annotated[str, typer.Option("-i", "--msgId", help="Message id.")]
 ) -> Shown:
     """Show one message by its id."""
-    return ours.show_message(admin, topic, message_id)
+    return ours.details(ours.find_message(admin, message_id, topic))
 
 
 def query_by_key(
