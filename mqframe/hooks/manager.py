@@ -26,25 +26,11 @@ from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, STANDARD, Kind, kind_of
 from mqframe.hooks.options import OptionInfo, build, describe
+from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
 GROUP: Final = specs.PROJECT
 FAILURES: Final = (Exception, SystemExit)
 """What code of plugins may raise: a module that ends the program when it is imported is broken as well."""
-
-
-@attrs.frozen
-class PluginInfo:
-    """One name that can be chosen. `options` is filled only where it was asked for, since that imports.
-
-    `problem`: why a plugin could not be imported when its options were asked for; "" otherwise.
-    """
-
-    kind: str
-    name: str
-    distribution: str
-    version: str
-    options: tuple[OptionInfo, ...] | None = None
-    problem: str = ""
 
 
 @attrs.define
@@ -75,6 +61,7 @@ class PluginManager:
         self._registered: list[_Offer] = []
         self._blocked: set[str] = set()
         self._scanned: list[_Offer] | None = None
+        self._misnamed: list[PluginInfo] = []
         self._tables: dict[str, PluginOptions] = {}
         self._pluggy = pluggy.PluginManager(specs.PROJECT)
         self._pluggy.add_hookspecs(specs)
@@ -135,9 +122,13 @@ class PluginManager:
         return sorted({offer.name for offer in self._offers() if offer.kind is wanted})
 
     def installed(self, *, options: bool = False) -> list[PluginInfo]:
-        """Everything that can be chosen, sorted by kind and name. With `options` each plugin is imported."""
-        offers = sorted(self._offers(), key=lambda o: (o.kind.name, o.name, o.distribution))
-        return [self._info(offer, options) for offer in offers]
+        """Everything that can be chosen, and that cannot as its name is misspelt, sorted by kind and name.
+
+        With `options` each plugin is imported.
+        """
+        found = [self._info(offer, options) for offer in self._offers()]
+        found += [each for each in self._misnamed if _normal(each.distribution) not in self._blocked]
+        return sorted(found, key=lambda info: (info.kind, info.name, info.distribution))
 
     def knows(self, kind: str, name: str) -> bool:
         """Whether `name` is a plugin of `kind`: an installed one, or one of this project's that is not."""
@@ -199,7 +190,9 @@ class PluginManager:
     def _offers(self) -> list[_Offer]:
         if self._scanned is None:
             own = [_offer(each, built_in.DISTRIBUTION, __version__) for each in built_in.entry_points()]
-            found = [_installed(each) for each in self._find()]
+            installed = list(self._find())
+            found = [_installed(each) for each in installed]
+            self._misnamed = misnamed(installed)
             self._scanned = [offer for offer in own + found if offer is not None]
         return [offer for offer in self._scanned + self._registered if not self._is_blocked(offer)]
 
@@ -325,7 +318,7 @@ def _installed(entry_point: EntryPoint) -> _Offer | None:
 
 
 def _offer(entry_point: EntryPoint, distribution: str, version: str) -> _Offer | None:
-    """What `entry_point` offers; `None` for a kind of a later version, which nobody here can choose."""
+    """What `entry_point` offers; `None` for a kind of a later version or a misspelt one."""
     kind, _, name = entry_point.name.partition(".")
     if kind not in KINDS or not name:
         return None

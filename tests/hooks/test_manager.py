@@ -9,7 +9,8 @@ from mqframe.core.config.plugin_tables import PluginOptions
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.hooks.interfaces import AllocationStrategy, QueueSelector, SendHook
-from mqframe.hooks.manager import PluginInfo, PluginManager
+from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.plugin_info import PluginInfo
 from mqframe.hooks.specs import hookimpl
 
 
@@ -251,7 +252,19 @@ def test_registered_plugins_are_found_beside_installed_ones() -> None:
 
 
 def test_kinds_of_later_versions_are_passed_over() -> None:
-    assert manager(entry("teleport.x"), entry("selector")).names("selector") == ["first", "nothing", "nth"]
+    plugins = manager(entry("teleport.x"), entry("selector"))
+    assert plugins.names("selector") == ["first", "nothing", "nth"]
+    assert "teleport" not in {info.kind for info in plugins.installed()}
+
+
+def test_a_misspelt_kind_is_listed_with_its_problem_and_stops_nothing(acme) -> None:
+    plugins = manager(entry("alocation.x", distribution="acme-shares"))
+    [listed] = [info for info in plugins.installed(options=True) if info.distribution == "acme-shares"]
+    problem = "there is no plugin kind 'alocation'; did you mean allocation?"
+    assert listed == PluginInfo("alocation", "x", "acme-shares", "1.0", problem=problem)
+    assert plugins.create("selector", "first")
+    plugins.block("acme-shares")
+    assert "alocation" not in {info.kind for info in plugins.installed()}
 
 
 def test_options_are_described_on_request() -> None:
