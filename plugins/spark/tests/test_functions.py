@@ -37,7 +37,12 @@ def test_json(frame) -> None:
     found = {row["queue_offset"]: row["order"] for row in chosen.collect()}
     assert found.pop(0).asDict() == {"id": 1, "cents": 250}
     assert found.pop(5).asDict() == {"id": 6, "cents": None}
-    assert set(found.values()) == {None}
+    assert found.pop(4).asDict() == {"id": None, "cents": 3}, "the other fields stay"
+    assert [found.pop(offset) for offset in (1, 2)] == [None, None]
+    assert {tuple(row) for row in found.values()} == {(None, None)}
+    nulls = orders.select(json_body("id long, cents long", mode="null").alias("order"), "queue_offset")
+    assert nulls.schema == chosen.schema
+    assert {row["queue_offset"] for row in nulls.where("order is not null").collect()} == {0, 5}
     assert [row["id"] for row in chosen.select("order.id").where("id > 1").collect()] == [6]
     # A type instead of text, options of Spark, another column, lists.
     kind = t.StructType([t.StructField("day", t.DateType())])
@@ -50,20 +55,61 @@ def test_json(frame) -> None:
     assert [row["o"] for row in lists] == [[1, 2], None]
 
 
-def test_bad_json_may_fail(frame) -> None:
-    orders = frame(b'{"id": 1}', b"no json")
+def test_strict_json_fails_with_the_field_its_value_and_the_place(frame) -> None:
+    orders = frame(b'{"id": 1, "to": {"zip": 2}}', b'{"id": 2, "to": {"zip": "x7"}}', b"no json", None)
+    strict = json_body("id long, to struct<zip: int>", mode="strict", place=["queue_offset"]).alias("o")
+    good = orders.where("queue_offset in (0, 3)").select(strict).collect()
+    assert [row["o"] and row["o"].asDict(recursive=True) for row in good] == [
+        {"id": 1, "to": {"zip": 2}},
+        None,
+    ]
+    with pytest.raises(Exception, match=r"json_body: queue_offset = 1, field to.zip is no int: x7"):
+        orders.limit(2).select(strict).collect()
+    with pytest.raises(Exception, match=r"json_body: queue_offset = 2, no JSON: no json"):
+        orders.where("queue_offset = 2").select(strict).collect()
+    lists = json_body("array<int>", mode="strict")
     with pytest.raises(Exception, match=r"MALFORMED_RECORD_IN_PARSING|Malformed"):
-        orders.select(json_body("id long", on_error="fail")).collect()
-    assert orders.limit(1).select(json_body("id long", on_error="fail").alias("o")).first()["o"]["id"] == 1
+        frame(b'[1, "x"]').select(lists).collect()
+
+
+def test_json_may_say_why_a_body_is_bad(frame) -> None:
+    bodies = [b'{"id": 1}', b'{"id": "x", "cents": 3}', b"no json", None, b"[]", b" "]
+    whys = [
+        None,
+        "field id is no bigint: x",
+        "no JSON: no json",
+        "absent",
+        "no JSON object: []",
+        "no JSON:  ",
+    ]
+    orders = frame(*bodies)
+    for mode, kept in (("permissive", (None, 3)), ("null", (None, None))):
+        told = json_body("id long, cents long", mode=mode, reason="why").alias("o")
+        found = [row["o"] for row in orders.select("queue_offset", told).orderBy("queue_offset").collect()]
+        assert [row["why"] if row else "absent" for row in found] == whys
+        assert (found[0]["id"], found[0]["cents"]) == (1, None)
+        assert (found[1]["id"], found[1]["cents"]) == kept
+    # Spark's own field with the whole text, beside the reason or alone.
+    whole = "id long, _corrupt_record string"
+    for options in ({}, {"reason": "why"}):
+        row = orders.where("queue_offset = 1").select(json_body(whole, **options).alias("o")).first()
+        assert row["o"]["_corrupt_record"] == bodies[1].decode()
+    named = json_body("id long, bad string", reason="why", options={"columnNameOfCorruptRecord": "bad"})
+    row = orders.where("queue_offset = 2").select(named.alias("o")).first()
+    assert (row["o"]["bad"], row["o"]["why"]) == ("no json", "no JSON: no json")
 
 
 def test_json_schemas_and_options_are_checked(spark) -> None:
     with pytest.raises(SettingError, match="schema = 'id nonsense'"):
         json_body("id nonsense")
-    with pytest.raises(SettingError, match="on_error = 'skip': must be one of null, fail"):
-        json_body("id long", on_error="skip")
-    with pytest.raises(SettingError, match="option MODE is what on_error stands for"):
+    with pytest.raises(SettingError, match="mode = 'skip': must be one of permissive, null, strict"):
+        json_body("id long", mode="skip")
+    with pytest.raises(SettingError, match="option MODE is what the argument mode stands for"):
         json_body("id long", options={"MODE": "FAILFAST"})
+    with pytest.raises(SettingError, match="reason = 'id': the schema has a field of this name"):
+        json_body("id long", reason="id")
+    with pytest.raises(SettingError, match="reason = 'why': array<int> has no fields"):
+        json_body("array<int>", reason="why")
 
 
 def test_avro(frame) -> None:

@@ -7,7 +7,7 @@ orders.select(json_body("id long, cents long").alias("order"), "queue_offset")
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.properties import IDEMPOTENCE_KEY, RESERVED
+from mqframe_spark.decoding.json_reasons import json_reason
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
     from mqframe_spark.decoding.avro_decoding import Framing
 
@@ -26,42 +27,98 @@ __all__ = ["avro_body", "json_body", "own_properties"]
 
 OnError = Literal["null", "fail"]
 _ON_ERROR: Final = ("null", "fail")
+JsonMode = Literal["permissive", "null", "strict"]
+_JSON_MODES: Final = ("permissive", "null", "strict")
 _CORRUPT: Final = "_mqframe_corrupt"
+_CORRUPT_OPTION: Final = "columnnameofcorruptrecord"
 
 
 def json_body(
     schema: str | DataType,
     column: str | Column = "body",
     *,
-    on_error: OnError = "null",
+    mode: JsonMode = "permissive",
+    reason: str = "",
+    place: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> Column:
     """The JSON in `column` as `schema` says: DDL text ("id long, cents long") or a type of Spark.
 
-    Decoded by Spark's own `from_json`, whose `options` apply. `on_error`: "null" makes the whole value null
-    where the text is no JSON or a field has another type; "fail" ends the query. Raises `SettingError` for a
-    bad schema or option; needs an active session.
+    Decoded by Spark's own `from_json`, whose `options` apply. `mode`, for text that is no JSON or has a value
+    of another type: "permissive": as `from_json`, such fields are null and the others stay; "null": the whole
+    value is null; "strict": the query fails, with the field and its value, and what the columns `place` hold.
+    `reason`: the name of a further field of a struct, which says why a body is bad and is null for a good
+    one; Spark's own `_corrupt_record`, with the whole text, is filled where `schema` has it. Raises
+    `SettingError` for a bad schema or option; needs an active session.
     """
     from pyspark.sql import functions as f
     from pyspark.sql import types as t
 
-    _one_of("on_error", on_error, _ON_ERROR)
+    _one_of("mode", mode, _JSON_MODES)
     given = dict(options or {})
     for name in given:
-        if name.lower() in ("mode", "columnnameofcorruptrecord"):
-            raise SettingError(f"json_body: option {name} is what on_error stands for")
+        if name.lower() == "mode":
+            raise SettingError(f"json_body: option {name} is what the argument mode stands for")
     kind = _spark_type(schema)
     source = f.col(column) if isinstance(column, str) else column
     text = source.cast("string")
-    if on_error == "fail":
-        return f.from_json(text, cast("Any", kind), {**given, "mode": "FAILFAST"})
-    given["mode"] = "PERMISSIVE"
     if not isinstance(kind, t.StructType):
+        if reason:
+            raise SettingError(f"json_body: reason = {reason!r}: {kind.simpleString()} has no fields")
+        given["mode"] = "FAILFAST" if mode == "strict" else "PERMISSIVE"
         return f.from_json(text, cast("Any", kind), given)
-    # Spark keeps the fields before the bad one; that a record is bad stands in a further field.
-    whole = t.StructType([*kind.fields, t.StructField(_CORRUPT, t.StringType())])
-    parsed = f.from_json(text, whole, {**given, "columnNameOfCorruptRecord": _CORRUPT})
-    return f.when(parsed[_CORRUPT].isNull(), parsed.dropFields(_CORRUPT))
+    if reason in kind.names:
+        raise SettingError(f"json_body: reason = {reason!r}: the schema has a field of this name")
+    if mode == "permissive" and not reason:
+        return f.from_json(text, kind, given or None)  # Spark Connect takes no options that are empty
+    given["mode"] = "PERMISSIVE"
+    return _told(text, kind, given, mode, reason, place)
+
+
+def _told(
+    text: Column,
+    kind: StructType,
+    given: Mapping[str, str],
+    mode: JsonMode,
+    reason: str,
+    place: Sequence[str],
+) -> Column:
+    """The struct that `text` holds, by `json_body` where it has to know which texts are bad."""
+    from pyspark.sql import functions as f
+    from pyspark.sql import types as t
+
+    whole, corrupt = kind, _corrupt_field(given)
+    if corrupt not in kind.names:
+        whole, corrupt = t.StructType([*kind.fields, t.StructField(_CORRUPT, t.StringType())]), _CORRUPT
+        given = {name: value for name, value in given.items() if name.lower() != _CORRUPT_OPTION}
+        given[_CORRUPT_OPTION] = _CORRUPT
+    parsed = f.from_json(text, whole, given)
+    bad = text.isNotNull() & (parsed.isNull() | parsed[corrupt].isNotNull())
+    value = parsed if whole is kind else parsed.dropFields(_CORRUPT)
+    if mode == "null":
+        value = f.when(~bad, value)
+    why = json_reason(text, parsed, kind)
+    if mode == "strict":
+        where = [f.concat(f.lit(f"{name} = "), _text_of(name), f.lit(", ")) for name in place]
+        failed = f.raise_error(f.concat(f.lit("json_body: "), *where, why))
+        value = f.when(bad, failed).otherwise(value)
+    if not reason:
+        return value
+    told = f.when(bad, why)
+    empty = f.from_json(f.lit("{}"), kind)
+    return f.when(text.isNotNull(), f.coalesce(value, empty).withField(reason, told))
+
+
+def _text_of(name: str) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.coalesce(f.col(name).cast("string"), f.lit("null"))
+
+
+def _corrupt_field(options: Mapping[str, str]) -> str:
+    """The field of a schema that `from_json` puts bad text into."""
+    named = [value for name, value in options.items() if name.lower() == _CORRUPT_OPTION]
+    return named[0] if named else "_corrupt_record"
 
 
 def avro_body(

@@ -43,3 +43,15 @@ def instead(name: str) -> str:
     """What to do about the option `name` of Kafka's connector; "" for a name that is none of its."""
     name = name.lower()
     return INSTEAD.get(name) or next((told for start, told in _FAMILIES if name.startswith(start)), "")
+
+
+_COLUMNS: Final = {
+    "key": "did you mean keys, by which people look for messages, or sharding_key, which chooses the queue?",
+    "headers": "did you mean properties, a map of texts?",
+    "partition": "did you mean sharding_key? It chooses the queue.",
+}
+
+
+def instead_of_column(name: str) -> str:
+    """What to write instead of a column of Kafka's connector; "" when there is nothing to say."""
+    return _COLUMNS.get(name.lower(), "")

@@ -105,10 +105,19 @@ def functions() -> Any:
     [row] = rows.select(
         json_body("id long", "json").alias("json"), avro_body(SCHEMA, "avro").alias("avro")
     ).collect()
+    bad = spark.createDataFrame([(b'{"id": "x", "cents": 3}',), (b"no json",)], "body binary")
+    told = json_body("id long, cents long", reason="why").alias("told")
+    try:
+        bad.select(json_body("id long", mode="strict")).collect()
+        failed = ""
+    except PySparkException as problem:
+        failed = str(problem)
     own = read("connect-read").select(own_properties().alias("own")).where("own['n'] = '3'").collect()
     doubled = read("connect-read").union(read("connect-read"))
     return {
         "json": row.json.asDict(),
+        "bad_json": [row.told.asDict() for row in bad.select(told).collect()],
+        "strict_json": failed,
         "avro": row.avro.asDict(),
         "own": [each.own for each in own],
         "once": numbers(drop_doubles(doubled)),

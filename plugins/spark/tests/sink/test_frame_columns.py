@@ -53,8 +53,17 @@ def test_frames_that_can_be_written(text: str) -> None:
             "body binary, topic string, price double",
             "column price is unknown; a frame to write may have body",
         ),
-        ("body binary, topic string, Tags string", "column Tags is unknown"),
-        ("body binary, topic string, key binary", "column key is unknown"),
+        ("body binary, topic string, Tags string", "column Tags is unknown; did you mean tags? A frame"),
+        (
+            "body binary, topic string, key binary",
+            "column key is unknown; did you mean keys, by which people look for "
+            "messages, or sharding_key, which chooses the queue? A frame to write may have body",
+        ),
+        (
+            "body binary, topic string, headers map<string;string>",
+            "column headers is unknown; did you mean properties,",
+        ),
+        ("body binary, topic string, tag string", "column tag is unknown; did you mean tags? A frame"),
         ("body binary, topic string, keys array<int>", "column keys is array<integer>; it must be"),
         ("body binary, topic string, properties map<string;int>", "column properties is map<string,integer>"),
         ("body binary, topic string, deliver_at timestamp_ntz", "column deliver_at is timestamp_ntz"),

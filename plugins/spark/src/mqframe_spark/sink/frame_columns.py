@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
+from mqframe_spark.kafka_options import instead_of_column
 from mqframe_spark.records.schema import ARROW_SCHEMA
 
 if TYPE_CHECKING:
@@ -72,7 +74,9 @@ def _check_column(name: str, kind: str, options: SinkOptions) -> None:
             raise SettingError(
                 f"column {name} is the broker's to set; drop it, or set ignoreColumns = 'true'"
             )
-        raise SettingError(f"column {name} is unknown; a frame to write may have {', '.join(SINK_COLUMNS)}")
+        meant = instead_of_column(name) or did_you_mean(name.lower(), SINK_COLUMNS, most=1, cutoff=0.7)
+        told = f"{meant} A frame" if meant else "a frame"
+        raise SettingError(f"column {name} is unknown; {told} to write may have {', '.join(SINK_COLUMNS)}")
     if kind not in allowed:
         raise SettingError(f"column {name} is {kind}; it must be {' or '.join(allowed)}")
 
