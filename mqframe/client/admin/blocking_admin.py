@@ -388,7 +388,11 @@ class Admin(SyncClient[AsyncAdmin]):
         return self._call(self._client.consume_stats, group, topic)
 
     def lag(self, group: str, topic: str | None = None) -> int:
-        """How many messages `group` has still to consume."""
+        """How many messages `group` has still to consume, of all its topics or of `topic`.
+
+        Raises `RouteError` for a topic, and `FixError` for a group that no broker knows: neither by its
+        configuration nor by progress or members.
+        """
         return self._call(self._client.lag, group, topic)
 
     def min_offset(self, queue: MessageQueue) -> int:

@@ -9,6 +9,7 @@ from operator import itemgetter
 from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerConnection
 from mqframe.core.codes import ResponseCode
+from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.errors import FixError
@@ -95,9 +96,26 @@ class GroupAdmin(AdminCalls):
         return dict(sorted(stats, key=itemgetter(0)))
 
     async def lag(self, group: str, topic: str | None = None) -> int:
-        """How many messages `group` has still to consume."""
+        """How many messages `group` has still to consume, of all its topics or of `topic`.
+
+        Raises `RouteError` for a topic, and `FixError` for a group that no broker knows: neither by its
+        configuration nor by progress or members.
+        """
         stats = await self.consume_stats(group, topic)
+        if not any(each.consumer_offset for each in stats.values()):
+            await self._check_known(group, topic)
         return sum(max(0, each.broker_offset - each.consumer_offset) for each in stats.values())
+
+    async def _check_known(self, group: str, topic: str | None) -> None:
+        """Brokers tell of groups and topics that there are not as of those without any progress."""
+        if topic is not None:
+            await self._instance.route(topic, refresh=True)
+        known = await self.list_groups()
+        if group in known or await self.consume_stats(group):
+            return
+        if not (await self.consumer_connections(group)).connection_set:
+            meant = did_you_mean(group, known) or "no broker has its configuration, progress or members"
+            raise FixError(f"there is no group {group}; {meant}")
 
     async def min_offset(self, queue: MessageQueue) -> int:
         """The oldest offset of `queue` that can still be read."""

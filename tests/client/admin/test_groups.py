@@ -4,7 +4,7 @@ import pytest
 
 from mqframe import Message, MessageQueue
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-from mqframe.core.errors import FixError, MqframeError
+from mqframe.core.errors import FixError, MqframeError, RouteError
 
 
 def test_groups_come_and_go(admin):
@@ -31,6 +31,24 @@ def test_offsets(admin, producer):
     assert admin.reset_offsets("reading", "offsets") == {queue: 5}
     with pytest.raises(FixError, match="no broker of that name"):
         admin.max_offset(MessageQueue("offsets", "broker-z", 0))
+
+
+def test_the_lag_of_a_topic_or_a_group_that_there_is_not_is_an_error(admin, producer):
+    admin.create_topic("lagging", queues=1, broker="broker-a")
+    admin.create_group("slow-readers")
+    for _ in range(3):
+        producer.send(Message("lagging", b"x"))
+    with pytest.raises(RouteError, match="lagged"):
+        admin.lag("slow-readers", "lagged")
+    for topics in ((), ("lagging",)):
+        with pytest.raises(FixError, match=r"there is no group slow-reader; did you mean slow-readers\?"):
+            admin.lag("slow-reader", *topics)
+    assert admin.lag("slow-readers") == 0
+    assert admin.lag("slow-readers", "lagging") == 3
+    queue = MessageQueue("lagging", "broker-a", 0)
+    admin.reset_offsets("slow-readers", "lagging", 0)
+    admin.delete_group("slow-readers")
+    assert admin.lag("slow-readers", "lagging") == admin.max_offset(queue), "its progress is known"
 
 
 def test_members_of_a_producer_group(admin, producer):
