@@ -19,7 +19,10 @@ def refusal(request: Request, answer: Frame, address: str) -> AnswerError:
         elif answer.version < version_number(request.SINCE):
             remark = f"{what} is served from Apache RocketMQ {request.SINCE} on, and this is {this}"
         else:
-            remark = f"{what} is not served here, though {this} can: {remark or 'no remark'}"
+            remark = (
+                f"{what} is not offered there, though {this} can serve it: the service is blocked or "
+                f"switched off ({remark or 'no remark'})"
+            )
     return answer_error(answer.code, remark, address)
 
 

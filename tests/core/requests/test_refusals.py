@@ -21,7 +21,10 @@ def test_a_broker_that_is_new_enough_and_refuses_is_not_called_too_old():
     found = refusal(
         GetTopicConfig("t"), Frame(3, remark="switched off", version=version_number("5.3.3")), "a:1"
     )
-    assert str(found).endswith("GetTopicConfig (351) is not served here, though 5.3.3 can: switched off")
+    assert str(found).endswith(
+        "GetTopicConfig (351) is not offered there, though 5.3.3 can serve it: "
+        "the service is blocked or switched off (switched off)"
+    )
     assert is_unserved(found)
 
 
