@@ -17,6 +17,8 @@ IDLE_SECONDS: Final = 60.0
 """A connection that carried nothing for so long may be closed for a new one. Clients talk every 30 s."""
 LOOK_SECONDS: Final = 1.0
 """So often at most all connections are looked at for idle ones."""
+TELL_SECONDS: Final = 60.0
+"""So often at most refused connections are told, all since the last time in one line."""
 
 
 class OpenPeer(Peer, Protocol):
@@ -55,6 +57,7 @@ class ConnectionBudgets:
         self._idle: list[OpenPeer] = []
         self._looked = float("-inf")
         self._told = 0
+        self._told_at = float("-inf")
         self.half_frames: Shares[OpenPeer] = Shares(settings.half_frames_bytes_max)
         self.answers: Shares[OpenPeer] = Shares(settings.answers_bytes_max, lambda peer: peer.unsent_bytes)
         self.arriving: Collection[object] = ()
@@ -81,10 +84,10 @@ class ConnectionBudgets:
         }
 
     def tell(self) -> None:
-        """Say how many connections were refused since the last call."""
-        refused = self.refused - self._told
-        if refused:
-            self._told = self.refused
+        """Say how many connections were refused since that was said; a line a minute at most."""
+        refused, now = self.refused - self._told, self._clock.monotonic()
+        if refused and now - self._told_at >= TELL_SECONDS:
+            self._told, self._told_at = self.refused, now
             by_files = self.connections_max < self._settings.connections_max
             setting = "ulimit -n, LimitNOFILE=" if by_files else "net.connections_max"
             log.warning("connections refused", count=refused, most=self.connections_max, setting=setting)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from peers import Raw, echo, run, serving
 
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
 
@@ -54,6 +56,21 @@ def test_a_new_connection_beyond_the_most_takes_the_place_of_the_idlest() -> Non
                 await raw.close()
 
     run(scenario)
+
+
+def test_refused_connections_are_told_once_a_minute_and_none_is_left_out(caplog) -> None:
+    clock = ManualClock()
+    budgets = ConnectionBudgets(NetSettings(connections_max=1), clock)
+    budgets.arriving = (object(),)
+    counts = []
+    for _ in range(5):
+        caplog.clear()
+        for _ in range(3):
+            assert budgets.is_full(set())
+        budgets.tell()
+        counts.append([int(n) for n in re.findall(r"connections refused.*?count\W+(\d+)", caplog.text)])
+        clock.advance(15)
+    assert counts == [[3], [], [], [], [12]]
 
 
 def test_half_frames_of_all_connections_have_one_limit_and_the_oldest_goes() -> None:

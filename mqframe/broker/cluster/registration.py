@@ -297,7 +297,7 @@ class NameServerRegistration:
             self._asked.discard(server)
         if server in self._unreachable:
             self._unreachable.discard(server)
-            log.info("name server is back", nameserver=server)
+            log.warning("name server is back", nameserver=server)
         return answer
 
     async def _body(self, table: TopicConfigTable) -> bytes:

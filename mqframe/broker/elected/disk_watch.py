@@ -82,6 +82,6 @@ class DiskWatch:
         if why and not before:
             log.error("this broker cannot store; the others of its group are told", problem=why)
         elif before and not why:
-            log.info("this broker can store again; the others of its group are told")
+            log.error("this broker can store again; the others of its group are told")
         if why != before:
             self._changed()

@@ -88,7 +88,7 @@ class MasterPart(BrokerPart):
             if refusal is not None:
                 log.warning("no messages are taken", reason=str(refusal))
             else:
-                log.info("messages are taken again")
+                log.warning("messages are taken again")
 
     @property
     def log_end(self) -> int:

@@ -57,6 +57,8 @@ class Cleaner:
         total, free = self._usage(settings.directory)
         level = pressure(total, free, settings.limits)
         if level < Pressure.REFUSE:
+            if self.refusal is not None:
+                log.error("writes are taken again", directory=settings.directory)
             self.refusal = None
         elif self.refusal is None:
             used = (total - free) * 100 // total

@@ -42,6 +42,16 @@ def test_the_group_is_told_when_the_disk_is_full_and_when_it_was_well_for_a_whil
     asyncio.run(story())
 
 
+def test_that_a_disk_is_well_again_is_told_as_loud_as_that_it_was_full(caplog) -> None:
+    clock = ManualClock()
+    watch = DiskWatch(clock, 5, lambda: None, lambda: None)
+    watch.note("the disk is full")
+    while watch.why:
+        clock.advance(1)
+        watch.note("")
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+
+
 def test_a_disk_that_owes_an_answer_for_too_long_is_told() -> None:
     async def story() -> None:
         clock, store = ManualClock(), Store(disk_waiting_seconds=4.9)

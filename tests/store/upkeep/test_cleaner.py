@@ -180,7 +180,7 @@ def test_the_file_being_written_stays(opened, message, clock, tmp_path, always):
     assert store.clean() == []
 
 
-def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tmp_path):
+def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tmp_path, caplog):
     async def scenario():
         disk = [100, 50]
         store = opened(
@@ -199,6 +199,8 @@ def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tm
         disk[1] = 60
         await clock.aadvance(10.1)
         store.put(message())
+        told = [each.levelname for each in caplog.records if "writes are" in each.getMessage()]
+        assert told == ["ERROR", "ERROR"], "that it is over is as loud as that it was"
         await store.stop()
 
     asyncio.run(scenario())
