@@ -58,6 +58,10 @@ class Logger:
         """What failed, with the exception that is being handled."""
         self._log(logging.ERROR, event, {"exc_info": True, **values})
 
+    def log(self, level: int, event: str, **values: Any) -> None:
+        """At a level that is chosen while the program runs, one of `logging`."""
+        self._log(level, event, values)
+
     def _log(self, level: int, event: str, values: dict[str, Any]) -> None:
         if not self._standard.isEnabledFor(level):
             return

@@ -25,7 +25,8 @@ RATCHET = tomllib.loads((ROOT / "tests/house_ratchet.toml").read_text())
 LEVELS = {
     "core": {"core"},
     "log": {"log"},
-    "hooks": {"core", "log", "hooks"},
+    "trouble": {"log", "trouble"},
+    "hooks": {"core", "log", "trouble", "hooks"},
 }
 LEVELS["net"] = LEVELS["store"] = LEVELS["replication"] = LEVELS["hooks"] | {"net", "store", "replication"}
 for _name in ("nameserver", "broker", "client"):
@@ -105,6 +106,7 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.hooks",
     "mqframe.store.reader",
     "mqframe.log",
+    "mqframe.trouble",
     "mqframe.cli.extension",
 )
 

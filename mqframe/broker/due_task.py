@@ -70,6 +70,8 @@ class DueTask:
         wait: int | None = FAILURE_MS
         try:
             wait = await self._work()
+            if self.failures.well():
+                log.error("work that was due goes well again", work=self._name)
         except Exception as problem:  # what falls due outlives an error of one round, which is logged
             if self.failures.note(problem):
                 log.exception(

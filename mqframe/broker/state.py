@@ -78,7 +78,7 @@ class BrokerState:
         # Clients and locks are in memory only: heartbeats and lock requests bring them back within seconds.
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock, settings.queue_lock_seconds)
-        self.keeper = ConfigKeeper(store_settings.directory / "config")
+        self.keeper = ConfigKeeper(store_settings.directory / "config", self.clock)
         self.left_out = LeftOut(clock, self.identity)
         # Before the tables that say how far tasks have come, so that none says so before this one is saved.
         self.keeper.keep("leftOut.json", LeftOutTable, self.left_out.messages, vital=False)

@@ -9,11 +9,14 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, Protocol, runtime_checkable
 
+from mqframe.cli.processes.descriptors import DescriptorWatch
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError
 from mqframe.core.os_errors import lacks_descriptors, told
 from mqframe.log import get_logger
+from mqframe.net.clock import SystemClock
 
 log: Final = get_logger("cli")
 FILES_MAX: Final = 1 << 17
@@ -79,7 +82,8 @@ async def _serve(
 ) -> None:
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_tell)
+    watch = DescriptorWatch(SystemClock())
+    loop.set_exception_handler(partial(_tell, watch))
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
     addresses: dict[str, str] = {}
@@ -94,6 +98,7 @@ async def _serve(
             _tune_garbage_collector()
             await asked.wait()
         finally:
+            watch.stop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
 
@@ -126,11 +131,11 @@ def _raise_files_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _tell(watch: DescriptorWatch, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What the loop could not do: that nothing can be opened any more is told in words."""
     problem = context.get("exception")
     if isinstance(problem, OSError) and lacks_descriptors(problem):
-        log.error("no connection is accepted at the moment", problem=told(problem))
+        watch.note(problem)
     else:
         loop.default_exception_handler(context)
 

@@ -10,6 +10,7 @@ from mqframe.core.measuring.budget import Shares, counters
 from mqframe.core.requests.peer import Peer
 from mqframe.log import get_logger
 from mqframe.net.settings import NetSettings
+from mqframe.trouble import Trouble
 
 log = get_logger("net")
 
@@ -17,8 +18,6 @@ IDLE_SECONDS: Final = 60.0
 """A connection that carried nothing for so long may be closed for a new one. Clients talk every 30 s."""
 LOOK_SECONDS: Final = 1.0
 """So often at most all connections are looked at for idle ones."""
-TELL_SECONDS: Final = 60.0
-"""So often at most refused connections are told, all since the last time in one line."""
 
 
 class OpenPeer(Peer, Protocol):
@@ -47,7 +46,8 @@ class ConnectionBudgets:
 
     `connections_max`: as many as there may be, at most `net.connections_max`.
     `half_frames`: bytes of frames under way; `answers`: bytes that wait to leave; `arriving`: connections
-    that are not among the peers yet; `refused`: connections for which there was no room.
+    that are not among the peers yet; `refused`: connections for which there was no room; `troubles`: what is
+    told in the log, of refused connections first.
     """
 
     def __init__(self, settings: NetSettings, clock: Clock) -> None:
@@ -56,8 +56,7 @@ class ConnectionBudgets:
         self._clock = clock
         self._idle: list[OpenPeer] = []
         self._looked = float("-inf")
-        self._told = 0
-        self._told_at = float("-inf")
+        self.troubles = [Trouble(log, clock.monotonic)]
         self.half_frames: Shares[OpenPeer] = Shares(settings.half_frames_bytes_max)
         self.answers: Shares[OpenPeer] = Shares(settings.answers_bytes_max, lambda peer: peer.unsent_bytes)
         self.arriving: Collection[object] = ()
@@ -69,6 +68,9 @@ class ConnectionBudgets:
         if len(peers) + len(self.arriving) < self.connections_max or self._make_room(peers):
             return False
         self.refused += 1
+        by_files = self.connections_max < self._settings.connections_max
+        setting = "ulimit -n, LimitNOFILE=" if by_files else "net.connections_max"
+        self.troubles[0].note("connections refused", most=self.connections_max, setting=setting)
         return True
 
     def counters(self, peers: set[OpenPeer], held_bytes: int) -> dict[str, str]:
@@ -83,14 +85,10 @@ class ConnectionBudgets:
             **counters("held bytes", held_bytes, settings.held_bytes_max, 0),
         }
 
-    def tell(self) -> None:
-        """Say how many connections were refused since that was said; a line a minute at most."""
-        refused, now = self.refused - self._told, self._clock.monotonic()
-        if refused and now - self._told_at >= TELL_SECONDS:
-            self._told, self._told_at = self.refused, now
-            by_files = self.connections_max < self._settings.connections_max
-            setting = "ulimit -n, LimitNOFILE=" if by_files else "net.connections_max"
-            log.warning("connections refused", count=refused, most=self.connections_max, setting=setting)
+    def tell(self, *, last: bool = False) -> None:
+        """Say how many connections were refused since that was said; a line a minute, and a `last`."""
+        for trouble in self.troubles:
+            trouble.tell(last=last)
 
     def _make_room(self, peers: set[OpenPeer]) -> bool:
         """Close the connection that was idle the longest; whether there was one."""

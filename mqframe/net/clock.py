@@ -119,6 +119,9 @@ class Every:
         except Exception as problem:  # a periodic task outlives its errors; they are logged
             self._failed(problem)
             result = None
+        else:
+            if not asyncio.iscoroutine(result):
+                self._well()
         if result is not None and asyncio.iscoroutine(result):
             self._task = asyncio.ensure_future(result)
             self._task.add_done_callback(self._done)
@@ -130,9 +133,15 @@ class Every:
         problem = None if task.cancelled() else task.exception()
         if problem is not None:
             self._failed(problem)
+        else:
+            self._well()
         if not self._stopped:
             self._timer = self._clock.call_later(self._seconds, self._fire)
 
     def _failed(self, problem: BaseException) -> None:
         if self.failures.note(problem):
             log.error("periodic task failed", task=self._name, times=self.failures.total, exc_info=problem)
+
+    def _well(self) -> None:
+        if self.failures.well():
+            log.error("periodic task goes well again", task=self._name)

@@ -121,6 +121,7 @@ class PeerGroup:
         for peer in tuple(self.peers):
             peer.abort()
         await asyncio.sleep(0)
+        self.budgets.tell(last=True)
         self.deadlines.clear()
         if self._timer is not None:
             self._timer.cancel()

@@ -58,6 +58,7 @@ class Server:
             self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=settings.idle_seconds)
             self._gate.full = lambda: self._group.is_full
             self._group.budgets.arriving = self._gate.waiting
+            self._group.budgets.troubles += self._gate.troubles
             self._arrive = self._gate.arrive
 
     def _keep_files_free(self, connections_max: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 from collections.abc import Iterable
 from typing import Final
@@ -29,6 +30,7 @@ from mqframe.hooks.interfaces.coordination import Coordination, GroupPlace, Snap
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock, within
 from mqframe.replication.reigning import ElectionLimits, Reigning, Replica
+from mqframe.trouble import QUIET_SECONDS, Trouble
 
 log = get_logger("replication")
 RETRY_SECONDS: Final = 1.0
@@ -69,6 +71,7 @@ class Elector:
         self._wake, self._looked = asyncio.Event(), asyncio.Event()
         self._is_answered = True
         self.trouble = ""
+        self._told = Trouble(log, clock.monotonic, level=logging.ERROR)
         self.seen: GroupState | None = None
         self.leader: LeaderNote | None = None
         self.brokers: dict[int, str] = {}
@@ -117,8 +120,11 @@ class Elector:
             log.warning("the engine was not told that this broker leaves", problem=str(problem))
 
     def _tell(self, trouble: str) -> None:
-        if trouble and trouble != self.trouble:
-            log.error("the group of this broker cannot be looked after", problem=trouble)
+        if trouble:
+            event = "the group of this broker cannot be looked after"
+            self._told.note(event, kind=trouble, quiet_seconds=QUIET_SECONDS, problem=trouble)
+        else:
+            self._told.over("the group of this broker is looked after again")
         self.trouble = trouble
 
     async def _end_reign(self) -> None:

@@ -88,7 +88,7 @@ class Feeding:
         self.rate = None if most is None else SendRate(most, clock.monotonic())
         self._slaves: dict[Connection, None] = {}
         reception = reception or Reception(Home("", "", 0, limits.file_bytes), AS_NEEDED)
-        self._lobby = Lobby(reception, self, clock, limits.silent_seconds)
+        self.lobby = Lobby(reception, self, clock, limits.silent_seconds)
         self._gate: TlsGate | None = None
         self._listener: asyncio.Server | None = None
         self._pushes_again = False
@@ -102,8 +102,8 @@ class Feeding:
             return
         plain = settings.tls_server_mode == "permissive"
         patience = self.limits.silent_seconds
-        self._gate = gate = TlsGate(context, self.clock, self._lobby.arrive, plain=plain, patience=patience)
-        gate.full = lambda: len(gate.waiting) >= _HANDSHAKES_MAX
+        self._gate = gate = TlsGate(context, self.clock, self.lobby.arrive, plain=plain, patience=patience)
+        gate.waiting_max = _HANDSHAKES_MAX
         gate.plain_refused = (
             "a slave without TLS is refused: this replication port takes TLS only. Have it use TLS (net.tls),"
             " or, for RocketMQ's slaves, which cannot, set replication.tls = off here"
@@ -111,7 +111,7 @@ class Feeding:
 
     async def start(self, host: str, port: int) -> None:
         """Listen; 0: at any free port. Raises `OSError`."""
-        arrive = self._lobby.arrive if self._gate is None else self._gate.arrive
+        arrive = self.lobby.arrive if self._gate is None else self._gate.arrive
         self._listener = await listen(arrive, host, port)
         self.port = port_of(self._listener)
 
@@ -129,7 +129,7 @@ class Feeding:
             self._listener.close()
         if self._gate is not None:
             self._gate.close()
-        self._lobby.close()
+        self.lobby.close()
         for each in tuple(self._slaves):
             each.close()
 
@@ -195,13 +195,13 @@ class Feeding:
     def look(self) -> None:
         """Send heartbeats and whatever is due; close silent connections."""
         now = self.clock.monotonic()
-        self._lobby.look()
+        self.lobby.look()
+        if self._gate is not None:
+            self._gate.tell()
         for each in tuple(self._slaves):
-            if each.feed.is_silent(now):
-                log.warning("a slave says nothing; its connection is closed", slave=each.address)
-                each.close()
-            elif each.is_stuck(now):
-                log.warning("a slave takes nothing; its connection is closed", slave=each.address)
+            lacks = "says" if each.feed.is_silent(now) else "takes" if each.is_stuck(now) else ""
+            if lacks:
+                self.lobby.refusals.note_closed(each.address, lacks)
                 each.close()
         self.push()
 
@@ -281,11 +281,11 @@ class Connection(asyncio.Protocol):
         try:
             self.feed.hear(data, source.min_offset, source.max_offset, feeding.clock.monotonic())
         except FrameError as problem:
-            log.error("a slave is refused", slave=self.address, problem=str(problem))
+            feeding.lobby.refusals.note(self.address, str(problem))
             self.close()
             return
         if new and self.feed.following >= 0:
-            log.info("a slave follows", slave=self.address, offset=self.feed.following)
+            feeding.lobby.refusals.over(self.address, self.feed.following)
         if new or not feeding.limits.gather_seconds:
             self.push()
         feeding.heard(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
@@ -14,6 +15,7 @@ from mqframe.core.replication.stream import CopyFrame
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.replication.dialing import Dialer
+from mqframe.trouble import QUIET_SECONDS, Trouble
 
 log = get_logger("replication")
 _BUFFER_BYTES: Final = 1 << 17
@@ -66,7 +68,8 @@ class Follower(asyncio.BufferedProtocol):
         self._following: Following | None = None
         # One for all that comes: to make and drop large blocks costs more than what is done with them.
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
-        self.trouble = self.unstored = ""
+        self.trouble = self.unstored = self._address = ""
+        self._told = Trouble(log, clock.monotonic, level=logging.ERROR)
         self.failures = 0
         self.heard_ms = self.reported_ms = self.heard_end = 0
         self.received = PerSecond()
@@ -86,6 +89,7 @@ class Follower(asyncio.BufferedProtocol):
     async def connect(self, address: str) -> Welcome | None:
         """Open a connection to the replication port at `address`. Takes, returns and raises as `Dialer`."""
         self.close()
+        self._address = address
         return await self._dialer.open(self, address)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -105,6 +109,8 @@ class Follower(asyncio.BufferedProtocol):
         self._following = self._new_following(stored, now)
         self.trouble = ""
         self._say(self._following.greeting(stored, now))
+        if not self.unstored:
+            self._tell_followed()
 
     def _new_following(self, stored: int, now: float) -> Following:
         """What checks what comes, behind log offset `stored`."""
@@ -157,6 +163,8 @@ class Follower(asyncio.BufferedProtocol):
                     self._target.append_copy(frames[0].offset, *[frame.data for frame in frames])
                     self._came(frames)
             if frames:
+                if self.unstored:
+                    self._tell_followed()
                 self.unstored, self.failures = "", 0
                 self._say(following.report(self._safe, now))
         except (FrameError, StoreError) as problem:
@@ -176,9 +184,19 @@ class Follower(asyncio.BufferedProtocol):
             return
         self._say(self._following.report(self._safe, now))
 
+    def tell(self, trouble: str, *, may_pass: bool = False) -> None:
+        """The master is not followed, for `trouble`. `may_pass`: for its first seconds that is no error."""
+        quiet = QUIET_SECONDS if may_pass else 0.0
+        event = "the master is not followed"
+        self._told.note(event, kind=trouble, quiet_seconds=quiet, problem=trouble)
+
+    def _tell_followed(self) -> None:
+        event, offset = "a master is followed", self._target.max_offset
+        if not self._told.over(event, master=self._address, offset=offset):
+            log.info(event, master=self._address, offset=offset)
+
     def _give_up(self, trouble: str) -> None:
-        if trouble not in (self.trouble, self.unstored):
-            log.error("the master is not followed", problem=trouble)
+        self.tell(trouble)
         self.trouble = trouble
         self.close()
 

@@ -16,12 +16,11 @@ from mqframe.core.replication.hello import (
     encode_welcome,
     is_hello,
 )
-from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
 from mqframe.net.tls.contexts import HANDSHAKE_BYTE
 from mqframe.replication.reception import Reception, Stranger
+from mqframe.replication.refusals import Refusals
 
-log = get_logger("replication")
 GREETINGS_MAX: Final = 64
 """Most connections at once that have not said who they are; more would be strangers."""
 QUIET_SECONDS: Final = 1.0
@@ -50,6 +49,7 @@ class Lobby:
         self.clock = clock
         self._seconds = seconds
         self.waiting: dict[Greeting, float] = {}
+        self.refusals = Refusals(clock)
 
     def arrive(self) -> Greeting:
         """The protocol of a new connection."""
@@ -75,11 +75,13 @@ class Lobby:
         now = self.clock.monotonic()
         for each in [greeting for greeting, end in self.waiting.items() if end < now]:
             each.refuse("it does not say who it is in time")
+        self.refusals.tell()
 
     def close(self) -> None:
         """Close them all."""
         for each in tuple(self.waiting):
             each.close()
+        self.refusals.tell(last=True)
 
 
 class Greeting(asyncio.Protocol):
@@ -119,19 +121,19 @@ class Greeting(asyncio.Protocol):
             if hello is not None and self._reader.rest:
                 raise FrameError("it says more than its hello before it is welcome")
         except FrameError as problem:
-            self.refuse(str(problem), tell=True)
+            self._refuse_slave(str(problem), tell=True)
             return
         if hello is not None:
             self._answer(hello)
 
     def _plain(self, data: bytes) -> None:
         if data[0] == HANDSHAKE_BYTE:
-            self.refuse(
+            self._refuse_slave(
                 "it speaks TLS, which this replication port does not: set net.tls_server_cert_file here, or"
                 " replication.tls = off there"
             )
         elif refusal := self._lobby.reception.plain_refusal or self._lobby.entrance.objection(None):
-            self.refuse(refusal)
+            self._refuse_slave(refusal)
         else:
             self._go_on(None, data)
 
@@ -145,7 +147,7 @@ class Greeting(asyncio.Protocol):
                 return
         refusal = reception.refusal(hello, self._challenge, self._stranger)
         if refusal := refusal or self._lobby.entrance.objection(hello):
-            self.refuse(refusal, tell=True)
+            self._refuse_slave(refusal, tell=True)
         else:
             self._say(self._lobby.entrance.welcome(hello))
             self._go_on(hello, b"")
@@ -165,10 +167,15 @@ class Greeting(asyncio.Protocol):
         if data:
             after.data_received(data)
 
-    def refuse(self, why: str, *, tell: bool = False) -> None:
+    def refuse(self, why: str) -> None:
+        """Close the connection of somebody who has not said who it is."""
+        self._lobby.refusals.note_stranger(self._stranger.address, why)
+        self.close()
+
+    def _refuse_slave(self, why: str, *, tell: bool = False) -> None:
         """Close the connection. `tell`: whether the other side knows what a welcome is."""
         why = printable(why)[:REFUSAL_CHARS_MAX]
-        log.error("a slave is refused", slave=self._stranger.address, problem=why)
+        self._lobby.refusals.note(self._stranger.address, why)
         if tell and self._transport is not None:
             self._say(Welcome(refusal=why))
             self._transport.close()

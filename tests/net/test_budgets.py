@@ -63,14 +63,18 @@ def test_refused_connections_are_told_once_a_minute_and_none_is_left_out(caplog)
     budgets = ConnectionBudgets(NetSettings(connections_max=1), clock)
     budgets.arriving = (object(),)
     counts = []
-    for _ in range(5):
+    for _ in range(6):
         caplog.clear()
         for _ in range(3):
             assert budgets.is_full(set())
         budgets.tell()
-        counts.append([int(n) for n in re.findall(r"connections refused.*?count\W+(\d+)", caplog.text)])
+        lines = re.findall(r"connections refused(?: count=(\d+))? most=1", caplog.text)
+        counts.append([int(n or 1) for n in lines])
         clock.advance(15)
-    assert counts == [[3], [], [], [], [12]]
+    assert counts == [[1], [], [], [], [12], []]
+    caplog.clear()
+    budgets.tell(last=True)
+    assert "connections refused count=5 most=1" in caplog.text, "at the stop the rest is told"
 
 
 def test_half_frames_of_all_connections_have_one_limit_and_the_oldest_goes() -> None:

@@ -6,6 +6,7 @@ Source: BrokerOuterAPI.java.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -28,6 +29,7 @@ from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.log import get_logger
 from mqframe.net.client import Client
 from mqframe.net.clock import Every, LoopClock, within
+from mqframe.trouble import Troubles
 
 log = get_logger("broker")
 
@@ -50,7 +52,7 @@ class MasterPlace(NamedTuple):
 class NameServerRegistration:
     """Registers the broker `identity` with every name server.
 
-    One that is away is logged once, and tried again.
+    One that is away is logged, and tried again.
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class NameServerRegistration:
         self._live = live
         self.identity = identity
         self._topics = topics
-        self._unreachable: set[str] = set()
+        self._unreachable = Troubles(log, clock.monotonic)
+        self._speechless = Troubles(log, clock.monotonic)
+        self._ignored = Troubles(log, clock.monotonic, level=logging.ERROR)
         self._known_at: set[str] = set()
         self._asked: set[str] = set()
         self._masters: dict[str, MasterPlace] = {}
@@ -128,7 +132,8 @@ class NameServerRegistration:
             except CallTimeout:
                 late = sorted(self._asked)
                 log.warning("name servers do not know the latest topics yet", nameservers=late)
-        return sorted(self._asked | self._unreachable.intersection(self._live.current.nameservers))
+        away = {server for server in self._live.current.nameservers if server in self._unreachable}
+        return sorted(self._asked | away)
 
     async def announce(self) -> None:
         """Announce all topics to all name servers now."""
@@ -223,12 +228,13 @@ class NameServerRegistration:
     def _note_holder(self, server: str, holder: str) -> None:
         if holder == self.identity.address:
             self._holders.pop(server, None)
-        elif self._holders.get(server) != holder:
-            self._holders[server] = holder
-            log.error(
-                "a name server ignores this broker: another one, of a later change of roles, has its id",
-                nameserver=server, holder=holder, state_version=self.identity.state_version,
-            )  # fmt: skip
+            self._ignored.over(server, "a name server takes this broker", nameserver=server)
+            return
+        self._holders[server] = holder
+        self._ignored.of(server).note(
+            "a name server ignores this broker: another one, of a later change of roles, has its id",
+            kind=holder, nameserver=server, holder=holder, state_version=self.identity.state_version,
+        )  # fmt: skip
 
     def _mark_ordered(self, server: str, body: bytes) -> None:
         """Topics that the name server holds a queue list of are ordered (updateOrderTopicConfig)."""
@@ -247,9 +253,14 @@ class NameServerRegistration:
         timeout = self._live.current.register_timeout_ms / 1000
         for server in self._live.current.nameservers:
             try:
-                return await self._client.invoke(server, request, timeout=timeout)
+                answer = await self._client.invoke(server, request, timeout=timeout)
             except MqframeError as problem:
-                log.warning("name server did not answer", nameserver=server, problem=str(problem))
+                self._speechless.of(server).note(
+                    "name server did not answer", nameserver=server, problem=str(problem)
+                )
+            else:
+                self._speechless.over(server, "name server answers again", nameserver=server)
+                return answer
         return None
 
     async def stop(self) -> None:
@@ -289,15 +300,13 @@ class NameServerRegistration:
             if answer.code:
                 raise answer_error(answer.code, answer.remark, server)
         except MqframeError as problem:
-            if server not in self._unreachable:
-                self._unreachable.add(server)
-                log.warning("name server was not reached", nameserver=server, problem=str(problem))
+            self._unreachable.of(server).note(
+                "name server was not reached", nameserver=server, problem=str(problem)
+            )
             return None
         finally:
             self._asked.discard(server)
-        if server in self._unreachable:
-            self._unreachable.discard(server)
-            log.warning("name server is back", nameserver=server)
+        self._unreachable.over(server, "name server is back", nameserver=server)
         return answer
 
     async def _body(self, table: TopicConfigTable) -> bytes:

@@ -6,6 +6,7 @@ Nothing is polled: the head of each level is known, and one alarm waits for the 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -23,6 +24,7 @@ from mqframe.hooks.interfaces import OnArrival
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.reading.reads import StoreReads
+from mqframe.trouble import Trouble
 
 log = get_logger("broker")
 _SLICE_MESSAGES: Final = 64
@@ -61,7 +63,7 @@ class LevelDelivery(BrokerPart):
         self._ahead = 0
         self._started = 0
         self._alarm = DueTask(clock, self._deliver_due, "delay levels")
-        self._refused = False
+        self._refused = Trouble(log, clock.monotonic, level=logging.ERROR)
 
     async def start(self) -> None:
         """Take up each level where it was left."""
@@ -156,11 +158,10 @@ class LevelDelivery(BrokerPart):
                 try:
                     busy = await self._deliver(queue_id, level) or busy
                 except Refusal as refusal:
-                    if not self._refused:
-                        log.error("delayed messages wait: the store takes nothing", refusal=str(refusal))
-                    self._refused = True
+                    event = "delayed messages wait: the store takes nothing"
+                    self._refused.note(event, problem=str(refusal))
                     return _RETRY_MS
-                self._refused = False
+                self._refused.over("delayed messages are delivered again")
                 await asyncio.sleep(0)
         wait = self._next_wait()
         if self._offsets.is_settled:

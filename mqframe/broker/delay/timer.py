@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -28,6 +29,7 @@ from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.message_store import MessageStore
 from mqframe.store.timer.timer_store import TimerDamage, TimerStore
+from mqframe.trouble import Trouble
 
 log = get_logger("broker")
 _GATHER_MS: Final = 20
@@ -62,7 +64,7 @@ class TimerService(BrokerPart):
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
         self._saved = b""
         self._failed = False
-        self._refused = False
+        self._refused = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._caught_up = False
         self._taken, self._delivered = Meter(clock.monotonic()), Meter(clock.monotonic())
 
@@ -185,14 +187,13 @@ class TimerService(BrokerPart):
             self._take_in_again(str(problem))
             return 0
         except (Refusal, OSError) as problem:
-            if not self._refused:
-                log.error("messages for a given time wait: the store takes nothing", problem=str(problem))
-            self._refused = True
+            event = "messages for a given time wait: the store takes nothing"
+            self._refused.note(event, problem=str(problem))
             return _RETRY_MS
         finally:
             if timer.mark(self._store.max_offset):
                 self._flush_alarm.ring_in(self._settings.timer_flush_interval_ms)
-        self._refused = False
+        self._refused.over("messages for a given time are delivered again")
         return self._wait(timer)
 
     def _take_in_again(self, problem: str) -> None:

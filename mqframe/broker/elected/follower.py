@@ -10,7 +10,7 @@ import msgspec
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
 from mqframe.broker.elected.posts import FollowerPost, told_brokers
-from mqframe.broker.replication.slave import SlavePart
+from mqframe.broker.replication.slave import MasterUnknown, SlavePart
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
@@ -89,7 +89,7 @@ class FollowerPart(SlavePart):
 
     def _place(self) -> MasterPlace:
         if self._leader is None:
-            raise StoreError(self._post.trouble() or "nobody leads this group at the moment")
+            raise MasterUnknown(self._post.trouble() or "nobody leads this group at the moment")
         return MasterPlace(self._leader.address, self._leader.replication_address)
 
     async def _compare(self, master: MasterPlace, welcome: Welcome | None) -> None:

@@ -23,6 +23,7 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import Timer
+from mqframe.trouble import Trouble
 
 log = get_logger("broker")
 
@@ -53,6 +54,7 @@ class CheckPointService(BrokerPart):
         self._offsets = offsets
         self._live = conditions.live
         self._clock = conditions.clock
+        self._unwritten = Trouble(log, self._clock.monotonic)
         self.steady = revive_log.steady
         self._handed_over_until = 0
         self._timer: Timer | None = None
@@ -223,7 +225,7 @@ class CheckPointService(BrokerPart):
                 self._revive_log.write_acknowledgements(point)
             self._revive_log.commit()
         except Refusal as problem:
-            log.warning("the revive log cannot be written", problem=str(problem))
+            self._unwritten.note("the revive log cannot be written", problem=str(problem))
             for point in unwritten:
                 self.table.written(point)  # those that were not are taken again the next time
 
@@ -279,8 +281,9 @@ class CheckPointService(BrokerPart):
     def _write(self, point: CheckPoint) -> None:
         try:
             self._revive_log.write(point, partial(self._written, point))
+            self._unwritten.over("the revive log is written again")
         except Refusal as problem:
-            log.warning("a check point cannot be written", key=tuple(point.key), problem=str(problem))
+            self._unwritten.note("the revive log cannot be written", problem=str(problem))
             self.table.postpone(point, self.steady.now_ms() + _AGAIN_MS)
 
     def _written(self, point: CheckPoint, durable: bool) -> None:

@@ -31,6 +31,7 @@ from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import decode_record
 from mqframe.log import get_logger
 from mqframe.store.incoming import GetStatus
+from mqframe.trouble import Trouble
 
 log = get_logger("broker")
 
@@ -66,6 +67,7 @@ class ReviveService:
         self._topics, self._groups, self._offsets, _ = registry
         _, self._live, _, self._statistics = conditions
         self._save_topics = save_topics
+        self._unrevived = Trouble(log, conditions.clock.monotonic)
         self._waiting: deque[tuple[CheckPoint, Revived]] = deque()
         self._task: asyncio.Task[None] | None = None
         self.retried: Counter[Labels | None] = Counter()
@@ -121,9 +123,12 @@ class ReviveService:
                 message = await self._message(key, offset)
                 if message is not None:
                     end = await self._give_back(key, group, message)
+                    self._unrevived.over("messages are brought back again")
             except Exception as problem:
                 if may_pass(problem):
-                    log.warning("messages could not be brought back", key=tuple(key), problem=str(problem))
+                    words = str(problem)
+                    event = "messages could not be brought back"
+                    self._unrevived.note(event, kind=words, key=tuple(key), problem=words)
                     break
                 # It stays where it was popped from. What was stored again is not stored twice for its sake.
                 self._left_out.note(TASK, Place(key.topic, key.queue_id, offset, -1), problem)

@@ -23,6 +23,7 @@ from mqframe.log import get_logger
 from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
 from mqframe.replication.reception import Reception
 from mqframe.replication.settings import ASYNC_MASTER, OFF
+from mqframe.trouble import Trouble
 
 log: Final = get_logger("replication")
 LOOK_SECONDS: Final = 0.1
@@ -72,7 +73,7 @@ class MasterPart(BrokerPart):
         """When, by the monotonic clock, tables were asked for the last time, by host."""
         if self._in_sync is not None:
             self._in_sync.acknowledged = self._feeding.acknowledged
-        self._refuses = False
+        self._refuses = Trouble(log, state.clock.monotonic)
 
     def _heard(self) -> None:
         """A slave told how far it is, or left; or the log may have grown past slaves that say nothing."""
@@ -83,12 +84,10 @@ class MasterPart(BrokerPart):
         self._note_refusal(in_sync.refusal())
 
     def _note_refusal(self, refusal: StoreUnavailable | None) -> None:
-        if (refusal is not None) is not self._refuses:
-            self._refuses = refusal is not None
-            if refusal is not None:
-                log.warning("no messages are taken", reason=str(refusal))
-            else:
-                log.warning("messages are taken again")
+        if refusal is not None:
+            self._refuses.note("no messages are taken", reason=str(refusal))
+        else:
+            self._refuses.over("messages are taken again")
 
     @property
     def log_end(self) -> int:

@@ -24,7 +24,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import MqframeError, Refusal, StoreError
+from mqframe.core.errors import MqframeError, Refusal, RetryError, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
 from mqframe.core.replication.hello import Hello, Welcome
@@ -62,7 +62,6 @@ from mqframe.core.requests.pop import (
 )
 from mqframe.core.requests.serving import Answer, Call, Handler, serves
 from mqframe.hooks.interfaces import Periodic
-from mqframe.log import get_logger
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
 from mqframe.net.tls.contexts import client_context
@@ -74,7 +73,6 @@ from mqframe.replication.settings import ALWAYS, CUT, OFF
 from mqframe.store.files.layout import Layout
 from mqframe.store.replica_store import ReplicaStore
 
-log = get_logger("replication")
 LOOK_SECONDS: Final = 1.0
 _OF_CLIENTS: Final[tuple[type[Request], ...]] = (
     SendMessage,
@@ -151,6 +149,10 @@ def _refusing(code: ResponseCode, why: str) -> Handler:
         raise Refusal(code, why)
 
     return refuse
+
+
+class MasterUnknown(StoreError):
+    """Nobody says where the master is, which may be a matter of seconds."""
 
 
 class SlavePart(BrokerPart):
@@ -318,8 +320,7 @@ class SlavePart(BrokerPart):
             await self._find()
             await self._follow(self._place())
         except MqframeError as problem:
-            if str(problem) != self._trouble:
-                log.error("the master is not followed", problem=str(problem))
+            self._follower.tell(str(problem), may_pass=isinstance(problem, RetryError | MasterUnknown))
             self._trouble, self._follower.trouble = str(problem), ""
             if isinstance(problem, LogsDiffer) and self._settings.diverged == CUT:
                 self._trouble += await self.cutting_back.begin(self._comparison, self._place().address)
@@ -333,7 +334,7 @@ class SlavePart(BrokerPart):
         """Where the master is. Raises `StoreError` where that is not known."""
         master = self._registration.master
         if master is None:
-            raise StoreError("no name server knows a master of this broker's name")
+            raise MasterUnknown("no name server knows a master of this broker's name")
         return master._replace(replication_address=self._settings.master or master.replication_address)
 
     async def _compare(self, master: MasterPlace, welcome: Welcome | None) -> None:
@@ -354,7 +355,6 @@ class SlavePart(BrokerPart):
         finally:
             if not self._follower.is_following:
                 self._follower.close()
-        log.info("a master is followed", master=address, offset=self._store.max_offset)
         self._trouble = ""
 
     async def _choose_greeting(self, master: MasterPlace) -> None:

@@ -15,7 +15,7 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
-from mqframe.core.errors import ConnectError, MqframeError
+from mqframe.core.errors import ConnectError, MqframeError, RetryError
 from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
@@ -31,6 +31,7 @@ from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
 from mqframe.net.client import Client
+from mqframe.trouble import QUIET_SECONDS, Troubles
 
 log = get_logger("replication")
 _NO_TABLE: Final[Mapping[type[Request], tuple[int, ...]]] = {
@@ -54,6 +55,7 @@ class CopiedTables:
         self._offsets = cast("SlaveOffsets", state.offsets)
         state.keeper.keep(OWN_COMMITS, OwnCommitTable, self._offsets.own, vital=False)
         self._failed: dict[str, str] = {}
+        self._told = Troubles(log, state.clock.monotonic)
         self._commits = CommitsToTell(self._offsets, client)
         self._clock = state.clock
         self.copied_ms = 0
@@ -81,7 +83,7 @@ class CopiedTables:
                 absent = _NO_TABLE.get(type(request), (ResponseCode.REQUEST_CODE_NOT_SUPPORTED,))
                 answer = await ask(self._client, master, request, *absent)
                 if answer.code:
-                    self._failed.pop(name, None)
+                    self._well(name)
                     continue
                 take(decode(bytes(answer.body), kind))
                 if take == self._take_delays:
@@ -92,7 +94,7 @@ class CopiedTables:
                 if isinstance(problem, ConnectError):
                     break  # the others would meet the same
             else:
-                self._failed.pop(name, None)
+                self._well(name)
         if not lost:
             self.copied_ms = self._clock.now_ms()
         return lost
@@ -113,12 +115,18 @@ class CopiedTables:
         except MqframeError as problem:
             self._note("the master was not told of commits that were made here", "commits", problem)
         else:
-            self._failed.pop("commits", None)
+            self._well("commits")
 
     def _note(self, what: str, name: str, problem: MqframeError) -> None:
-        if self._failed.get(name) != str(problem):
-            log.warning(what, request=name, problem=str(problem))
+        quiet = QUIET_SECONDS if isinstance(problem, RetryError) else 0.0
+        self._told.of(name).note(
+            what, kind=str(problem), quiet_seconds=quiet, request=name, problem=str(problem)
+        )
         self._failed[name] = str(problem)
+
+    def _well(self, name: str) -> None:
+        self._told.over(name)
+        self._failed.pop(name, None)
 
     def _take_topics(self, table: TopicConfigTable) -> None:
         if table.data_version != self._state.topics.version:

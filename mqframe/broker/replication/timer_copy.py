@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Final
 
 from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import MqframeError
+from mqframe.core.errors import MqframeError, RetryError
 from mqframe.core.os_errors import told
 from mqframe.core.requests.admin import GetTimerCheckPoint
 from mqframe.log import get_logger
 from mqframe.net.client import Client
 from mqframe.store.timer.copied import followed, save_followed
+from mqframe.trouble import QUIET_SECONDS, Trouble
 
 log = get_logger("replication")
 COPY_SECONDS: Final = 3.0
@@ -31,18 +33,19 @@ class TimerCopy:
         self._keeper = state.keeper
         self._root = state.directory
         self._due = self._saved = b""
-        self._trouble = ""
+        self._uncopied = Trouble(log, state.clock.monotonic)
+        self._unsaved = Trouble(log, state.clock.monotonic, level=logging.ERROR)
 
     async def copy(self, master: str) -> None:
         """Ask the master at `master`, "host:port"; what counts by now is on disk when this returns."""
         try:
             await self._ask(master)
         except MqframeError as problem:
-            if str(problem) != self._trouble:
-                log.warning("the timer's check point was not copied", master=master, problem=str(problem))
-            self._trouble = str(problem)
+            quiet, words = QUIET_SECONDS if isinstance(problem, RetryError) else 0.0, str(problem)
+            event = "the timer's check point was not copied"
+            self._uncopied.note(event, kind=words, quiet_seconds=quiet, master=master, problem=words)
         else:
-            self._trouble = ""
+            self._uncopied.over()
         await self.save()
 
     async def _ask(self, master: str) -> None:
@@ -65,6 +68,7 @@ class TimerCopy:
         try:
             await loop.run_in_executor(self._keeper.thread, save_followed, self._root, due)
         except OSError as problem:
-            log.error("the timer's check point was not saved", problem=told(problem))
+            self._unsaved.note("the timer's check point was not saved", problem=told(problem))
         else:
+            self._unsaved.over()
             self._saved = due

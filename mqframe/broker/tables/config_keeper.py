@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +13,7 @@ import attrs
 
 from mqframe.broker.tables.long_bodies import Rewritten, body_parts
 from mqframe.broker.tables.shared_saves import SharedSaves
+from mqframe.core.clock import Clock
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.wire.bodies import Body
@@ -19,6 +21,7 @@ from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces.broker_service import Table
 from mqframe.log import get_logger
 from mqframe.store.files.config_file import ConfigFile
+from mqframe.trouble import Troubles
 
 log = get_logger("broker")
 
@@ -56,8 +59,9 @@ class ConfigKeeper:
     share the next.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, clock: Clock) -> None:
         self._directory = directory
+        self._unsaved = Troubles(log, clock.monotonic, level=logging.ERROR)
         self._at_once: list[KeptTable] = []
         self._in_time: list[KeptTable] = []
         self._withheld = False
@@ -204,6 +208,8 @@ class ConfigKeeper:
         try:
             file.save(b"".join(parts))
         except OSError as problem:
-            log.error("configuration was not saved", file=str(file.path), problem=told(problem))
+            name, words = str(file.path), told(problem)
+            self._unsaved.of(name).note("configuration was not saved", file=name, problem=words)
             return False
+        self._unsaved.over(str(file.path), "configuration is saved again", file=str(file.path))
         return True

@@ -6,6 +6,7 @@ Sources: EndTransactionProcessor.java, TransactionalMessageServiceImpl.java, Adm
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
@@ -45,6 +46,7 @@ from mqframe.core.transactions.rules import (
 )
 from mqframe.hooks.interfaces import OnArrival, Periodic
 from mqframe.log import get_logger
+from mqframe.trouble import Trouble
 
 log = get_logger("broker")
 
@@ -72,6 +74,7 @@ class TransactionProcessor(BrokerPart):
         self._topics = topics
         _, self._live, clock, self._statistics = conditions
         self._ends = TransactionEnds(clock)
+        self._unchecked = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._is_master = is_master
         self._asked = (0, 0)
 
@@ -186,7 +189,9 @@ class TransactionProcessor(BrokerPart):
                     at += 1
                 await asyncio.sleep(0)
         except Refusal as refusal:
-            log.error("transactions are not checked", reason=refusal.remark)
+            self._unchecked.note("transactions are not checked", reason=refusal.remark)
+        else:
+            self._unchecked.over("transactions are checked again")
         finally:
             halves.advance()
             (asked, silent), self._asked = self._asked, (0, 0)

@@ -10,13 +10,12 @@ from mqframe.client.connection.route_cache import is_unknown_topic
 from mqframe.core.errors import RouteError
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
+from mqframe.trouble import Trouble
 
 log = get_logger("client")
 
 TRY_SECONDS: Final = 1.0
 """Between two tries."""
-LINE_SECONDS: Final = 5.0
-"""Between two lines of the log."""
 
 
 async def start_or_end(
@@ -46,7 +45,7 @@ async def start_or_end(
 
 async def _start(start: Callable[[], Awaitable[None]], clock: LoopClock, group: str, fail_fast: bool) -> None:
     began = clock.monotonic()
-    said: float | None = None
+    waiting = Trouble(log, clock.monotonic)
     while True:
         try:
             await start()
@@ -55,14 +54,11 @@ async def _start(start: Callable[[], Awaitable[None]], clock: LoopClock, group: 
                 raise
             reason = str(problem)
         else:
-            if said is not None:
-                log.warning("name servers answer; the consumer has started", group=group)
+            waiting.over("name servers answer; the consumer has started", group=group)
             return
         if fail_fast:
             # The chain of what was tried tells an operator nothing more.
             raise RouteError(f"{reason}; the consumer of group {group} was not started")
-        now = clock.monotonic()
-        if said is None or now - said >= LINE_SECONDS:
-            said = now
-            log.warning("waiting for name servers", group=group, seconds=round(now - began), reason=reason)
+        seconds = round(clock.monotonic() - began)
+        waiting.note("waiting for name servers", group=group, seconds=seconds, reason=reason)
         await clock.sleep(TRY_SECONDS)

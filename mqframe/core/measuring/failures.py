@@ -6,11 +6,12 @@ from __future__ import annotations
 class FailureCount:
     """`total`: how often it failed."""
 
-    __slots__ = ("_last", "total")
+    __slots__ = ("_last", "_told", "total")
 
     def __init__(self) -> None:
         self.total = 0
         self._last = ""
+        self._told = False
 
     def note(self, problem: BaseException) -> bool:
         """Count one more; whether it is worth a line of the log.
@@ -20,7 +21,12 @@ class FailureCount:
         """
         self.total += 1
         words = f"{type(problem).__name__}: {problem}"
-        if words != self._last:
-            self._last = words
-            return True
-        return self.total & (self.total - 1) == 0
+        tell = words != self._last or self.total & (self.total - 1) == 0
+        self._last = words
+        self._told = self._told or tell
+        return tell
+
+    def well(self) -> bool:
+        """It succeeded; whether that is worth a line: when a failure since the last success was."""
+        told, self._told = self._told, False
+        return told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.errors import SettingError
 from mqframe.log import get_logger
 from mqframe.net.settings import NetSettings
+from mqframe.trouble import Trouble
 
 log = get_logger("net")
 
@@ -34,6 +36,7 @@ class FollowingContext:
         self._make, self._settings, self._clock = make, settings, clock
         self._stamp = self._look()
         self._context = make(settings)
+        self._unusable = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._next = clock.monotonic() + settings.tls_reload_seconds
 
     @property
@@ -52,9 +55,11 @@ class FollowingContext:
         try:
             self._context = self._make(self._settings)
         except SettingError as problem:
-            log.error("replaced certificates cannot be used; the former stay in force", problem=str(problem))
+            event = "replaced certificates cannot be used; the former stay in force"
+            self._unusable.note(event, kind=str(problem), problem=str(problem))
         else:
-            log.info("certificates were read again")
+            if not self._unusable.over("certificates were read again"):
+                log.info("certificates were read again")
 
     def _look(self) -> _Stamp:
         return tuple(map(_stamp_of, (getattr(self._settings, name) for name in _FILES)))

@@ -14,6 +14,7 @@ from mqframe.net.tls.contexts import HANDSHAKE_BYTE, broken
 from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.pipe import TlsPipe
 from mqframe.net.tls.protocol import TlsProtocol
+from mqframe.trouble import Trouble
 
 log = get_logger("net")
 
@@ -23,7 +24,8 @@ class TlsGate:
 
     `plain`: whether such connections are taken, too; `make`: what serves a connection; `patience`: seconds
     after which one that has not even begun, or not ended its handshake, is closed; `full`: whether no further
-    connection may come.
+    connection may come, which tells of it itself; `waiting_max`: as many may be on their way in; `troubles`:
+    what is told of those that are refused.
     """
 
     def __init__(
@@ -43,15 +45,31 @@ class TlsGate:
         self.plain = plain
         self.patience = patience
         self.waiting: set[Arrival] = set()
+        self.waiting_max: int | None = None
+        self.troubles = [Trouble(log, clock.monotonic) for _ in range(4)]
+        self.full_trouble, self.plain_trouble, self.late_trouble, self.broken_trouble = self.troubles
 
     def arrive(self) -> Arrival:
         """The protocol of one new connection."""
         return Arrival(self)
 
+    def is_full(self) -> bool:
+        """Whether there is no room for another connection; that is noted."""
+        if self.waiting_max is None or len(self.waiting) < self.waiting_max:
+            return self.full()
+        self.full_trouble.note("connections refused: too many have not ended their handshake")
+        return True
+
     def close(self) -> None:
         """Close what has not come through."""
         for arrival in tuple(self.waiting):
             arrival.abort()
+        self.tell(last=True)
+
+    def tell(self, *, last: bool = False) -> None:
+        """Say what was not told yet of connections that were refused (as `Trouble`)."""
+        for trouble in self.troubles:
+            trouble.tell(last=last)
 
 
 class Arrival(asyncio.Protocol):
@@ -68,7 +86,7 @@ class Arrival(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._address = address_text(transport.get_extra_info("peername"))
         self._timer = self._gate.clock.call_later(self._gate.patience, self._too_late)
-        if self._gate.full():
+        if self._gate.is_full():
             self.abort()
             return
         self._gate.waiting.add(self)
@@ -87,7 +105,7 @@ class Arrival(asyncio.Protocol):
             self._through()
             after = gate.make()
         else:
-            log.warning(gate.plain_refused, peer=self._address)
+            gate.plain_trouble.note(gate.plain_refused, peer=self._address)
             transport.close()
             return
         transport.set_protocol(after)
@@ -105,14 +123,17 @@ class Arrival(asyncio.Protocol):
             self._transport.abort()
 
     def _too_late(self) -> None:
-        log.warning("connection never began", peer=self._address, seconds=self._gate.patience)
+        seconds = self._gate.patience
+        self._gate.late_trouble.note("connection never began", peer=self._address, seconds=seconds)
         self.abort()
 
     def _shaken(self, problem: Exception | None) -> None:
         expected = self._through()
         if problem is not None and expected:
             said = broken(problem) if isinstance(problem, ssl.SSLError) else str(problem)
-            log.warning("TLS handshake failed", peer=self._address, problem=said)
+            self._gate.broken_trouble.note(
+                "TLS handshake failed", kind=said, peer=self._address, problem=said
+            )
 
     def _through(self) -> bool:
         """Stop the clock; whether it was running."""

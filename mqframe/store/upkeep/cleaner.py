@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from datetime import datetime
 from typing import Final
 
 from mqframe.core.clock import Clock
 from mqframe.core.errors import StoreUnavailable
-from mqframe.core.storage.cleaning import Pressure, TrustedTime, files_to_delete, parse_hours, pressure
+from mqframe.core.storage.cleaning import (
+    UNNOTICED_MS,
+    Pressure,
+    TrustedTime,
+    files_to_delete,
+    parse_hours,
+    pressure,
+)
 from mqframe.log import get_logger
 from mqframe.store.files.disk import DiskUsage
 from mqframe.store.files.log_file import LogFile
 from mqframe.store.files.threads import Threads
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.settings import StoreSettings
+from mqframe.trouble import Trouble, Troubles
 
 log: Final = get_logger("store")
 ALL_HOURS: Final = frozenset(range(24))
@@ -43,11 +52,21 @@ class Cleaner:
         self._removing = False
         self.refusal: StoreUnavailable | None = None
         self._time = TrustedTime(clock, None)
-        self._doubted = False
+        self._paused_ms = 0
+        self._full = Trouble(log, clock.monotonic, level=logging.ERROR)
+        self._set_forward = Trouble(log, clock.monotonic)
+        self._kept = Troubles(log, clock.monotonic, level=logging.ERROR)
 
     def begin(self, newest_ms: int) -> None:
         """The newest record was stored at `newest_ms`, 0 where there is none: files are as old as it says."""
         self._time = TrustedTime(self._clock, newest_ms or None)
+        self._time.now_ms()
+        self._paused_ms = self._time.doubted_ms
+        if self._paused_ms:
+            log.info(
+                "nothing was stored for long; files grow old by that in a day",
+                seconds=self._paused_ms // 1000,
+            )
 
     def look(self) -> Pressure:
         """How full the disk is now; sets `refusal`."""
@@ -57,26 +76,28 @@ class Cleaner:
         total, free = self._usage(settings.directory)
         level = pressure(total, free, settings.limits)
         if level < Pressure.REFUSE:
-            if self.refusal is not None:
-                log.error("writes are taken again", directory=settings.directory)
+            self._full.over("writes are taken again", directory=settings.directory)
             self.refusal = None
-        elif self.refusal is None:
+            return level
+        if self.refusal is None:
             used = (total - free) * 100 // total
             self.refusal = StoreUnavailable(
                 f"the disk of {settings.directory} is {used} % full, writes stop above"
                 f" {settings.disk_refuse_percent} %: free some space or raise store.disk_refuse_percent",
             )
-            log.error("writes are refused", reason=self.refusal)
+        self._full.note("writes are refused", reason=self.refusal)
         return level
 
     def _tell_doubt(self) -> None:
-        doubted = self._time.doubted_ms
-        if doubted and not self._doubted:
-            log.warning(
-                "the clock was set forward: files grow old by it once it has kept that for a day",
-                ahead_seconds=doubted // 1000,
-            )
-        self._doubted = bool(doubted)
+        # A start after a pause finds the clock ahead of the newest record: that is the pause.
+        ahead = self._time.doubted_ms - self._paused_ms
+        if not self._time.doubted_ms:
+            self._paused_ms = 0
+        if ahead > UNNOTICED_MS:
+            event = "the clock was set forward: files grow old by it once it has kept that for a day"
+            self._set_forward.note(event, ahead_seconds=ahead // 1000)
+        else:
+            self._set_forward.over("the clock is believed again")
 
     def run(self, cursors: dict[str, int], *, any_hour: bool = False) -> list[LogFile]:
         """One pass. Returns the log files that are out of the log; a thread removes them from the disk.
@@ -113,7 +134,11 @@ class Cleaner:
                 if part is not None:
                     part.follow_log(self._log.start)
             except OSError as problem:
-                log.error("old queue or index files could not be removed; tried again", problem=str(problem))
+                self._kept.of(part).note(
+                    "old queue or index files could not be removed; tried again", problem=str(problem)
+                )
+            else:
+                self._kept.over(part)
         return gone
 
     def _remove(self) -> None:
@@ -125,7 +150,9 @@ class Cleaner:
     def _removed(self, _: None, problem: Exception | None) -> None:
         self._removing = False
         if problem is not None:
-            log.error("old commit-log files could not be removed", problem=str(problem))
+            self._kept.of(self).note("old commit-log files could not be removed", problem=str(problem))
+        else:
+            self._kept.over(self)
 
 
 def _remove_in_order(leaving: deque[LogFile]) -> None:

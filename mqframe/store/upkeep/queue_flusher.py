@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.queues.queue_ends import QueueEnds, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.agreement import ends_of
+from mqframe.trouble import Trouble
 
 log: Final = get_logger("store")
 _PAGE_BYTES: Final = 4096
@@ -57,6 +59,7 @@ class QueueFlusher:
         self._dirty_bytes_min = max(1, settings.queue_flush_pages_min * _PAGE_BYTES)
         self._thorough_seconds = settings.queue_flush_thorough_ms / 1000
         self._last_thorough = clock.monotonic()
+        self._unsaved = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._under_way = False
         self._note = b""
 
@@ -110,6 +113,12 @@ class QueueFlusher:
                 self._note = encoded
         self._checkpoint.save(checkpoint)
 
+    def _saved(self, _: None, problem: Exception | None) -> None:
+        if problem is not None:
+            self._unsaved.note("the checkpoint could not be written", problem=str(problem))
+        else:
+            self._unsaved.over("the checkpoint is written again")
+
     def flush_all(self) -> None:
         """Sync queues and index, whatever is dirty. For a thread, at the orderly stop. Raises OSError."""
         self._sync(self._take(0, list(self._index.filled) if self._index is not None else [], True))
@@ -150,7 +159,7 @@ class QueueFlusher:
             self._checkpoint.log = self._checkpoint.queues = logged
         if filled or logged is not None:
             encoded = self._checkpoint.encode()
-            self._threads.run(lambda: self._save(encoded, ends), _log_problem)
+            self._threads.run(lambda: self._save(encoded, ends), self._saved)
 
 
 def sync_paths(paths: list[str], folders: Collection[str] = (), *, sync: Sync = sync_really) -> None:
@@ -180,8 +189,3 @@ def sync_paths(paths: list[str], folders: Collection[str] = (), *, sync: Sync = 
             sync_directory(folder)
         except FileNotFoundError:
             continue
-
-
-def _log_problem(_: None, problem: Exception | None) -> None:
-    if problem is not None:
-        log.error("the checkpoint could not be written", problem=str(problem))

@@ -113,6 +113,25 @@ def test_a_change_goes_out_alone_but_whole_to_a_server_that_was_away() -> None:
     scene(play)
 
 
+def test_that_a_name_server_is_back_is_as_loud_as_that_it_was_away(caplog: pytest.LogCaptureFixture) -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        servers.away.add("two")
+        for _ in range(7):
+            await registration.announce()
+            clock.advance(30)
+        servers.away.clear()
+        await registration.announce()
+
+    scene(play)
+    told = [(each.levelname, each.getMessage()) for each in caplog.records]
+    away = "name server was not reached nameserver='two' problem='two'"
+    assert told == [
+        ("WARNING", away),
+        *[("WARNING", away.replace(" nameserver", " count=2 nameserver"))] * 3,
+        ("WARNING", "name server is back nameserver='two' after_seconds=210"),
+    ]
+
+
 def test_topics_that_a_name_server_calls_ordered_are() -> None:
     async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
         servers.ordered = {"t": "broker-a:4", "unknown": "broker-a:4"}

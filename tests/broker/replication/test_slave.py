@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from mqframe.core.requests.messages import (
     SendMessageV2,
 )
 from mqframe.core.requests.pop import PopMessage
+from mqframe.trouble import QUIET_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,34 @@ def test_a_slave_without_a_master_says_so_and_follows_when_there_is_one(tmp_path
         assert (counters["replicationFollows"], counters["replicationTrouble"]) == ("true", "")
 
     play(tmp_path, scenario)
+
+
+def followed(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    lines = [(each.levelname, each.getMessage()) for each in caplog.records]
+    chosen = [
+        (level, line) for level, line in lines if " is followed " in line or " is not followed " in line
+    ]
+    return [(level, line.partition(" followed ")[0]) for level, line in chosen]
+
+
+@pytest.mark.parametrize("seconds", [3, 75])
+def test_that_a_master_is_followed_is_as_loud_as_that_it_was_not_and_a_slow_one_is_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: int
+) -> None:
+    async def scenario(pair: Pair) -> None:
+        await pair.start("slave", "SLAVE")
+        for _ in range(seconds):
+            await pair.settle(1)
+        master = await pair.start("master", "ASYNC_MASTER")
+        await pair.sent(master, b"x")
+        await pair.settle(40)
+
+    caplog.set_level(logging.INFO, "mqframe.replication")
+    play(tmp_path, scenario)
+    level = "INFO" if seconds < QUIET_SECONDS else "ERROR"
+    errors = [(level, "the master is not")] * (0 if level == "INFO" else 2)
+    expected = [("INFO", "the master is not"), *errors, (level, "a master is")]
+    assert followed(caplog)[: len(expected)] == expected
 
 
 def test_an_address_of_the_replication_port_that_is_set_counts(tmp_path: Path) -> None:

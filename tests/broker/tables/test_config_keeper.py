@@ -30,7 +30,7 @@ class Kept:
         self.topics = TopicTable(clock)
         self.offsets = OffsetTable(clock)
         self.more = TopicTable(clock)
-        self.keeper = ConfigKeeper(directory)
+        self.keeper = ConfigKeeper(directory, ManualClock())
         self.keeper.keep("topics.json", TopicConfigTable, self.topics, at_once=True)
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
 
@@ -237,7 +237,7 @@ def test_a_table_that_cannot_be_written_out_is_a_failed_save(tmp_path: Path, cap
             raise RuntimeError("odd")
 
     async def scenario() -> None:
-        keeper = ConfigKeeper(tmp_path)
+        keeper = ConfigKeeper(tmp_path, ManualClock())
         keeper.keep("broken.json", TopicConfigTable, Broken(ManualClock()), at_once=True)
         assert not await keeper.save_tables()
         assert "tables were not saved" in caplog.text
@@ -330,7 +330,7 @@ def test_a_file_that_no_first_save_completed_leaves_the_table_empty(tmp_path: Pa
 
 def test_what_is_not_vital_stops_no_start(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_bytes(b"{")
-    keeper, topics = ConfigKeeper(tmp_path), TopicTable(ManualClock())
+    keeper, topics = ConfigKeeper(tmp_path, ManualClock()), TopicTable(ManualClock())
     keeper.keep("list.json", TopicConfigTable, topics, vital=False)
     keeper.load()
     topics.put(TopicConfig(topic_name="t"))

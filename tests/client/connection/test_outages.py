@@ -6,9 +6,10 @@ import logging
 
 import pytest
 
-from mqframe.client.connection.outages import AGAIN_SECONDS, QUIET_SECONDS, Outages
+from mqframe.client.connection.outages import Outages
 from mqframe.core.errors import AccessError, AnswerError, CallTimeout, ConnectError, ConnectionLost
 from mqframe.testing.manual_clock import ManualClock
+from mqframe.trouble import AGAIN_SECONDS, QUIET_SECONDS
 
 
 class Scene:
@@ -25,6 +26,12 @@ class Scene:
         (record,) = [each for each in self.caplog.records if each.name == "mqframe.client"]
         return record.levelname, record.getMessage()
 
+    def over(self) -> list[tuple[str, str]]:
+        """What is logged when it is."""
+        self.caplog.clear()
+        self.outages.over("pull failed", "broker-a")
+        return [(each.levelname, each.getMessage()) for each in self.caplog.records]
+
 
 @pytest.fixture
 def scene(caplog) -> Scene:
@@ -38,7 +45,7 @@ def test_a_restart_is_no_warning(scene) -> None:
 
 def test_an_outage_is_one_warning_a_minute(scene) -> None:
     scene.fails()
-    text = "pull failed group='g' away_seconds=10 reason='refused'"
+    text = "pull failed count=2 group='g' away_seconds=10 reason='refused'"
     assert scene.fails(after=QUIET_SECONDS) == ("WARNING", text)
     assert scene.fails(after=3.0)[0] == "INFO"
     assert scene.fails(after=AGAIN_SECONDS - 3.1)[0] == "INFO"
@@ -54,9 +61,19 @@ def test_who_came_back_begins_anew(scene) -> None:
 
 
 @pytest.mark.parametrize("problem", [CallTimeout("3 s"), AnswerError(16, "no", "b:1")])
-def test_any_other_problem_is_a_warning_at_once(scene, problem) -> None:
+def test_any_other_problem_is_a_warning_at_once_and_then_one_a_minute(scene, problem) -> None:
     assert scene.fails(problem)[0] == "WARNING"
-    assert scene.fails(problem)[0] == "WARNING"
+    assert scene.fails(problem, after=1)[0] == "INFO"
+    assert scene.fails(problem, after=AGAIN_SECONDS)[0] == "WARNING"
+
+
+def test_that_it_is_over_is_told_where_it_was_told_that_it_began(scene) -> None:
+    scene.fails()
+    assert scene.over() == [("INFO", "pull failed; that is over group='g' after_seconds=0")]
+    assert scene.over() == []
+    scene.fails()
+    scene.fails(after=QUIET_SECONDS)
+    assert scene.over() == [("WARNING", "pull failed; that is over group='g' after_seconds=10")]
 
 
 def test_who_does_not_let_us_in_is_told_once_unless_that_is_over(scene) -> None:

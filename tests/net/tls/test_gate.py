@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from certificates import Pems
 from peers import ROUTE, Raw, run
 from tls_peers import Serve, Served, fault
 
 from mqframe.core.errors import ConnectionLost
+from mqframe.net.tls.gate import TlsGate
+from mqframe.testing.manual_clock import ManualClock
 
 
 def test_plain_and_secured_clients_share_a_port(served: Serve, pems: Pems) -> None:
@@ -37,6 +41,39 @@ def test_a_plain_client_is_told_that_the_server_takes_tls_only(served: Serve, pe
             assert it.closed == []
 
     run(scenario)
+
+
+def test_plain_connections_to_a_server_of_tls_are_told_once_a_minute_with_their_count(
+    pems: Pems, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with Served(pems.server(tls_server_mode="enforcing"), "asyncio") as it:
+            for _ in range(20):
+                raw = await Raw.open(it.port)
+                raw.send(b"\0\0\0\1")
+                assert await raw.closed() == b""
+                await raw.close()
+            assert len(told()) == 1
+        assert ["count=19 " in line for line in told()] == [False, True], "the stop tells the rest"
+
+    def told() -> list[str]:
+        lines = [each.getMessage() for each in caplog.records]
+        return [line for line in lines if "plain connection refused" in line]
+
+    run(scenario)
+
+
+def test_connections_beyond_those_that_may_wait_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    contexts: Any = None  # nobody comes so far
+    gate = TlsGate(contexts, ManualClock(), asyncio.Protocol, plain=False, patience=10)
+    gate.waiting_max = 1
+    assert not gate.is_full()
+    gate.waiting.add(gate.arrive())
+    assert [gate.is_full() for _ in range(3)] == [True] * 3
+    gate.tell(last=True)
+    lines = [each.getMessage() for each in caplog.records]
+    refused = "connections refused: too many have not ended their handshake"
+    assert lines == [refused, f"{refused} count=2"]
 
 
 def test_a_bad_handshake_harms_nobody_else(served: Serve, pems: Pems) -> None:

@@ -247,3 +247,25 @@ def test_offsets_are_found_by_time_though_the_clock_was_set(opened, message, clo
     found = store.offset_at("t", 0, begin + 25_500)
     assert 10 <= found <= 26  # rather a message too many than one too few
     assert store.offset_at("t", 0, begin + 80_000_000) == 30
+
+
+def clock_lines(caplog):
+    events = [(each.levelname, each.getMessage().partition(":")[0]) for each in caplog.records]
+    return [(level, event) for level, event in events if "clock" in event]
+
+
+def test_a_start_after_a_pause_is_not_told_as_a_clock_that_was_set(opened, message, clock, caplog):
+    store = opened(keep_hours=1000)
+    fill(store, message, 3)
+    store.abandon()
+    clock.advance(5 * 86_400)
+    store = opened(keep_hours=1000)
+    store.clean()
+    assert clock_lines(caplog) == []
+    clock.jump(7200)
+    store.clean()
+    store.clean()
+    assert clock_lines(caplog) == [("WARNING", "the clock was set forward")]
+    clock.jump(-7200)
+    store.clean()
+    assert clock_lines(caplog)[1:] == [("WARNING", "the clock is believed again after_seconds=0")]

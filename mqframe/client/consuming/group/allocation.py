@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
+from mqframe.trouble import Trouble
 
 KIND: Final = "allocation"
 DEFAULT: Final = "averagely"
@@ -63,6 +65,7 @@ class AllocationWatch:
 
     def start(self, clock: LoopClock) -> None:
         """Begin to look."""
+        self._unusable = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._timer = Every(clock, self._seconds, self._look, name="configuration")
 
     def stop(self) -> None:
@@ -79,7 +82,10 @@ class AllocationWatch:
                 self._change(choice, options, plugins)
                 self._said = choice, options
         except MqframeError as problem:
-            log.error("configuration cannot be used; nothing changes", reason=str(problem))
+            event = "configuration cannot be used; nothing changes"
+            self._unusable.note(event, kind=str(problem), reason=str(problem))
+        else:
+            self._unusable.over("configuration can be used again")
 
     def _read(self) -> tuple[object, object, PluginManager]:
         found = self._source.arguments(self._cls)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.connection.outages import Outages
 from mqframe.client.consuming.group.offsets import BrokerOffsets, QueueOffsets
 from mqframe.core.consuming.consume_rules import Ask, ConsumeFrom, MessageModel, first_offset
 from mqframe.core.errors import FixError, MqframeError
@@ -75,16 +76,23 @@ class GroupOffsets:
     """Reads and saves what `store` holds. Saves never overlap, and none is broken off half-way.
 
     `ends`: asks brokers for the ends of queues; `begin`: where queues begin that the group has no offset of,
-    and the ms since 1970 that ConsumeFrom.TIMESTAMP begins at. All methods belong to the loop.
+    and the ms since 1970 that ConsumeFrom.TIMESTAMP begins at; `outages`: tells what was not saved. All
+    methods belong to the loop.
     """
 
     def __init__(
-        self, group: str, store: OffsetStore, ends: QueueOffsets, begin: tuple[ConsumeFrom, int]
+        self,
+        group: str,
+        store: OffsetStore,
+        ends: QueueOffsets,
+        begin: tuple[ConsumeFrom, int],
+        outages: Outages,
     ) -> None:
         self.store = store
         self._group = group
         self._ends = ends
         self._begin = begin
+        self._outages = outages
         self._saving: asyncio.Task[None] | None = None
 
     async def first(self, queue: MessageQueue) -> int:
@@ -130,7 +138,9 @@ class GroupOffsets:
             if queues:
                 await self.save(queues)
         except MqframeError as problem:
-            log.warning("offsets were not saved yet", group=self._group, reason=str(problem))
+            self._outages.note("offsets were not saved yet", self._group, problem, group=self._group)
+        else:
+            self._outages.over("offsets were not saved yet", self._group)
 
     async def _idle(self) -> None:
         while self._saving is not None and not self._saving.done():

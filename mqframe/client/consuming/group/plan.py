@@ -44,7 +44,7 @@ class GroupPlan:
     def offsets(self, instance: ClientInstance) -> GroupOffsets:
         """The group's offsets as the member `instance` keeps them."""
         store = self.store.make(instance, self.group)
-        return GroupOffsets(self.group, store, QueueOffsets(instance), self.begin)
+        return GroupOffsets(self.group, store, QueueOffsets(instance), self.begin, instance.outages)
 
     def heartbeat_data(self, subscriptions: list[SubscriptionData]) -> ConsumerData:
         """What heartbeats say of the member."""

@@ -65,6 +65,7 @@ class QueueLocker:
             if isinstance(problem, AnswerError) and problem.code in _UNKNOWN:
                 self._unknown()
             return {}
+        self._instance.outages.over("locks could not be had", queues[0].broker_name)
         ours = {each.queue for each in body.lock_ok_mq_set}
         return {queue: queue in ours for queue in queues}
 
@@ -73,6 +74,8 @@ class QueueLocker:
             await self._call(UnlockBatchMq(), queues)
         except MqframeError as problem:
             self._log("locks could not be released", queues, problem)
+        else:
+            self._instance.outages.over("locks could not be released", queues[0].broker_name)
 
     async def _call(self, request: Request, queues: Sequence[MessageQueue]) -> Frame:
         """The answer of the master of `queues`, all of one broker."""
@@ -84,13 +87,9 @@ class QueueLocker:
         )
 
     def _log(self, what: str, queues: Sequence[MessageQueue], problem: MqframeError) -> None:
-        log.warning(
-            what,
-            group=self._group,
-            broker=queues[0].broker_name,
-            queues=[f"{queue.topic}/{queue.queue_id}" for queue in queues],
-            reason=str(problem),
-        )
+        broker = queues[0].broker_name
+        names = [f"{queue.topic}/{queue.queue_id}" for queue in queues]
+        self._instance.outages.note(what, broker, problem, group=self._group, broker=broker, queues=names)
 
 
 class LockKeeper:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS, route_again
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, Timer
+from mqframe.trouble import Trouble, Troubles
 
 log = get_logger("client")
 
@@ -67,6 +69,8 @@ class RebalanceService:
         self._again: Timer | None = None
         self._again_at = 0.0
         self._missing: dict[str, float] = {}
+        self._unknown = Troubles(log, plan.clock.monotonic, rest=logging.INFO)
+        self._failed = Trouble(log, plan.clock.monotonic, level=logging.ERROR)
 
     def start(self) -> None:
         """Share the queues now, every `rebalance_seconds`, and whenever asked to."""
@@ -115,9 +119,11 @@ class RebalanceService:
             self._requested.clear()
             try:
                 await self.rebalance()
-            except Exception:  # isolation boundary: strategy and offset store are plugins; the rounds go on
-                log.exception("rebalance failed", group=self._group)
+            except Exception as problem:  # isolation boundary: strategy and offset store are plugins
+                self._failed.note("rebalance failed", kind=repr(problem), group=self._group, exc_info=problem)
                 self._try_again()
+            else:
+                self._failed.over("rebalance goes well again", group=self._group)
 
     async def rebalance(self) -> None:
         """One round over all topics."""
@@ -134,11 +140,13 @@ class RebalanceService:
                 complete = False
             else:
                 outages.over("rebalance failed", topic)
+                self._unknown.over(topic, "topic has a route", group=self._group, topic=topic)
         leftover = [queue for queue in self._queues.queues if queue.topic not in topics]
         if leftover:
             await self.give_up(leftover)
         for topic in set(self._missing).difference(topics):
             del self._missing[topic]
+            self._unknown.leave(topic)
         if not complete:
             self._try_again()
         elif self._missing:
@@ -147,11 +155,10 @@ class RebalanceService:
 
     def _note_missing(self, topic: str, problem: RouteError) -> None:
         """A topic that may be made at any moment is looked for again, first soon, then less often."""
-        if topic in self._missing:
-            log.info("topic has no route", group=self._group, topic=topic, reason=str(problem))
-            return
-        self._missing[topic] = self._clock.monotonic()
-        log.warning("topic has no route", group=self._group, topic=topic, reason=str(problem))
+        self._missing.setdefault(topic, self._clock.monotonic())
+        self._unknown.of(topic).note(
+            "topic has no route", group=self._group, topic=topic, reason=str(problem)
+        )
 
     def _try_again(self, seconds: float = REBALANCE_AGAIN_SECONDS) -> None:
         now = self._clock.monotonic()

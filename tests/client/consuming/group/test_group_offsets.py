@@ -39,7 +39,9 @@ class SlowStore(MemoryOffsets):
 
 
 def offsets_of(scene, store):
-    return GroupOffsets("g", store, QueueOffsets(scene.instance), (ConsumeFrom.FIRST, 0))
+    return GroupOffsets(
+        "g", store, QueueOffsets(scene.instance), (ConsumeFrom.FIRST, 0), scene.instance.outages
+    )
 
 
 def test_only_known_offsets_are_remembered_lower_ones_too() -> None:
@@ -163,7 +165,9 @@ def test_a_stored_offset_counts_before_the_rule(stored, where, topic, expected) 
         scene.broker.put(topic, 0, b"a", b"b", b"c")
         store = MemoryOffsets({} if stored is None else {queue: stored})
         store.update(queue, 99, increase_only=False)  # of an earlier time with the queue
-        offsets = GroupOffsets("g", store, QueueOffsets(scene.instance), beginning(where))
+        offsets = GroupOffsets(
+            "g", store, QueueOffsets(scene.instance), beginning(where), scene.instance.outages
+        )
         assert await offsets.first(queue) == expected
         assert store.remembered == {}
 
