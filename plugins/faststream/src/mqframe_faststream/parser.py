@@ -55,12 +55,13 @@ class MqframeParser:
         delivery = self._deliveries.get(id(message))
         all_headers = [headers_of(each) for each in message]
         first, headers = message[0], all_headers[0]
+        asking = map(reply_address, message, all_headers)
         parsed = MqframeMessage(
             raw_message=message,
             body=[_body(each, own, delivery) for each, own in zip(message, all_headers, strict=True)],
             headers=headers,
             batch_headers=all_headers,
-            reply_to=reply_address(first, headers),
+            reply_to=next((address for address in asking if address), ""),
             content_type=headers.get(CONTENT_TYPE),
             correlation_id=headers.get(CORRELATION) or first.message_id,
             message_id=first.message_id,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from faststream._internal.endpoint.publisher import PublisherUsecase
 from faststream._internal.endpoint.publisher.fake import FakePublisher
-from faststream.response import PublishType
+from faststream.response import PublishType, ensure_response
 from faststream.response.response import PublishCommand
 
 from mqframe import ReceivedMessage, SendResult
@@ -135,16 +135,37 @@ class MqframePublisher(PublisherUsecase):
 
 
 class ReplyPublisher(FakePublisher):
-    """Sends a handler's result to who asked: to the client that waits for `request`, else to a topic."""
+    """Sends a handler's result to who asked: to the client that waits for `request`, else to a topic.
 
-    def __init__(self, producer: ProducerProto[Any], topic: str, request: ReceivedMessage | None) -> None:
+    `place`: which message of a batch asked, and how many messages it has. Of a result with as many parts each
+    gets its own, of any other all get the whole.
+    """
+
+    def __init__(
+        self,
+        producer: ProducerProto[Any],
+        topic: str,
+        request: ReceivedMessage | None,
+        place: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__(producer=producer)
         self.topic = topic
         self.request_message = request
+        self._place = place
 
     def patch_command(self, cmd: PublishCommand) -> MqframePublishCommand:
         """The reply."""
-        command = MqframePublishCommand.from_cmd(super().patch_command(cmd))
+        command = MqframePublishCommand.from_cmd(super().patch_command(self._own(cmd)))
         command.destination = self.topic
         command.request = self.request_message
         return command
+
+    def _own(self, cmd: PublishCommand) -> PublishCommand:
+        if self._place is None:
+            return cmd
+        index, count = self._place
+        if not isinstance(cmd.body, list | tuple) or len(cmd.body) != count:
+            return cmd
+        own = ensure_response(cmd.body[index])
+        own.correlation_id = own.correlation_id or cmd.correlation_id
+        return own.as_publish_command()

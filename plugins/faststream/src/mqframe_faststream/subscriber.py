@@ -24,10 +24,10 @@ from mqframe import (
 )
 from mqframe.core.messages.log_fields import log_fields
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
-from mqframe_faststream.errors import is_of_arguments, undecodable
+from mqframe_faststream.errors import OptionError, is_of_arguments, undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
 from mqframe_faststream.options import Subscription, check_policy
-from mqframe_faststream.parser import MqframeParser, is_request
+from mqframe_faststream.parser import MqframeParser, is_request, reply_address
 from mqframe_faststream.publisher import ReplyPublisher
 
 if TYPE_CHECKING:
@@ -75,6 +75,18 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
     def group(self) -> str:
         """The consumer group."""
         return group_of(self.subscription, self._outer_config)
+
+    def __call__(self, func: Any = None, **options: Any) -> Any:
+        """As of FastStream. Raises `OptionError` for what wraps handlers of mqframe's own consumers."""
+        if kind := getattr(func, "__mqframe_wraps__", ""):
+            raise OptionError(
+                f"subscriber of {self.subscription.topic!r}: {func.__qualname__} is wrapped by a {kind} of"
+                " mqframe's own consumers, which FastStream cannot call; take `message: MqframeMessage` and"
+                " write `async with once.processing(message.raw_message) as work:` in the handler"
+            )
+        if func is None:
+            return lambda later: self(later, **options)
+        return super().__call__(func, **options)
 
     # Running
 
@@ -239,10 +251,15 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
     # What FastStream asks for
 
     def _make_response_publisher(self, message: StreamMessage[Any]) -> Sequence[PublisherProto]:
-        raw = message.raw_message
-        first = raw[0] if isinstance(raw, tuple) else raw
-        request = first if isinstance(first, ReceivedMessage) and is_request(first) else None
-        return (ReplyPublisher(self._outer_config.producer, message.reply_to, request),)
+        raw, producer = message.raw_message, self._outer_config.producer
+        if not isinstance(raw, tuple):
+            request = raw if isinstance(raw, ReceivedMessage) and is_request(raw) else None
+            return (ReplyPublisher(producer, message.reply_to, request),)
+        return [
+            ReplyPublisher(producer, topic, each if is_request(each) else None, (index, len(raw)))
+            for index, (each, headers) in enumerate(zip(raw, message.batch_headers, strict=True))
+            if (topic := reply_address(each, headers))
+        ]
 
     def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
         """What log lines say of a message."""
