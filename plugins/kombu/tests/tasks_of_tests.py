@@ -7,8 +7,11 @@ import signal
 import time
 from pathlib import Path
 
-from celery import Celery
+from celery import Celery, Task
 from celery.exceptions import Reject
+from celery.signals import task_prerun
+from kombu import Queue
+from pydantic import BaseModel
 
 FOLDER = Path(os.environ["TEST_FOLDER"])
 (FOLDER / "results").mkdir(exist_ok=True)
@@ -26,7 +29,11 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=False,
     beat_schedule={"tick": {"task": "tasks_of_tests.note", "schedule": 0.3, "args": ("tick",)}},
     beat_schedule_filename=str(FOLDER / "beat"),
+    accept_content=["json", "yaml"],
 )
+
+if steps := os.environ.get("TEST_STEPS"):
+    app.conf.task_queues = [Queue("celery"), Queue(steps, max_priority=9)]
 
 
 @app.task(shared=False)
@@ -78,3 +85,42 @@ def flaky(self, failures: int) -> int:
 def refused(requeue: bool) -> None:
     note("refused")
     raise Reject("not wanted", requeue=requeue)
+
+
+class Order(BaseModel):
+    number: int
+
+
+def worked(self, order, fails: bool, typed: bool) -> dict[str, int]:
+    """The work of each of the tasks below."""
+    assert isinstance(order, Order if typed else dict)
+    number = order.number if typed else order["number"]
+    if fails and not self.request.retries:
+        raise self.retry(countdown=0.2)
+    note(f"worked-{number}")
+    return {"number": number + 1}
+
+
+def task_of(typed: bool, late: bool) -> Task:
+    """One of the tasks `work_plain_early`, `work_typed_late`, …"""
+    if typed:
+
+        def work(self, order: Order, fails: bool) -> dict[str, int]:
+            return worked(self, order, fails, typed)
+    else:
+
+        def work(self, order: dict[str, int], fails: bool) -> dict[str, int]:
+            return worked(self, order, fails, typed)
+
+    name = f"work_{'typed' if typed else 'plain'}_{'late' if late else 'early'}"
+    return app.task(shared=False, bind=True, name=name, acks_late=late, pydantic=typed)(work)
+
+
+WORK = {(typed, late): task_of(typed, late) for typed in (False, True) for late in (False, True)}
+
+
+@task_prerun.connect
+def before(task: Task, args: tuple[object, ...], **_: object) -> None:
+    """Notes that a task begins, as applications have it that count or trace them."""
+    if task.name.startswith("work_"):
+        note(f"before-{args[0]['number']}")
