@@ -86,8 +86,11 @@ def test_a_wrong_missing_or_emptied_file_leaves_the_former_in_force(
         place.write("acl/shops.yml", text)
         assert [place.keys() for _ in range(3)] == [both] * 3
     assert len([each for each in caplog.records if "stay in force" in each.getMessage()]) == 4
+    caplog.clear()
     place.write("acl/shops.yml", "accounts: []")
     assert place.keys() == {"operator"}
+    told = [(each.levelname, each.getMessage().partition(" file=")[0]) for each in caplog.records]
+    assert told == [("ERROR", "accounts read again")], "as loud as that they could not be read"
 
 
 def test_an_empty_main_file_beside_a_folder(tmp_path: Path) -> None:

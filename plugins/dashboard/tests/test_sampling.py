@@ -98,7 +98,7 @@ def test_pages_do_not_look_more_often_than_the_interval():
     asyncio.run(scenario())
 
 
-def test_it_goes_on_looking_when_the_cluster_comes_back():
+def test_it_goes_on_looking_when_the_cluster_comes_back(caplog):
     async def scenario() -> None:
         bench = Bench(interval=0.0)
         bench.admin.away = True
@@ -114,6 +114,9 @@ def test_it_goes_on_looking_when_the_cluster_comes_back():
             await task
 
     asyncio.run(scenario())
+    lines = [(each.levelname, each.getMessage()) for each in caplog.records]
+    told = [(level, line.partition(" problem=")[0].partition(" after_")[0]) for level, line in lines]
+    assert told == [("WARNING", "rates were not sampled"), ("WARNING", "rates are sampled again")]
 
 
 def test_what_rates_cover_is_told():

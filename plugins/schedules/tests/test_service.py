@@ -276,7 +276,9 @@ def test_many_missed_times_leave_turns_to_others(disk: Disk, clock: ManualClock)
     assert again.port.task.turns == 4
 
 
-def test_while_the_store_takes_nothing_messages_wait(disk: Disk, clock: ManualClock) -> None:
+def test_while_the_store_takes_nothing_messages_wait(
+    disk: Disk, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
     running = Running(disk, clock)
     running.create()
     running.port.refuses = True
@@ -289,6 +291,11 @@ def test_while_the_store_takes_nothing_messages_wait(disk: Disk, clock: ManualCl
     assert disk.times() == [1]
     (state,) = running.service.list_all(None, None).schedules  # type: ignore[arg-type]
     assert (state.problem, state.last_ms) == ("", START + MINUTE)
+    told = [(each.levelname, each.getMessage().partition(" schedule=")[0]) for each in caplog.records]
+    assert told == [
+        ("ERROR", "a message of a schedule waits"),
+        ("ERROR", "messages of a schedule are sent again"),
+    ]
 
 
 def test_a_topic_that_is_gone_holds_up_its_schedule_alone(disk: Disk, clock: ManualClock) -> None:

@@ -5,6 +5,7 @@ Source: PlainPermissionManager.java of 4.9.
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ import attrs
 from mqframe.core.clock import Clock
 from mqframe.core.errors import SettingError
 from mqframe.log import get_logger
+from mqframe.trouble import Trouble
 from mqframe_acl.plain_file import BYTES_MAX, VERSION, Account, Plain, Table, plain_of, table_of, text_of
 
 log = get_logger("access")
@@ -46,6 +48,7 @@ class PlainFiles:
     def __init__(self, main: Path, folder: Path, clock: Clock, seconds: float) -> None:
         self.main = main.absolute()
         self._folder, self._clock, self._seconds = folder.absolute(), clock, seconds
+        self._unread = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._stamps = self._stamps_now()
         self._current = self._read(self._stamps)
         self._next = clock.monotonic() + seconds
@@ -98,9 +101,12 @@ class PlainFiles:
                     raise SettingError(f"{path} is empty now; to take all out of it write accounts: []")
             self._current = current
         except SettingError as problem:
-            log.error("accounts cannot be read; those from before stay in force", problem=str(problem))
+            event = "accounts cannot be read; those from before stay in force"
+            self._unread.note(event, kind=str(problem), problem=str(problem))
         else:
-            log.info("accounts read again", file=str(self.main), accounts=len(current.accounts))
+            told = {"file": str(self.main), "accounts": len(current.accounts)}
+            if not self._unread.over("accounts read again", **told):
+                log.info("accounts read again", **told)
 
     def _stamps_now(self) -> Stamps:
         """What tells of a change, by path, in the order in which files count. Raises `SettingError`."""

@@ -10,17 +10,18 @@ from itertools import pairwise
 from typing import Final
 
 import attrs
-import structlog
 
 from mqframe.core.consuming.bodies import TopicOffset
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue
+from mqframe.log import get_logger
+from mqframe.trouble import Trouble
 from mqframe_dashboard.asking import Asking
 
 LOOKS_KEPT: Final = 60
 TOPICS_MAX: Final = 500
 """Topics that are looked at, the first by name."""
-_log = structlog.get_logger(__name__)
+log = get_logger("dashboard")
 
 
 @attrs.frozen
@@ -46,11 +47,14 @@ class Samples:
 
     async def run(self) -> None:
         """Look for as long as it is not cancelled; a cluster that is away is asked again."""
+        unsampled = Trouble(log, self._clock)
         while True:
             try:
                 await self.look()
             except MqframeError as problem:
-                _log.warning("rates were not sampled", problem=str(problem))
+                unsampled.note("rates were not sampled", kind=str(problem), problem=str(problem))
+            else:
+                unsampled.over("rates are sampled again")
             await asyncio.sleep(self._interval)
 
     async def fresh(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -14,6 +15,7 @@ from mqframe.core.requests.fields import NoHeader
 from mqframe.core.requests.serving import Call, serves
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, Periodic, SavedTable
 from mqframe.log import get_logger
+from mqframe.trouble import Troubles
 from mqframe_schedules.bodies import Schedule, ScheduleState, ScheduleStates, ScheduleTable, SentTable
 from mqframe_schedules.checks import (
     SCHEDULE_NUMBER,
@@ -77,6 +79,7 @@ class Schedules(BrokerService):
         self._messages = Messages(self._timetable, lambda: port.reader.max_offset)
         self._task = port.due_task(self._send_due, "schedules")
         self._count = 0
+        self._waiting = Troubles(log, port.clock.monotonic, level=logging.ERROR)
 
     def tables(self) -> Sequence[SavedTable]:
         """Definitions, and what was sent."""
@@ -263,14 +266,17 @@ class Schedules(BrokerService):
         except Refusal as refusal:
             return self._failed(entry, f"schedule {schedule.name}: {refusal.remark}")
         self._timetable.sent(schedule.number, firing.planned_ms, stored.end_offset)
+        self._waiting.over(schedule.name, "messages of a schedule are sent again", schedule=schedule.name)
         self._messages.changes += 1
         self._count += 1
         return True
 
     def _failed(self, entry: Entry, problem: str) -> bool:
-        if entry.problem != problem:
-            entry.problem = problem
-            log.error("a message of a schedule waits", problem=problem)
+        entry.problem = problem
+        name = entry.definition.name
+        self._waiting.of(name).note(
+            "a message of a schedule waits", kind=problem, schedule=name, problem=problem
+        )
         return False
 
     def _state(self, entry: Entry) -> ScheduleState:
