@@ -52,7 +52,12 @@ def create(
     enabled: Annotated[bool, typer.Option(help="Whether the group may consume.")] = True,
     broadcast: Annotated[bool, typer.Option(help="Whether it may consume by broadcast.")] = True,
     retries_max: Annotated[
-        int, typer.Option(min=0, help="How often a failed message comes back before it is a dead letter.")
+        int,
+        typer.Option(
+            min=0,
+            help="How often a failed message comes back before it is a dead letter. A consumer's own "
+            "max_reconsume_times wins; Java's consumers always name one, and those in order go by it alone.",
+        ),
     ] = RETRIES_MAX,
     retry_waits: Annotated[
         str, typer.Option(help='Waits before each return, as "10s 30s 5m"; the last one is kept.')

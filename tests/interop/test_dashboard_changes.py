@@ -18,7 +18,7 @@ from real_time import until
 from interop.apache import Apache
 from interop.servers import Servers
 from interop.test_security import GUARDED, signed
-from mqframe import Admin, ConsumerSettings, Message, Producer, PushConsumer
+from mqframe import Admin, Message, Producer, PushConsumer, SubscriptionGroupConfig
 
 
 @pytest.fixture(scope="module")
@@ -77,11 +77,9 @@ def given_up(servers: Servers, topic: str, group: str) -> str:
 
     with Admin(**access) as admin:
         admin.create_topic(topic, queues=1)
-        admin.create_group(group)
+        admin.create_group(SubscriptionGroupConfig(group, retry_max_times=0))
         until(lambda: topic in admin.list_topics())
-        consumer = PushConsumer(
-            group, consume_from="first", settings=ConsumerSettings(max_reconsume_times=0), **access
-        )
+        consumer = PushConsumer(group, consume_from="first", **access)
         consumer.subscribe(topic, "*", fail)
         with Producer(group="dashboard_shop", **access) as producer, consumer:
             message_id = producer.send(Message(topic, b"hello")).message_id

@@ -294,6 +294,20 @@ def test_maximum_of_the_consumer() -> None:
     play(story)
 
 
+@pytest.mark.parametrize(("named", "returns"), [(-1, 1), (0, 1), (3, 3)])
+def test_the_group_says_how_often_unless_the_consumer_names_a_maximum(named: int, returns: int) -> None:
+    async def story(scene):
+        await scene.admin.create_group(SubscriptionGroupConfig(GROUP, retry_max_times=1))
+        await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=named))
+        await scene.send(b"m")
+        await scene.until(lambda: len(scene.got) == returns + 1, 120.0)
+        await scene.clock.aadvance(300.0)
+        assert [each.times for each in scene.got] == list(range(returns + 1))
+        assert [letter.message.reconsume_times for letter in await scene.dead()] == [returns + 1]
+
+    play(story)
+
+
 def test_schedule_of_the_group() -> None:
     policy = GroupRetryPolicy("EXPONENTIAL", None, ExponentialRetryPolicy(2000, 8000, 2))
 
@@ -416,7 +430,7 @@ def test_prefix_of_a_batch_is_acknowledged_and_the_rest_comes_again() -> None:
 def test_maximum_of_the_member_that_started_last_wins() -> None:
     async def story(scene):
         await scene.join(
-            lambda message, context: LATER, "m1", settings=ConsumerSettings(max_reconsume_times=0)
+            lambda message, context: LATER, "m1", settings=ConsumerSettings(max_reconsume_times=1)
         )
         await scene.until(lambda: len(scene.consumers[0].queues) == 2)
         await scene.join(

@@ -12,15 +12,18 @@ from itertools import pairwise
 import pytest
 
 from mqframe import (
+    Admin,
     AsyncProducer,
     AsyncPushConsumer,
     ConsumeResult,
+    ConsumerSettings,
     FixError,
     Message,
     Producer,
     PushConsumer,
     ReceivedMessage,
     SimpleConsumer,
+    SubscriptionGroupConfig,
 )
 from mqframe.testing.manual_clock import ManualClock
 from mqframe.testing.stage import AsyncStage, NotSettled, Stage
@@ -62,6 +65,28 @@ def test_what_fails_comes_again_after_exact_gaps(
     assert len(handle.calls) == 1
     mqframe_stage.advance(10 + 30 + 60 + 120)
     assert handle.gaps == [10, 30, 60, 120]
+
+
+@pytest.mark.parametrize(("named", "gaps"), [(-1, [10]), (3, [10, 30, 60])])
+def test_a_group_says_how_often_what_fails_comes_again_unless_its_consumer_does(
+    mqframe_stage: Stage,
+    mqframe_producer: Producer,
+    mqframe_consumer: Consumers,
+    named: int,
+    gaps: list[float],
+) -> None:
+    mqframe_stage.create_topic("orders", 1)
+    with Admin(nameserver=mqframe_stage.nameserver) as admin:
+        admin.create_group(SubscriptionGroupConfig("billing", retry_max_times=1))
+    handle = Noting(mqframe_stage.clock, failures=99)
+    consumer = mqframe_consumer("billing", settings=ConsumerSettings(max_reconsume_times=named))
+    consumer.subscribe("orders", "*", handle)
+    consumer.start()
+    mqframe_producer.send(Message("orders", b"one"))
+    mqframe_stage.settle()
+    mqframe_stage.advance(1000)
+    assert handle.gaps == gaps
+    assert [each.body for each in mqframe_stage.stored("%DLQ%billing")] == [b"one"]
 
 
 def test_a_slow_listener_is_waited_for(

@@ -56,7 +56,10 @@ def update_sub_group(
     ordered: Annotated[str, typer.Option("-o", "--consumeMessageOrderly", help="true or false.")] = "false",
     retry_queues: Annotated[int, typer.Option("-q", "--retryQueueNums", help="Queues for retries.")] = 1,
     retries_max: Annotated[
-        int, typer.Option("-r", "--retryMaxTimes", help="How often a failed message comes back.")
+        int,
+        typer.Option(
+            "-r", "--retryMaxTimes", help="How often a failed message comes back; a consumer's number wins."
+        ),
     ] = 16,
 ) -> Shown:
     """Create a consumer group, or change it."""

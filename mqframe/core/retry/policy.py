@@ -142,10 +142,13 @@ def copied_properties(
     return copied
 
 
-def resent_properties(message: ReceivedMessage, delay_level: int, times: int, limit: int) -> dict[str, str]:
+def resent_properties(
+    message: ReceivedMessage, delay_level: int, times: int, limit: int | None
+) -> dict[str, str]:
     """Properties of the copy that a client itself sends to its group's retry topic.
 
-    `times`: how often the copy came back then; `limit`: the consumer's maximum.
+    `times`: how often the copy came back then; `limit`: the consumer's maximum; `None`
+    where its group's counts.
     """
     level = delay_level if delay_level > 0 else retry_level(message.reconsume_times)
     copied = copied_properties(
@@ -153,7 +156,10 @@ def resent_properties(message: ReceivedMessage, delay_level: int, times: int, li
     )
     copied.pop(p.TRANSACTION_PREPARED, None)
     copied[p.RECONSUME_TIME] = str(times)
-    copied[p.MAX_RECONSUME_TIMES] = str(limit)
+    if limit is None:
+        copied.pop(p.MAX_RECONSUME_TIMES, None)
+    else:
+        copied[p.MAX_RECONSUME_TIMES] = str(limit)
     return copied
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from mqframe import (
     Admin,
     ClientSettings,
-    ConsumerSettings,
+    ConsumeContext,
     Message,
     Producer,
     PushConsumer,
@@ -86,13 +86,11 @@ def _client(name: str) -> ClientSettings:
 
 def _fail(nameserver: str) -> None:
     """Have the group `billing` give up what it gets first."""
-    settings = ConsumerSettings(max_reconsume_times=0)
-    consumer = PushConsumer(
-        "billing", nameserver=nameserver, consume_from="first", settings=settings, client=_client("ledger")
-    )
+    consumer = PushConsumer("billing", nameserver=nameserver, consume_from="first", client=_client("ledger"))
     failed = threading.Semaphore(0)
 
-    def refuse(message: Any) -> None:
+    def refuse(message: Any, context: ConsumeContext) -> None:
+        context.delay_level_when_next_consume = -1
         failed.release()
         raise ValueError("card expired")
 

@@ -161,6 +161,8 @@ def test_what_a_client_sends_itself():
         "MAX_RECONSUME_TIMES": "16",
     }
     assert resent_properties(failed, 9, 3, 16)["DELAY"] == "9"
+    del made["MAX_RECONSUME_TIMES"]
+    assert resent_properties(failed, 0, 3, None) == made
     assert decode_properties(failed.raw_properties)["TRAN_MSG"] == "true"
 
 

@@ -21,6 +21,7 @@ from mqframe import (
     AnswerError,
     AsyncLitePullConsumer,
     ClientSettings,
+    ConsumeContext,
     ConsumeResult,
     ConsumerSettings,
     LitePullConsumer,
@@ -235,11 +236,13 @@ def test_what_fails_for_good_is_read_as_a_dead_letter(
 ) -> None:
     sent = producer.send(Message(topic, b"bad", keys=["k"]))
     group = f"failing_{topic}"
-    consumer = PushConsumer(
-        group, nameserver=servers.nameserver, consume_from="first",
-        settings=ConsumerSettings(max_reconsume_times=0),
-    )  # fmt: skip
-    consumer.subscribe(topic, "*", lambda messages, context: ConsumeResult.RECONSUME_LATER)
+
+    def give_up(messages: list[ReceivedMessage], context: ConsumeContext) -> ConsumeResult:
+        context.delay_level_when_next_consume = -1
+        return ConsumeResult.RECONSUME_LATER
+
+    consumer = PushConsumer(group, nameserver=servers.nameserver, consume_from="first")
+    consumer.subscribe(topic, "*", give_up)
     with consumer:
         until(lambda: f"%DLQ%{group}" in admin.list_topics())
         admin.open_dead_letters(group)

@@ -9,10 +9,10 @@ from interop.foreign_programs import OLDER
 from interop.servers import Servers
 from mqframe import (
     Admin,
-    ConsumerSettings,
     Message,
     Producer,
     PushConsumer,
+    SubscriptionGroupConfig,
     TransactionListener,
     TransactionOutcome,
     TransactionProducer,
@@ -32,7 +32,7 @@ class Undecided(TransactionListener):
 def test_dashboard(version: str, servers: Servers, topic: str, admin: Admin, producer: Producer) -> None:
     broker, timers = servers.broker_name, version != OLDER
     got = threading.Event()
-    admin.create_group(GROUP)
+    admin.create_group(SubscriptionGroupConfig(GROUP, retry_max_times=0))
     producer.send(Message(topic, b"<b>hello</b>", "paid", ["first"]))
     later = producer.send(Message(topic, b"later"), delay_level=18)
     in_time = producer.send(Message(topic, b"in time"), delay=3600) if timers else None
@@ -41,12 +41,7 @@ def test_dashboard(version: str, servers: Servers, topic: str, admin: Admin, pro
         got.set()
         raise ValueError
 
-    consumer = PushConsumer(
-        GROUP,
-        nameserver=servers.nameserver,
-        consume_from="first",
-        settings=ConsumerSettings(max_reconsume_times=0),
-    )
+    consumer = PushConsumer(GROUP, nameserver=servers.nameserver, consume_from="first")
     consumer.subscribe(topic, "paid", refuse)
     transactions = TransactionProducer("dashboard_till", Undecided(), nameserver=servers.nameserver)
     with consumer, transactions:

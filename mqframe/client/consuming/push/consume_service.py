@@ -210,7 +210,10 @@ class ConsumeService:
         return done + (self._failed(held, failed, level) if failed else [])
 
     def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:
-        return what is OnDecodeError.DEAD_LETTER or wrong.reconsume_times >= self._returns_max
+        if what is OnDecodeError.DEAD_LETTER:
+            return True
+        # A maximum of the group is the broker's to know.
+        return self._returns_max is not None and wrong.reconsume_times >= self._returns_max
 
     def _failed(
         self, held: ProcessQueue, messages: list[ReceivedMessage], level: int, reason: str = ""

@@ -19,7 +19,7 @@ from mqframe.core.messages.names import DEFAULT_TOPIC, retry_topic
 from mqframe.core.messages.properties import encode_properties, plain_text
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
 from mqframe.core.retry.dead_letters import REASON
-from mqframe.core.retry.policy import resent_properties
+from mqframe.core.retry.policy import RETRIES_MAX, resent_properties
 from mqframe.core.sending.retries import STORED_CODES
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -42,19 +42,21 @@ class _Copy(NamedTuple):
 
     properties: str
     times: int
-    limit: int
+    limit: int | None
     born: int
 
 
 class SendBack:
     """Sends failed messages of `group` back. `max_reconsume_times`: beyond it brokers take a message as dead.
 
+    Where that is `None` no request names one, and brokers go by the group's own maximum.
+
     Messages may carry their original topic already (`mqframe.core.retry.policy.restore_topic`). All methods
     belong to the loop.
     """
 
     def __init__(
-        self, group: str, instance: ClientInstance, clock: LoopClock, max_reconsume_times: int
+        self, group: str, instance: ClientInstance, clock: LoopClock, max_reconsume_times: int | None
     ) -> None:
         self._group = group
         self._instance = instance
@@ -98,13 +100,14 @@ class SendBack:
     async def resend(self, message: ReceivedMessage, delay_level: int = 0, reason: str = "") -> None:
         """Send a copy of `message` to the retry topic of the group, by any broker; `delay_level` as above.
 
-        The broker makes it a dead letter when it came back more than `max_reconsume_times` times then, and
+        The broker makes it a dead letter when it came back more often than the maximum then, and
         always while the group holds queue locks, that is: consumes in order. `reason`: what its property
         `REASON` says. Raises `MqframeError`.
         """
         times, limit = message.reconsume_times + 1, self._max
         if delay_level < 0:
-            limit = min(limit, INT_MAX - 1)
+            # Only a maximum that is named is exceeded for certain.
+            limit = min(RETRIES_MAX if limit is None else limit, INT_MAX - 1)
             times = max(times, limit + 1)
         copied = resent_properties(message, delay_level, times, limit)
         if reason:

@@ -12,7 +12,6 @@ from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.consuming.queue_locks import LOCK_TIMES, LockTimes
 from mqframe.core.errors import SettingError
-from mqframe.core.retry.policy import RETRIES_MAX
 from mqframe.net.clock import LoopClock
 
 
@@ -42,7 +41,8 @@ class ConsumerSettings(FetchSettings):
     )
     max_reconsume_times: int = setting(
         -1,
-        doc="a message that failed so often becomes a dead letter; -1: 16, and in order: never, count",
+        doc="a message that failed so often becomes a dead letter; -1 and 0: as often as its group says; "
+        "in order: 0 at once, -1 never, count",
         check=within(-1, 2**31 - 1),
         conf="maxReconsumeTimes",
     )
@@ -102,9 +102,12 @@ class ConsumerSettings(FetchSettings):
         return LockTimes(self.lock_lease_seconds, self.lock_trust_seconds, self.lock_renew_seconds)
 
     @property
-    def returns_max(self) -> int:
-        """How often a message comes back before it is a dead letter, where it is not consumed in order."""
-        return RETRIES_MAX if self.max_reconsume_times < 0 else self.max_reconsume_times
+    def returns_max(self) -> int | None:
+        """How often a message comes back before it is a dead letter, where it is not consumed in order.
+
+        `None`: brokers go by its group (`SubscriptionGroupConfig.retry_max_times`).
+        """
+        return self.max_reconsume_times if self.max_reconsume_times > 0 else None
 
     def fetch_options(self, group: str, clock: LoopClock, *, ordered: bool) -> FetchOptions:
         """How `group` pulls; where it consumes in order the distance of offsets says nothing."""

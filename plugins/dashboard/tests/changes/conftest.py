@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mqframe import Admin, ConsumerSettings, Message, Producer, PushConsumer
+from mqframe import Admin, Message, Producer, PushConsumer, SubscriptionGroupConfig
 from mqframe.testing import Cluster
 from mqframe.testing.cluster import AccessSettings
 
@@ -118,10 +118,8 @@ def boss(person: Person) -> Person:
 def given_up(boss_access: dict[str, Any], boss_admin: Admin) -> list[str]:
     """Ids of two messages that the group `shipping` gave up."""
     boss_admin.create_topic("orders", queues=1)
-    boss_admin.create_group("shipping")
-    consumer = PushConsumer(
-        "shipping", consume_from="first", settings=ConsumerSettings(max_reconsume_times=0), **boss_access
-    )
+    boss_admin.create_group(SubscriptionGroupConfig("shipping", retry_max_times=0))
+    consumer = PushConsumer("shipping", consume_from="first", **boss_access)
     done = threading.Semaphore(0)
 
     def fail(message: object) -> None:

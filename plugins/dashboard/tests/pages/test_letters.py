@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from mqframe import Admin, ConsumerSettings, PushConsumer
+from mqframe import Admin, PushConsumer
 from mqframe.testing import Cluster
 
 
@@ -17,15 +17,11 @@ def given_up(mqframe_cluster: Cluster, send) -> list[str]:
     ids = [
         send("orders", f"<i>{tag}</i>".encode(), tag, [f"key-{tag}"]).message_id for tag in ("paid", "sent")
     ]
-    consumer = PushConsumer(
-        "shipping",
-        nameserver=mqframe_cluster.nameserver,
-        consume_from="first",
-        settings=ConsumerSettings(max_reconsume_times=0),
-    )
+    consumer = PushConsumer("shipping", nameserver=mqframe_cluster.nameserver, consume_from="first")
     done = threading.Semaphore(0)
 
-    def fail(message):
+    def fail(message, context):
+        context.delay_level_when_next_consume = -1
         done.release()
         raise ValueError("no")
 

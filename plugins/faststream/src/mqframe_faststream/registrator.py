@@ -70,7 +70,8 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
         every member gets every message; what fails is dropped. `consume_from`: where a new group begins:
         "last", "first", a datetime, or ms since 1970. `batch`, `max_records`: call it with lists of so many
         (32). `max_workers`: calls at once. `max_reconsume_times`: a message that failed so often is a dead
-        letter (16; in order: never). `consume_timeout`: a call that takes so long has failed, s (900).
+        letter (unset and 0: as often as its group says; in order: 0 at once, unset never).
+        `consume_timeout`: a call that takes so long has failed, s (900).
         `ack_policy`: what becomes of messages whose handler raises; by default they come again.
         All others are as of FastStream's brokers. Raises `OptionError` when something makes no sense.
         """

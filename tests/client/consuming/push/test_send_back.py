@@ -106,6 +106,30 @@ def test_a_copy_goes_to_the_retry_topic_when_its_broker_does_not_take_it(problem
     play(story)
 
 
+def test_without_a_maximum_nothing_names_one_and_the_group_decides():
+    async def story(broker, back):
+        broker.script(ConsumerSendMsgBack, refused(broker))
+        # An earlier copy was sent by a consumer that named its own.
+        failed = message({"RETRY_TOPIC": "orders", "MAX_RECONSUME_TIMES": "3"}, reconsume_times=2)
+        await back.send_back(failed)
+        assert [each.max_reconsume_times for each in broker.sent(ConsumerSendMsgBack)] == [None]
+        (request,) = sent(broker)
+        assert (request.reconsume_times, request.max_reconsume_times) == (3, None)
+        assert "MAX_RECONSUME_TIMES" not in decode_properties(request.properties)
+
+    play(story, limit=None)
+
+
+@pytest.mark.parametrize(("came_back", "times"), [(0, 17), (40, 41)])
+def test_what_is_to_be_dead_at_once_exceeds_a_maximum_that_is_named_for_that(came_back, times):
+    async def story(broker, back):
+        await back.give_up(message(reconsume_times=came_back), "why")
+        (request,) = sent(broker)
+        assert (request.reconsume_times, request.max_reconsume_times) == (times, 16)
+
+    play(story, limit=None)
+
+
 def test_a_broker_that_left_the_routes_is_not_called():
     async def story(broker, back):
         await back.send_back(message(broker="gone"))
