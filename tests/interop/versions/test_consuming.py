@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import os
 import subprocess
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from threading import Event, Lock, Thread
+from typing import Any
 
 import pytest
 from real_time import until
@@ -29,6 +31,7 @@ from mqframe import (
     Message,
     MessageQueue,
     Producer,
+    Puller,
     PushConsumer,
     ReceivedMessage,
     SimpleConsumer,
@@ -257,10 +260,46 @@ def test_what_fails_for_good_is_read_as_a_dead_letter(
     assert admin.message_by_id(resent.result.offset_message_id).body == b"bad"
 
 
+@pytest.mark.proves("consuming")
+@pytest.mark.parametrize("begin", ["last", "moment", "stored"])
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite"])
+def test_a_new_group_begins_where_it_says_from_5_on(
+    version: str, servers: Servers, admin: Admin, producer: Producer, kind: str, begin: str
+) -> None:
+    topic, got = f"begins_{kind}_{begin}", Got()
+    group = f"group_{topic}"
+    admin.create_topic(topic, queues=4)
+    until(lambda: topic in admin.list_topics())
+    old = [body for each in send(servers, producer, topic).values() for _, body in each]
+    options: dict[str, Any] = {"nameserver": servers.nameserver, "client": OFTEN}
+    if begin == "moment":
+        options["consume_from"] = int(time.time() * 1000) + 60_000
+    if begin == "stored":  # what an operator does where brokers know no such wish
+        admin.create_group(group)
+        with Puller(group, nameserver=servers.nameserver) as puller:
+            for queue in puller.queues(topic):
+                puller.commit(queue, puller.max_offset(queue))
+    consumer: PushConsumer | LitePullConsumer
+    if kind == "lite":
+        consumer = LitePullConsumer(group, **options)
+        consumer.subscribe(topic)
+        running: Any = polled(consumer, got)
+    else:
+        running = consumer = PushConsumer(group, ordered=kind == "ordered", **options)
+        consumer.subscribe(topic, "*", got)
+    with running:
+        for n in range(4):
+            producer.send(Message(topic, b"new %d" % n), queue=MessageQueue(topic, servers.broker_name, n))
+        new = [b"new %d" % n for n in range(4)]
+        expected = [*old, *new] if version == OLDER and begin != "stored" else new
+        until(lambda: len(got) >= len(expected))
+    assert sorted(body for each in got.by_queue().values() for _, body in each) == sorted(expected)
+
+
 @pytest.mark.proves("pop", since="5.0.0")
 def test_pops_where_brokers_have_them(version: str, servers: Servers, topic: str, producer: Producer) -> None:
     sent = send(servers, producer, topic)
-    with SimpleConsumer(f"simple_{topic}", nameserver=servers.nameserver) as consumer:
+    with SimpleConsumer(f"simple_{topic}", nameserver=servers.nameserver, consume_from="first") as consumer:
         consumer.subscribe(topic)
         if version == OLDER:
             with pytest.raises(
@@ -270,11 +309,21 @@ def test_pops_where_brokers_have_them(version: str, servers: Servers, topic: str
             return
         got = Got()
 
-        def take() -> bool:
+        def take(count: int) -> bool:
             messages = consumer.receive()
             consumer.ack_batch(messages)
             got.add(messages)
-            return len(got) >= COUNT
+            return len(got) >= count
 
-        until(take)
+        until(lambda: take(COUNT))
     assert got.by_queue() == sent
+    with SimpleConsumer(f"later_{topic}", nameserver=servers.nameserver, await_duration=2.0) as consumer:
+        consumer.subscribe(topic)
+        assert consumer.receive() == []
+        got.clear()
+        for n in range(4):
+            producer.send(Message(topic, b"new %d" % n), queue=MessageQueue(topic, servers.broker_name, n))
+        until(lambda: take(4))
+    assert {queue: [body for _, body in each] for queue, each in got.by_queue().items()} == {
+        n: [b"new %d" % n] for n in range(4)
+    }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.outages import Outages
-from mqframe.client.consuming.group.offsets import BrokerOffsets, QueueOffsets
+from mqframe.client.consuming.group.beginnings import Beginnings
+from mqframe.client.consuming.group.offsets import BrokerOffsets, RoutedCalls, presumed_offset
 from mqframe.core.consuming.consume_rules import Ask, ConsumeFrom, MessageModel, first_offset
 from mqframe.core.errors import FixError, MqframeError
 from mqframe.core.messages.message import MessageQueue
@@ -75,42 +76,78 @@ def beginning(consume_from: object) -> tuple[ConsumeFrom, int]:
 class GroupOffsets:
     """Reads and saves what `store` holds. Saves never overlap, and none is broken off half-way.
 
-    `ends`: asks brokers for the ends of queues; `begin`: where queues begin that the group has no offset of,
-    and the ms since 1970 that ConsumeFrom.TIMESTAMP begins at; `outages`: tells what was not saved. All
-    methods belong to the loop.
+    `routes`: asks brokers; `begin`: where a new group begins, and the ms since 1970 that
+    ConsumeFrom.TIMESTAMP begins at; `outages`: tells what was not saved; `commits`: offsets move by
+    themselves, else only when the application commits. All methods belong to the loop.
     """
 
     def __init__(
         self,
         group: str,
         store: OffsetStore,
-        ends: QueueOffsets,
+        routes: RoutedCalls,
         begin: tuple[ConsumeFrom, int],
         outages: Outages,
+        *,
+        commits: bool = True,
     ) -> None:
         self.store = store
         self._group = group
-        self._ends = ends
-        self._begin = begin
+        self._routes = routes
+        self._beginnings = Beginnings(routes, self._stored, begin)
         self._outages = outages
+        self._commits = commits
+        self._begun: dict[MessageQueue, int] = {}
         self._saving: asyncio.Task[None] | None = None
 
-    async def first(self, queue: MessageQueue) -> int:
-        """The first offset to pull of `queue`: the stored one, else as `consume_rules` decide.
+    async def begin(self, topics: Iterable[str]) -> None:
+        """Look where the group begins in those of `topics` that it is new to; once for each topic."""
+        self._begun |= await self._beginnings.find(topics)
 
-        What memory held of `queue` is forgotten. Raises what a call raises.
+    async def keep_begun(self, owned: Sequence[MessageQueue]) -> None:
+        """Make durable what `begin` found, once brokers know the group. `owned`: all queues that we have.
+
+        What comes from then on belongs to the group, whoever of it takes the queue, and whenever.
         """
+        begun, self._begun = self._begun, {}
+        if begun and self._commits:
+            self.remember(begun.items())
+            await self.try_to_save([*owned, *begun])
+            for queue in begun:
+                self.store.forget(queue)
+
+    async def first(self, queue: MessageQueue) -> int:
+        """The first offset to pull of `queue`, which a rebalance gives us.
+
+        The stored one, else where the group began. Of a queue that came later, or of which it is not known,
+        the beginning where the broker takes a new group there, else as `consume_rules` decide. What memory
+        held of `queue` is forgotten. Raises what a call raises.
+        """
+        stored = await self._stored(queue)
+        if stored is not None:
+            return stored
+        begun = self._beginnings.get(queue)
+        if begun is None and self._beginnings.where is not ConsumeFrom.FIRST:
+            begun = await presumed_offset(self._routes, self._group, queue)
+        return await self._begin_at(queue, begun)
+
+    async def first_assigned(self, queue: MessageQueue) -> int:
+        """The same of a queue that the application assigned: the stored one, else as it said itself."""
+        stored = await self._stored(queue)
+        return stored if stored is not None else await self._begin_at(queue, None)
+
+    async def _stored(self, queue: MessageQueue) -> int | None:
         await self._idle()  # the queue may have been ours just before
         self.store.forget(queue)
-        stored = await self.store.read(queue, ReadFrom.STORE)
-        where, start_ms = self._begin
-        begin = first_offset(queue.topic, stored, where)
-        ask: dict[Ask, Callable[[], Awaitable[int]]] = {
-            Ask.MAX: lambda: self._ends.max_offset(queue),
-            Ask.MIN: lambda: self._ends.min_offset(queue),
-            Ask.TIME: lambda: self._ends.offset_at(queue, start_ms),
-        }
-        return await ask[begin]() if isinstance(begin, Ask) else begin
+        return await self.store.read(queue, ReadFrom.STORE)
+
+    async def _begin_at(self, queue: MessageQueue, known: int | None) -> int:
+        begin = first_offset(queue.topic, known, self._beginnings.where)
+        offset = await self._beginnings.at(queue, begin) if isinstance(begin, Ask) else begin
+        if self._commits and self._beginnings.where is not ConsumeFrom.FIRST:
+            # Durable though nothing came: what comes while nobody runs is not before the beginning.
+            self.store.update(queue, offset, increase_only=False)
+        return offset
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """The offset of `queue` that is remembered, else the stored one; `None` when there is none."""

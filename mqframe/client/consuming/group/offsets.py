@@ -101,9 +101,27 @@ class QueueOffsets:
 
 
 async def committed_offset(instance: RoutedCalls, group: str, queue: MessageQueue) -> int | None:
-    """The offset that the broker of `queue` holds for `group`; `None` when it holds none."""
-    address = await broker_address(instance, queue)
+    """The offset that the broker of `queue` holds for `group`; `None` when it holds none.
+
+    Brokers before 5.0 say 0 for a new group on a queue that is short and still whole.
+    """
+    request = QueryConsumerOffset(
+        group, queue.topic, queue.queue_id, set_zero_if_not_found=False, bname=queue.broker_name
+    )
+    return await _held(instance, queue, request)
+
+
+async def presumed_offset(instance: RoutedCalls, group: str, queue: MessageQueue) -> int | None:
+    """The same, but 0 when `group` has none of a queue that is short and still whole.
+
+    So a queue that was added to a topic loses nothing of what came before a member took it.
+    """
     request = QueryConsumerOffset(group, queue.topic, queue.queue_id, bname=queue.broker_name)
+    return await _held(instance, queue, request)
+
+
+async def _held(instance: RoutedCalls, queue: MessageQueue, request: QueryConsumerOffset) -> int | None:
+    address = await broker_address(instance, queue)
     try:
         answer = await instance.call(address, request)
     except AnswerError as refused:

@@ -11,7 +11,6 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.fetch_options import FetchSettings
 from mqframe.client.consuming.group.group_offsets import GroupOffsets, OffsetChoice
-from mqframe.client.consuming.group.offsets import QueueOffsets
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
@@ -22,8 +21,8 @@ from mqframe.net.clock import LoopClock
 
 @attrs.frozen(kw_only=True)
 class GroupPlan:
-    """`allocation`: may be exchanged while the consumer runs; `begin`: where queues begin that the group has
-    no offset of, and the ms since 1970 that a time means; `store`: makes the offset store, once the client id
+    """`allocation`: may be exchanged while the consumer runs; `begin`: where a new group begins, and the ms
+    since 1970 that a time means; `store`: makes the offset store, once the client id
     is known; `subscriptions`: change while the consumer runs; `assignment_changed`: called after a rebalance
     that changed something."""
 
@@ -41,10 +40,15 @@ class GroupPlan:
     subscriptions: SubscriptionTable[Any]
     assignment_changed: Callable[[], None] = lambda: None
 
+    @property
+    def commits(self) -> bool:
+        """Whether offsets move by themselves."""
+        return True
+
     def offsets(self, instance: ClientInstance) -> GroupOffsets:
         """The group's offsets as the member `instance` keeps them."""
         store = self.store.make(instance, self.group)
-        return GroupOffsets(self.group, store, QueueOffsets(instance), self.begin, instance.outages)
+        return GroupOffsets(self.group, store, instance, self.begin, instance.outages, commits=self.commits)
 
     def heartbeat_data(self, subscriptions: list[SubscriptionData]) -> ConsumerData:
         """What heartbeats say of the member."""

@@ -50,7 +50,7 @@ class FetchStrategy:
         self.find = find
         self.failed = failed
         self.offsets = offsets
-        self.first_offset = offsets.first
+        self.first_offset = offsets.first_assigned
 
     async def committable(self, queue: MessageQueue) -> int | None:
         """The offset that a pull commits on its way, if any."""

@@ -171,6 +171,8 @@ class RebalanceService:
 
     async def _rebalance(self, topic: str) -> bool:
         """Whether everything that is ours now could be taken."""
+        await self._offsets.begin([topic])
+        await self._offsets.keep_begun(self._queues.queues)
         route = await self._instance.route(topic)
         if self._missing.pop(topic, None) is not None:
             log.info("topic has a route now", group=self._group, topic=topic)

@@ -163,7 +163,9 @@ class ConsumerRuntime:
             await done
 
     async def _look_up_topics(self) -> None:
-        await look_up(self.instance, self._plan.group, self._own_topics())
+        topics = self._own_topics()
+        await look_up(self.instance, self._plan.group, topics)
+        await self.parts.offsets.begin(topics)
 
     def _own_topics(self) -> list[str]:
         return sorted(self._plan.subscriptions.by_topic)
@@ -178,6 +180,7 @@ class ConsumerRuntime:
         await self.instance.heartbeat_now()
         if refusal := self.instance.outages.take_refusal():
             raise refusal
+        await self.parts.offsets.keep_begun(self.queues.queues)
 
     def _start_timers(self) -> None:
         clock, seconds = self._plan.clock, self.parts.save_seconds
@@ -301,6 +304,7 @@ class ConsumerRuntime:
         except MqframeError as problem:
             log.warning("topics were not looked up", group=self._plan.group, reason=str(problem))
         await self.instance.heartbeat_now()
+        await self.parts.offsets.keep_begun(self.queues.queues)
         self.parts.rebalance.soon()
 
     def _assign(self, action: Action) -> None:

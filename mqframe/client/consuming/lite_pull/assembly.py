@@ -32,6 +32,11 @@ class LitePlan(GroupPlan):
     settings: LitePullSettings
     auto_commit: bool
 
+    @property
+    def commits(self) -> bool:
+        """As the application chose."""
+        return self.auto_commit
+
 
 class AutoCommitStrategy(FetchStrategy):
     """Offsets move without the application. Commits are requests of their own, and what the filter drops an

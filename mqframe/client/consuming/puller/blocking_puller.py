@@ -116,7 +116,7 @@ class Puller(BlockingPullCalls):
     def committed(self, queue: MessageQueue) -> int | None:
         """The offset that the broker holds for the group; `None` when it holds none.
 
-        For a new group on a queue that is short, and still whole, brokers say 0.
+        Brokers before 5.0 say 0 for a new group on a queue that is short and still whole.
         """
         return self._call(self._client.committed, queue)
 

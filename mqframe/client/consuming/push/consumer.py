@@ -53,8 +53,9 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
     `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
     `ordered`: the messages of a queue are handed to listeners one batch after the other, and what fails is
     tried again in its place. `broadcasting`: every member gets every message, and failed ones are dropped.
-    `consume_from`: where queues begin that the group has no offset of: "last", "first", or a moment
-    (`datetime`, or ms since 1970).
+    `consume_from`: where a group begins that is new to a topic: "last", with what comes once it was started,
+    "first", or a moment (`datetime`, or ms since 1970). Brokers before 5.0 begin a short queue at 0 all the
+    same, and so does every broker a queue that was added later, unless it is long.
     `offset_store`: name, class or object; by default "remote", and "local" when broadcasting.
     `codec`: what the bodies for typed handlers were encoded by, a name, class or object; by default what the
     content type of each message says, else "json".

@@ -21,10 +21,9 @@ class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
     """A member of the consumer group `group` whose progress brokers keep.
 
     `await_duration`: seconds that `receive` waits for the first message. `consume_from`: where a group begins
-    that brokers do not know yet, "first" or "last" (the newest message; a queue that the broker still holds
-    whole and in memory is read from its beginning all the same). `ordered`: messages of a queue come in its
-    order, and the queue is blocked until those before were acknowledged or their time was over. `rpc_hooks`,
-    `client`, `net`, `plugins`: as of `PushConsumer`.
+    that is new to a topic, "first", or "last": what comes once it was started. `ordered`: messages of a queue
+    come in its order, and the queue is blocked until those before were acknowledged or their time was over.
+    `rpc_hooks`, `client`, `net`, `plugins`: as of `PushConsumer`.
 
     The work is done on a loop in a thread of its own; any thread may call any method. After a
     fork every method raises `ClosedError`.

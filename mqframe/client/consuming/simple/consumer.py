@@ -24,6 +24,7 @@ from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease, phas
 from mqframe.client.connection.route_cache import is_unknown_topic
 from mqframe.client.consuming.group.joining import check_filters, look_up
 from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions
+from mqframe.client.consuming.simple.pop_beginnings import PopBeginnings
 from mqframe.client.consuming.simple.pop_calls import PopCalls
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData
@@ -63,10 +64,9 @@ class AsyncSimpleConsumer(AsyncClient):
     """A member of the consumer group `group` whose progress brokers keep.
 
     `await_duration`: seconds that `receive` waits for the first message. `consume_from`: where a group begins
-    that brokers do not know yet, "first" or "last" (the newest message; a queue that the broker still holds
-    whole and in memory is read from its beginning all the same). `ordered`: messages of a queue come in its
-    order, and the queue is blocked until those before were acknowledged or their time was over. `rpc_hooks`,
-    `client`, `net`, `plugins`: as of `AsyncPushConsumer`.
+    that is new to a topic, "first", or "last": what comes once it was started. `ordered`: messages of a queue
+    come in its order, and the queue is blocked until those before were acknowledged or their time was over.
+    `rpc_hooks`, `client`, `net`, `plugins`: as of `AsyncPushConsumer`.
 
     Only here: `instance` and `clock`, as of `AsyncPushConsumer`.
     """
@@ -104,6 +104,8 @@ class AsyncSimpleConsumer(AsyncClient):
         self._subscriptions = Subscriptions(group, self._clock.now_ms)
         self._instance: ClientInstance | None = None
         self._calls: PopCalls | None = None
+        self._begun: PopBeginnings | None = None
+        self._announcing: set[asyncio.Task[None]] = set()
         self._stopped = False
         self._turn = 0
         self._kept: list[PoppedMessage] = []
@@ -116,8 +118,10 @@ class AsyncSimpleConsumer(AsyncClient):
         A second subscription of a topic replaces the first.
         """
         self._subscriptions.subscribe(topic, expression)
-        if self._instance is not None:
-            self._instance.spawn(self._announce(self._instance, topic))
+        if self._instance is not None and self._begun is not None:
+            announcing = self._instance.spawn(self._announce(self._instance, self._begun, topic))
+            self._announcing.add(announcing)
+            announcing.add_done_callback(self._announcing.discard)
 
     def unsubscribe(self, topic: str) -> None:
         """Receive nothing more of `topic`. What was received can still be acknowledged."""
@@ -157,6 +161,8 @@ class AsyncSimpleConsumer(AsyncClient):
             return kept
         options = _Options(max_messages, invisible_duration, uuid.uuid4().hex if self._ordered else None)
         end = self._clock.monotonic() + seconds
+        if self._announcing:  # a pop that comes first would begin where the broker says
+            await asyncio.wait(self._announcing)
         sources, missing = await self._sources(end)
         # All are asked before one is waited for.
         alone = len(sources) == 1 and not missing
@@ -212,18 +218,21 @@ class AsyncSimpleConsumer(AsyncClient):
         if self._instance is not None:
             return
         instance = await self._lease.open()
+        begun = PopBeginnings(self.group, instance, last=self._from == "last")
         try:
             await look_up(instance, self.group, self.topics)
             await check_filters(instance, self.group, self._subscriptions.by_topic.values())
+            await begun.find(self.topics)
         except BaseException:
             await self._lease.close(instance)
             raise
-        self._instance = instance
+        self._instance, self._begun = instance, begun
         first = 0 if self._from == "first" else 1
         self._calls = PopCalls(self.group, instance, self._clock, init_mode=first, ordered=self._ordered)
         # Members do not share queues out, and every `receive` looks at the routes.
         instance.register_consumer(self.group, ConsumerRegistration(self._heartbeat_data))
         await instance.heartbeat_now()
+        await begun.keep()
 
     async def stop(self) -> None:
         """Leave the group. What was received and not acknowledged comes again when its time is over. Twice
@@ -346,12 +355,14 @@ class AsyncSimpleConsumer(AsyncClient):
             found += [_Source(topic, broker_name) for broker_name in brokers]
         return found, problem
 
-    async def _announce(self, instance: ClientInstance, topic: str) -> None:
+    async def _announce(self, instance: ClientInstance, begun: PopBeginnings, topic: str) -> None:
         try:
             await look_up(instance, self.group, [topic])
+            await begun.find([topic])
         except MqframeError as problem:
             log.warning("topic was not looked up", group=self.group, topic=topic, reason=str(problem))
         await instance.heartbeat_now()
+        await begun.keep()
 
     async def _guarded(self, work: Awaitable[T]) -> T:
         try:

@@ -93,16 +93,16 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
     async def start(self) -> None:
         """Join the group. Raises `OptionError` when it does not go with the others of it, `RouteError`."""
         await super().start()
-        if self.calls:
-            # From here on messages may come.
-            self._post_start()
-            try:
+        # From here on messages may come.
+        self._post_start()
+        try:
+            if self.calls:
                 await groups_of(self._outer_config).join(self)
-            except BaseException:
-                self.running = False
-                raise
-        else:
-            self._post_start()
+            elif self._popped_from is not None:
+                await self._popping()
+        except BaseException:
+            self.running = False
+            raise
 
     async def stop(self) -> None:
         """Leave: call handlers no more, wait for those that run."""
@@ -206,11 +206,17 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
             if message is not None:
                 yield message
 
+    @property
+    def _popped_from(self) -> str | None:
+        """Where the group begins, if its messages can be asked for one by one."""
+        begin = self.subscription.consume_from
+        return begin if isinstance(begin, str) and not self.subscription.broadcasting else None
+
     async def _popping(self) -> AsyncSimpleConsumer:
         assert not self.calls, "You can't use `get_one` method if subscriber has registered handlers."
         if self._popper is None:
-            wanted = self.subscription
-            if wanted.broadcasting or not isinstance(wanted.consume_from, str):
+            wanted, begin = self.subscription, self._popped_from
+            if begin is None:
                 raise FeatureNotSupportedException(
                     f"subscriber of {self.topic}: messages are not asked for one by one with broadcasting, "
                     'nor from a moment on; consume_from is "last" or "first" there'
@@ -219,7 +225,7 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
             await connection.need_topics([self.topic])
             popper = AsyncSimpleConsumer(
                 self.group,
-                consume_from=wanted.consume_from,
+                consume_from=begin,
                 ordered=wanted.ordered,
                 instance=connection.instance,
                 plugins=connection.options.plugins,

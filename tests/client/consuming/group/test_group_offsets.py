@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 from mqframe.client.consuming.group.group_offsets import GroupOffsets, OffsetChoice, beginning
-from mqframe.client.consuming.group.offsets import QueueOffsets
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.errors import FixError, PluginError, RetryError
 from mqframe.core.messages.message import MessageQueue
@@ -39,9 +38,7 @@ class SlowStore(MemoryOffsets):
 
 
 def offsets_of(scene, store):
-    return GroupOffsets(
-        "g", store, QueueOffsets(scene.instance), (ConsumeFrom.FIRST, 0), scene.instance.outages
-    )
+    return GroupOffsets("g", store, scene.instance, (ConsumeFrom.FIRST, 0), scene.instance.outages)
 
 
 def test_only_known_offsets_are_remembered_lower_ones_too() -> None:
@@ -165,13 +162,55 @@ def test_a_stored_offset_counts_before_the_rule(stored, where, topic, expected) 
         scene.broker.put(topic, 0, b"a", b"b", b"c")
         store = MemoryOffsets({} if stored is None else {queue: stored})
         store.update(queue, 99, increase_only=False)  # of an earlier time with the queue
-        offsets = GroupOffsets(
-            "g", store, QueueOffsets(scene.instance), beginning(where), scene.instance.outages
-        )
+        offsets = GroupOffsets("g", store, scene.instance, beginning(where), scene.instance.outages)
         assert await offsets.first(queue) == expected
-        assert store.remembered == {}
+        # Where the first message is the beginning, it still is the next time.
+        kept = stored is None and where != "first"
+        assert store.remembered == ({queue: expected} if kept else {})
 
     play(story, {topic: 1})
+
+
+def test_where_a_new_group_begins_is_kept_for_all_queues_and_moves_with_none() -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, b"a", b"b", b"c")
+        store = MemoryOffsets()
+        store.update(B, 0, increase_only=False)
+        offsets = GroupOffsets("g", store, scene.instance, beginning("last"))
+        await offsets.begin(["orders"])
+        assert store.stored == {}
+        await offsets.keep_begun([])
+        assert (store.stored, store.remembered) == ({A: 3, B: 0}, {})
+        scene.broker.put("orders", 0, b"d")
+        assert [await offsets.first(queue) for queue in (A, B)] == [3, 0]
+
+    play(story, {"orders": 2})
+
+
+def test_where_only_the_application_commits_a_beginning_is_known_to_this_member_alone() -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, b"a", b"b", b"c")
+        store = MemoryOffsets()
+        offsets = GroupOffsets("g", store, scene.instance, beginning("last"), commits=False)
+        await offsets.begin(["orders"])
+        await offsets.keep_begun([])
+        scene.broker.put("orders", 0, b"d")
+        assert await offsets.first(A) == 3
+        assert (store.stored, store.remembered) == ({}, {})
+
+    play(story)
+
+
+def test_of_a_queue_that_came_later_the_broker_may_presume_the_beginning() -> None:
+    async def story(scene):
+        scene.broker.put("orders", 1, b"a", b"b", b"c")
+        offsets = GroupOffsets("g", MemoryOffsets({A: 1}), scene.instance, beginning("last"))
+        await offsets.begin(["orders"])
+        scene.broker.offsets["g", B] = 0  # as a broker says of a queue that is short and whole
+        assert await offsets.first(B) == 0
+        assert await offsets.first_assigned(B) == 3  # the application chose it itself
+
+    play(story, {"orders": 2})
 
 
 def test_a_name_that_stands_for_none_is_refused_at_once(tmp_path):

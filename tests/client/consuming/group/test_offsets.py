@@ -11,7 +11,9 @@ from mqframe.client.consuming.group.offsets import (
     QueueOffsets,
     ReadingPlace,
     broker_address,
+    committed_offset,
     master_address,
+    presumed_offset,
     reading_place,
 )
 from mqframe.core.cluster.route import TopicRoute
@@ -45,6 +47,17 @@ def test_a_group_without_offset_has_none_and_other_refusals_are_raised() -> None
         scene.broker.script(QueryConsumerOffset, AnswerError(1, "no", "b:1"))
         with pytest.raises(AnswerError):
             await offsets.query(queue)
+
+    play(story)
+
+
+def test_brokers_are_told_whether_they_may_presume_a_beginning() -> None:
+    async def story(scene):
+        queue = scene.broker.queue("orders", 0)
+        assert await committed_offset(scene.instance, "g", queue) is None
+        assert await presumed_offset(scene.instance, "g", queue) is None
+        asked = [each.set_zero_if_not_found for each in scene.broker.sent(QueryConsumerOffset)]
+        assert asked == [False, None]
 
     play(story)
 

@@ -201,10 +201,11 @@ def test_ordered_queues_are_blocked_until_what_came_before_is_done() -> None:
     play(story)
 
 
+@pytest.mark.parametrize("hot_bytes", [1, 1 << 20])
 @pytest.mark.parametrize(
-    ("begin", "expected"), [("first", [b"m0", b"m1", b"m2", b"new"]), ("last", [b"m2", b"new"])]
+    ("begin", "expected"), [("first", [b"m0", b"m1", b"m2", b"new"]), ("last", [b"new"])]
 )
-def test_where_a_new_group_begins(begin, expected) -> None:
+def test_where_a_new_group_begins(begin, expected, hot_bytes) -> None:
     async def story(scene):
         queue = MessageQueue("orders", "broker-a", 0)
         await scene.send(*numbered(b"m", 3), queue=queue)
@@ -213,8 +214,21 @@ def test_where_a_new_group_begins(begin, expected) -> None:
         await scene.send(b"new", queue=queue)
         assert bodies(got + await scene.receive(consumer, 1)) == expected
 
-    # Of a queue that is whole and in memory brokers give all, else from the newest message on.
-    play(story, store={"hot_bytes": 1})
+    # Left alone, brokers would give all of a queue in memory, else the newest message.
+    play(story, store={"hot_bytes": hot_bytes})
+
+
+def test_a_topic_that_is_subscribed_while_it_runs_begins_before_it_is_popped() -> None:
+    async def story(scene):
+        await scene.cluster.create_topic("other", 1)
+        await scene.send(*numbered(b"m", 8))
+        consumer = await scene.join("other", consume_from="last")
+        consumer.subscribe("orders")
+        await scene.nothing(consumer)
+        await scene.send(b"new")
+        assert bodies(await scene.receive(consumer, 1)) == [b"new"]
+
+    play(story)
 
 
 def test_bad_input_is_named() -> None:

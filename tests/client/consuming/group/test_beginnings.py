@@ -1,0 +1,96 @@
+"""Where a group begins that is new to a topic."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqframe.client.consuming.group.beginnings import Beginnings
+from mqframe.core.consuming.consume_rules import ConsumeFrom
+from mqframe.core.errors import AnswerError
+from mqframe.core.requests.consumers import GetMaxOffset
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.testing.consuming import play
+
+LAST = (ConsumeFrom.LAST, 0)
+MOMENT = (ConsumeFrom.TIMESTAMP, 1_700_000_000_000)
+
+
+class Stored:
+    """Offsets of a group by queue id, and the queue ids that were asked for."""
+
+    def __init__(self, **offsets: int) -> None:
+        self._offsets = {int(name[1:]): offset for name, offset in offsets.items()}
+        self.asked: list[int] = []
+
+    async def __call__(self, queue):
+        self.asked.append(queue.queue_id)
+        return self._offsets.get(queue.queue_id)
+
+
+@pytest.mark.parametrize(("begin", "offset"), [(LAST, 5), (MOMENT, 3)])
+def test_a_new_group_begins_in_all_queues_where_it_says_itself(begin, offset) -> None:
+    async def story(scene):
+        queues = [scene.broker.queue("orders", number) for number in range(3)]
+        for queue in queues:
+            scene.broker.first[queue] = 3
+            scene.broker.put("orders", queue.queue_id, b"a", b"b")
+        stored = Stored()
+        beginnings = Beginnings(scene.instance, stored, begin)
+        assert beginnings.get(queues[0]) is None
+        assert await beginnings.find(["orders"]) == dict.fromkeys(queues, offset)
+        assert [beginnings.get(queue) for queue in queues] == [offset] * 3
+        # Later it is known by then.
+        assert await beginnings.find(["orders"]) == {}
+        assert stored.asked == [0, 1, 2]
+
+    play(story, {"orders": 3})
+
+
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [({"_0": 4}, [0]), ({"_0": 0}, [0]), ({"_2": 4}, [0, 1, 2]), ({"_1": 7, "_2": 4}, [0, 1, 2])],
+)
+def test_a_group_with_an_offset_of_one_queue_is_not_new(known, asked) -> None:
+    async def story(scene):
+        stored = Stored(**known)
+        beginnings = Beginnings(scene.instance, stored, LAST)
+        assert await beginnings.find(["orders"]) == {}
+        assert beginnings.get(scene.broker.queue("orders", 1)) is None
+        assert stored.asked == asked
+        assert scene.broker.sent(GetMaxOffset) == []
+
+    play(story, {"orders": 3})
+
+
+@pytest.mark.parametrize(
+    ("begin", "topic"), [((ConsumeFrom.FIRST, 0), "orders"), (LAST, "%RETRY%g"), (MOMENT, "%RETRY%g")]
+)
+def test_nothing_is_asked_where_the_beginning_is_that_of_the_queue(begin, topic) -> None:
+    async def story(scene):
+        stored = Stored()
+        assert await Beginnings(scene.instance, stored, begin).find([topic]) == {}
+        assert stored.asked == []
+
+    play(story, {"orders": 1, "%RETRY%g": 1})
+
+
+def test_a_topic_that_is_made_later_is_not_looked_at_again() -> None:
+    async def story(scene):
+        beginnings = Beginnings(scene.instance, Stored(), LAST)
+        found = await beginnings.find(["later", "orders"])
+        assert {queue.topic for queue in found} == {"orders"}
+        asked = len(scene.broker.sent(GetRouteinfoByTopic))
+        assert await beginnings.find(["later"]) == {}
+        assert len(scene.broker.sent(GetRouteinfoByTopic)) == asked
+
+    play(story)
+
+
+def test_where_a_broker_does_not_answer_the_group_counts_as_known() -> None:
+    async def story(scene):
+        scene.broker.script(GetMaxOffset, AnswerError(1, "no", "b:1"))
+        beginnings = Beginnings(scene.instance, Stored(), LAST)
+        assert await beginnings.find(["orders"]) == {}
+        assert beginnings.get(scene.broker.queue("orders", 0)) is None
+
+    play(story)

@@ -1,0 +1,265 @@
+"""Where a new group begins on a real broker, while the first messages of its topic are still there."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mqframe import (
+    AsyncAdmin,
+    AsyncLitePullConsumer,
+    AsyncProducer,
+    AsyncPushConsumer,
+    AsyncSimpleConsumer,
+    ClientSettings,
+    ConsumeResult,
+    Message,
+    MessageQueue,
+)
+from mqframe.testing.cluster import AsyncCluster
+from mqframe.testing.manual_clock import ManualClock
+
+OLD = [b"old %d" % number for number in range(8)]
+ASSIGNED = [MessageQueue("orders", "broker-a", number) for number in range(2)]
+
+
+class Member:
+    """A consumer of one kind; `got`: the bodies of what it got, in any order."""
+
+    def __init__(self, scene: Scene, kind: str, name: str, options) -> None:
+        self.got: list[bytes] = []
+        self._kind, self._taking = kind, None
+        options = {
+            "clock": scene.clock,
+            "client": ClientSettings(nameserver=scene.cluster.nameserver, instance_name=name),
+            **options,
+        }
+        if kind in ("push", "ordered"):
+            self.consumer = AsyncPushConsumer("billing", ordered=kind == "ordered", **options)
+            self.consumer.subscribe("orders", "*", self.take)
+        elif kind == "simple":
+            self.consumer = AsyncSimpleConsumer("billing", await_duration=20.0, **options)
+            self.consumer.subscribe("orders")
+        else:
+            self.consumer = AsyncLitePullConsumer("billing", auto_commit=kind != "manual", **options)
+            if kind == "assigned":
+                self.consumer.assign(ASSIGNED)
+            else:
+                self.consumer.subscribe("orders")
+
+    async def take(self, messages, context):
+        self.got += [message.body for message in messages]
+        return ConsumeResult.SUCCESS
+
+    async def start(self) -> None:
+        await self.consumer.start()
+        if self._kind not in ("push", "ordered"):
+            self._taking = asyncio.ensure_future(self._poll())
+
+    async def _poll(self) -> None:
+        while True:
+            if self._kind != "simple":
+                self.got += [message.body for message in await self.consumer.poll(1.0)]
+                continue
+            for message in await self.consumer.receive(32):
+                self.got.append(message.body)
+                await self.consumer.ack(message)
+
+    async def stop(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            await asyncio.gather(self._taking, return_exceptions=True)
+        await self.consumer.stop()
+
+
+class Scene:
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.members: list[Member] = []
+        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+
+    async def join(self, kind: str = "push", name: str = "m1", **options) -> Member:
+        member = Member(self, kind, name, options)
+        self.members.append(member)
+        await self.end(member.start())
+        return member
+
+    async def leave(self, member: Member) -> None:
+        self.members.remove(member)
+        await self.end(member.stop())
+
+    async def end(self, work):
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.clock.aadvance(0.1)
+        return await task
+
+    async def send(self, *bodies: bytes, to: int | None = None) -> None:
+        """One message after the other to the queues in turn, or all `to` one."""
+        for number, body in enumerate(bodies):
+            queue = MessageQueue("orders", "broker-a", number % 2 if to is None else to)
+            await self.producer.send(Message("orders", body), queue=queue)
+
+    async def got(self, *bodies: bytes) -> None:
+        """Members got exactly `bodies`, and get nothing more."""
+        for _ in range(600):
+            if sum(len(member.got) for member in self.members) >= len(bodies):
+                break
+            await self.clock.aadvance(0.1)
+        await self.clock.aadvance(2.0)
+        assert sorted(body for member in self.members for body in member.got) == sorted(bodies)
+
+
+def play(story, *, queues: int | None = 2):
+    async def whole():
+        clock = ManualClock()
+        async with AsyncCluster(clock=clock) as cluster:
+            if queues is not None:
+                await cluster.create_topic("orders", queues)
+            scene = Scene(cluster, clock)
+            await scene.producer.start()
+            await scene.admin.start()
+            try:
+                await story(scene)
+            finally:
+                for member in list(scene.members):
+                    await scene.leave(member)
+                await scene.end(scene.admin.stop())
+                await scene.end(scene.producer.stop())
+
+    asyncio.run(whole())
+
+
+KINDS = ["push", "ordered", "lite", "manual", "assigned", "simple"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_group_begins_with_what_comes_once_it_was_started(kind: str) -> None:
+    async def story(scene):
+        await scene.send(*OLD)
+        await scene.join(kind)
+        await scene.send(b"new", b"newer")
+        await scene.got(b"new", b"newer")
+
+    play(story)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_group_begins_with_the_first_message_where_it_says_so(kind: str) -> None:
+    async def story(scene):
+        await scene.send(*OLD)
+        await scene.join(kind, consume_from="first")
+        await scene.got(*OLD)
+
+    play(story)
+
+
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "assigned"])
+def test_a_new_group_begins_at_a_moment(kind: str) -> None:
+    async def story(scene):
+        await scene.send(*OLD[:4])
+        await scene.clock.aadvance(60.0)
+        moment = scene.clock.now_ms()
+        await scene.clock.aadvance(60.0)
+        await scene.send(*OLD[4:])
+        await scene.join(kind, consume_from=moment)
+        await scene.got(*OLD[4:])
+
+    play(story)
+
+
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
+def test_members_that_start_together_begin_at_the_same_place(kind: str) -> None:
+    async def story(scene):
+        await scene.send(*OLD)
+        await asyncio.gather(*(scene.join(kind, name) for name in ("m1", "m2")))
+        await scene.send(b"new", b"newer")
+        await scene.got(b"new", b"newer")
+
+    play(story)
+
+
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
+def test_what_comes_after_a_group_was_there_is_read_by_whoever_comes_next(kind: str) -> None:
+    async def story(scene):
+        await scene.send(*OLD)
+        await scene.leave(await scene.join(kind))
+        await scene.send(b"new", b"newer")
+        await scene.join(kind, "m2")
+        await scene.got(b"new", b"newer")
+
+    play(story)
+
+
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "simple"])
+def test_a_queue_that_is_added_is_read_from_its_beginning(kind: str) -> None:
+    async def story(scene):
+        await scene.send(*OLD)
+        await scene.join(kind)
+        await scene.admin.create_topic("orders", queues=3)
+        await scene.end(scene.producer.stop())
+        scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
+        await scene.producer.start()
+        await scene.send(b"new", b"newer", to=2)
+        await scene.got(b"new", b"newer")
+
+    play(story)
+
+
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
+def test_a_queue_that_was_added_while_nobody_ran_is_read_from_its_beginning(kind: str) -> None:
+    async def story(scene):
+        await scene.leave(await scene.join(kind))
+        await scene.admin.create_topic("orders", queues=3)
+        await scene.end(scene.producer.stop())
+        scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
+        await scene.producer.start()
+        await scene.send(b"new", b"newer", to=2)
+        await scene.join(kind, "m2")
+        await scene.got(b"new", b"newer")
+
+    play(story)
+
+
+@pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "simple"])
+def test_a_topic_that_is_made_later_is_read_from_its_beginning(kind: str) -> None:
+    async def story(scene):
+        member = Member(scene, kind, "m1", {})
+        scene.members.append(member)
+        starting = asyncio.ensure_future(member.start())
+        await scene.clock.aadvance(1.0)
+        await starting
+        await scene.cluster.create_topic("orders", 2)
+        await scene.send(b"new", b"newer")
+        await scene.got(b"new", b"newer")
+
+    play(story, queues=None)
+
+
+def test_a_subscription_that_is_added_begins_with_what_comes_then() -> None:
+    async def story(scene):
+        await scene.cluster.create_topic("other", 1)
+        await scene.send(*OLD)
+        for kind in ("push", "lite"):
+            member = Member(scene, kind, "m1", {})
+            member.consumer.unsubscribe("orders")
+            if kind == "push":
+                member.consumer.subscribe("other", "*", lambda messages, context: ConsumeResult.SUCCESS)
+            else:
+                member.consumer.subscribe("other")
+            scene.members.append(member)
+            await scene.end(member.start())
+            await scene.clock.aadvance(1.0)
+            if kind == "push":
+                member.consumer.subscribe("orders", "*", member.take)
+            else:
+                member.consumer.subscribe("orders")
+            await scene.clock.aadvance(30.0)
+            await scene.send(b"new", b"newer")
+            await scene.got(b"new", b"newer")
+            await scene.leave(member)
+
+    play(story)
