@@ -44,6 +44,11 @@ class ClientSettings:
         " its message",
         check=at_least(1),
     )
+    check_body_crc: bool = setting(
+        True,
+        doc="hold the body of a received message against the CRC in its record; a wrong one is an error of"
+        " its message",
+    )
     vip_channel: bool = setting(False, doc="send to the broker's port - 2, where it serves no pulls")
     operator_port: int = setting(
         0,

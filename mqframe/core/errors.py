@@ -132,7 +132,7 @@ class ClosedError(GiveUpError):
 
 
 class BodyUnreadable(GiveUpError):
-    """The body of one message cannot be unpacked: it is damaged, too large, or of no known kind."""
+    """The body of one message cannot be read: it is damaged, too large, or of no known kind."""
 
 
 class EncodeError(FixError):

@@ -44,7 +44,7 @@ from mqframe.core.requests.fields import Header, Request, encode_fields
 from mqframe.core.requests.messages import PullAnswer, PullFields
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.serving import Handler, handlers_of
-from mqframe.core.storage.record import encode_record
+from mqframe.core.storage.record import HEAD, encode_record
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.net.clock import LoopClock
@@ -128,6 +128,14 @@ class ScriptedBroker:
                 self._waiting.append((request, answer))
             else:
                 answer.set_result(found)
+
+    def damage(self, topic: str, queue_id: int, offset: int) -> None:
+        """Change a bit in the stored body of one message; its record stays as long as it was."""
+        queue = self.queue(topic, queue_id)
+        tag, record = self._log[queue][offset - self.first[queue]]
+        changed = bytearray(record)
+        changed[HEAD.size] ^= 1
+        self._log[queue][offset - self.first[queue]] = tag, bytes(changed)
 
     def cut(self, topic: str, queue_id: int, first: int) -> None:
         """Forget the messages of a queue before the offset `first`, which may lie beyond its end."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar, overload
+from zlib import crc32
 
 import msgspec
 
@@ -111,7 +112,8 @@ class ReceivedMessage:
     """A stored message. Its properties are split, and its body unpacked, when somebody looks.
 
     Offsets are counts of records (`queue_offset`) or bytes (`commit_log_offset`); times are ms since 1970;
-    `store_size` is the whole record in bytes; `unpacked_bytes_max`: what its body may unpack to at most.
+    `store_size` is the whole record in bytes; `unpacked_bytes_max`: what its body may unpack to at most;
+    `checks_crc`: whether its body is held against `body_crc` yet, the CRC-32 of the stored body.
     `topic` is what the record says: of a retried message the consumer puts the original topic there before a
     listener sees it.
     """
@@ -125,6 +127,7 @@ class ReceivedMessage:
         "body_crc",
         "born_timestamp",
         "broker_name",
+        "checks_crc",
         "commit_log_offset",
         "flag",
         "prepared_transaction_offset",
@@ -177,13 +180,25 @@ class ReceivedMessage:
         self._raw_properties = raw_properties
         self._properties: dict[str, str] | None = None
         self.unpacked_bytes_max = UNPACKED_BYTES_MAX
+        self.checks_crc = False
 
     @property
     def body(self) -> bytes:
         """The body as it was sent, decompressed to `unpacked_bytes_max` at most.
 
-        Raises `BodyUnreadable` when it cannot be decompressed, or is larger.
+        Raises `BodyUnreadable` when it is not what was stored (where `checks_crc` is set), cannot be
+        decompressed, or is larger.
         """
+        stored = self._body  # read first: another thread may check, and unpack, at the same time
+        if self.checks_crc:
+            found = crc32(stored) & 0x7FFFFFFF
+            if found != self.body_crc:
+                raise BodyUnreadable(
+                    f"body of {len(stored)} bytes was changed since it was stored: its CRC is {found:#010x},"
+                    f" and the record says {self.body_crc:#010x}; to read it nevertheless, set"
+                    " client.check_body_crc = false"
+                )
+            self.checks_crc = False
         if self.sys_flag & SysFlag.COMPRESSED:
             self._body = decompress(self._body, self.sys_flag, self.unpacked_bytes_max)
             self.sys_flag &= ~SysFlag.COMPRESSED
@@ -272,21 +287,23 @@ class ReceivedMessage:
         )
 
 
-def limit_bodies(messages: Iterable[ReceivedMessage], bytes_max: int) -> None:
-    """Let the bodies of `messages` unpack to `bytes_max` bytes at most."""
-    if bytes_max != UNPACKED_BYTES_MAX:  # it is what messages have
-        for message in messages:
-            message.unpacked_bytes_max = bytes_max
+def guard_bodies(messages: Iterable[ReceivedMessage], bytes_max: int, check_crc: bool) -> None:
+    """Let the bodies of `messages` unpack to `bytes_max` bytes at most; `check_crc`: not without a check."""
+    if bytes_max == UNPACKED_BYTES_MAX and not check_crc:  # it is what messages have
+        return
+    for message in messages:
+        message.unpacked_bytes_max = bytes_max
+        message.checks_crc = check_crc
 
 
-def unreadable(messages: Iterable[ReceivedMessage]) -> list[ReceivedMessage]:
-    """Those of `messages` whose body cannot be unpacked. The others' are, if they were not yet."""
-    found = []
+def unreadable(messages: Iterable[ReceivedMessage]) -> dict[ReceivedMessage, str]:
+    """Those of `messages` whose body cannot be read, each with the reason. The others' are unpacked."""
+    found = {}
     for message in messages:
         try:
             message.body  # noqa: B018
-        except BodyUnreadable:
-            found.append(message)
+        except BodyUnreadable as problem:
+            found[message] = str(problem)
         except FixError:
             pass  # a package is missing here: others may read it
     return found

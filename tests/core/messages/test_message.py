@@ -12,8 +12,9 @@ import pytest
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyUnreadable, GiveUpError
 from mqframe.core.messages.addresses import encode_host
-from mqframe.core.messages.compression import Compression, compress
-from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, limit_bodies, unreadable
+from mqframe.core.messages.compression import UNPACKED_BYTES_MAX, Compression, compress
+from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, guard_bodies, unreadable
+from mqframe.core.storage.record import body_crc
 
 
 def received(**fields: Any) -> ReceivedMessage:
@@ -97,23 +98,44 @@ def packed_message(body: bytes, sys_flag: int = SysFlag.COMPRESSED) -> ReceivedM
 
 def test_each_message_has_its_own_limit() -> None:
     message, other = packed_message(zlib.compress(b"x" * 100)), packed_message(zlib.compress(b"x" * 100))
-    limit_bodies([message], 99)
+    guard_bodies([message], 99, False)
     with pytest.raises(BodyUnreadable, match="more than 99 bytes"):
         message.body  # noqa: B018
     assert len(message.stored_body) < 99
     assert other.body == b"x" * 100
-    limit_bodies([message], 100)
+    guard_bodies([message], 100, False)
     assert message.body == b"x" * 100
+
+
+@pytest.mark.parametrize("packs", [False, True])
+def test_a_body_that_is_not_what_was_stored_is_not_given_out(packs: bool) -> None:
+    stored = zlib.compress(b"x" * 100) if packs else b"x" * 100
+    flags = SysFlag.COMPRESSED if packs else 0
+    good = received(stored_body=stored, sys_flag=flags, body_crc=body_crc(stored))
+    bad = received(stored_body=stored, sys_flag=flags, body_crc=body_crc(stored) ^ 1)
+    guard_bodies([good, bad], UNPACKED_BYTES_MAX, True)
+    for _ in range(2):
+        assert good.body == b"x" * 100
+        with pytest.raises(BodyUnreadable, match=r"changed since it was stored.*client\.check_body_crc"):
+            bad.body  # noqa: B018
+    assert list(unreadable([good, bad])) == [bad]
+    assert bad.stored_body == stored, "it can be looked at all the same"
+    unchecked = received(stored_body=stored, sys_flag=flags, body_crc=body_crc(stored) ^ 1)
+    guard_bodies([unchecked], UNPACKED_BYTES_MAX, False)
+    assert unchecked.body == b"x" * 100
 
 
 def test_those_that_cannot_be_unpacked_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     good, plain = packed_message(zlib.compress(b"x")), packed_message(b"x", 0)
     bad, odd = packed_message(b"x"), packed_message(b"x", SysFlag.COMPRESSED | 0x400)
-    assert unreadable([good, bad, plain, odd]) == [bad, odd]
+    found = unreadable([good, bad, plain, odd])
+    assert list(found) == [bad, odd]
+    assert "damaged" in found[bad]
+    assert "not known" in found[odd]
 
     def missing(name: str) -> None:
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
     elsewhere = packed_message(b"x", SysFlag.COMPRESSED | SysFlag.COMPRESSION_LZ4)
-    assert unreadable([elsewhere]) == [], "another member may have the package"
+    assert unreadable([elsewhere]) == {}, "another member may have the package"

@@ -11,7 +11,7 @@ from mqframe.client.consuming.group.offsets import reading_place
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import PullResult, pull_request, read_answer
-from mqframe.core.messages.message import MessageQueue, limit_bodies
+from mqframe.core.messages.message import MessageQueue, guard_bodies
 
 
 class QueuePulls:
@@ -59,5 +59,6 @@ class QueuePulls:
             self._only_plain.add(address)
             lite = False
         result = read_answer(answer, queue, choice, address, offset)
-        limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)
+        settings = self._instance.settings
+        guard_bodies(result.messages, settings.unpacked_bytes_max, settings.check_body_crc)
         return result

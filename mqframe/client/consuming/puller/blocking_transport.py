@@ -95,11 +95,13 @@ class BlockingPullCalls(Configurable):
         net: NetSettings | None = None,
         plugins: PluginManager | None = None,
     ) -> None:
-        addresses = parse_addresses(nameserver_text(with_nameserver(client, nameserver)))
+        settings = with_nameserver(client, nameserver)
+        addresses = parse_addresses(nameserver_text(settings))
         servers = NameServers(addresses, random.randrange(1 << 16))
         hooks = (plugins or PluginManager()).create_all("rpc_hook", rpc_hooks) if rpc_hooks else ()
         self._remoting = BlockingClient(SystemClock(), net, rpc_hooks=hooks)
-        self._client = PullCalls(BlockingPullTransport(self._remoting, servers, timeout), group, timeout)
+        transport = BlockingPullTransport(self._remoting, servers, timeout)
+        self._client = PullCalls(transport, group, timeout, settings)
 
     def start(self) -> None:
         """Begin to work; for a few pulls it may be left out. Raises `ClosedError` once stopped."""

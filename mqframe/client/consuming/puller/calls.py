@@ -13,6 +13,7 @@ from mqframe.client.consuming.group.offsets import (
     committed_offset,
     master_address,
 )
+from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.consuming.pull import (
@@ -26,7 +27,7 @@ from mqframe.core.consuming.pull import (
 )
 from mqframe.core.errors import AnswerError, FixError, RetryError, RouteError
 from mqframe.core.filtering.filter_expression import MessageChoice, Sql, filter_of
-from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.message import MessageQueue, guard_bodies
 from mqframe.core.messages.names import check_group
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.fields import Request
@@ -54,14 +55,18 @@ class PullTransport(RoutedCalls, Protocol):
 
 
 class PullCalls(QueueOffsets):
-    """Reads queues at any offset as `group`; `timeout`: seconds that an answer may take."""
+    """Reads queues at any offset as `group`; `timeout`: seconds that an answer may take.
+
+    `client`: what bodies are held to.
+    """
 
     group: str
     """The consumer group that brokers take the reader for."""
 
-    def __init__(self, transport: PullTransport, group: str, timeout: float) -> None:
+    def __init__(self, transport: PullTransport, group: str, timeout: float, client: ClientSettings) -> None:
         check_group(group)
         super().__init__(transport)
+        self._settings = client
         self.group = group
         self._transport = transport
         self._timeout = timeout
@@ -102,7 +107,9 @@ class PullCalls(QueueOffsets):
         request = self._request(queue, offset, max_messages, choice, wait, bytes_max)
         address = await broker_address(self._transport, queue)
         answer = await self._transport.invoke(address, request, timeout=wait + self._timeout)
-        return read_answer(answer, queue, choice, address, offset)
+        result = read_answer(answer, queue, choice, address, offset)
+        guard_bodies(result.messages, self._settings.unpacked_bytes_max, self._settings.check_body_crc)
+        return result
 
     async def pull_raw(
         self,

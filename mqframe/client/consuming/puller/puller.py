@@ -53,7 +53,7 @@ class AsyncPuller(PullCalls, AsyncClient):
             instance = self._own = ClientInstance.connect(
                 with_nameserver(client, nameserver), clock or SystemClock(), net, rpc_hooks=hooks
             )
-        super().__init__(_InstanceTransport(instance), group, timeout)
+        super().__init__(_InstanceTransport(instance), group, timeout, instance.settings)
 
     async def start(self) -> None:
         """Begin to work; for a few pulls it may be left out. Raises `ClosedError` once stopped."""

@@ -19,7 +19,7 @@ class ConsumeCall:
 
     `since`: monotonic seconds when they began to wait. `over`: nobody is interested in the result any more,
     because the call timed out. `elapsed`: seconds in the listener. `unreadable`: those of the messages whose
-    body cannot be unpacked, which the listener met: nobody will ever read them.
+    body cannot be read, which the listener met, each with the reason: nobody will ever read them.
     """
 
     __slots__ = (
@@ -49,7 +49,7 @@ class ConsumeCall:
         self.elapsed = 0.0
         self.started = False
         self.over = False
-        self.unreadable: list[ReceivedMessage] = []
+        self.unreadable: dict[ReceivedMessage, str] = {}
 
     def raised(self, problem: BaseException) -> None:
         """The listener raised `problem`."""
@@ -69,10 +69,11 @@ class ConsumeCall:
                 return message
         return None
 
-    @property
-    def reason(self) -> str:
-        """Why a body could not be decoded; "" where none was met."""
-        return self.error.reason if isinstance(self.error, DecodeError) else ""
+    def reason(self, message: ReceivedMessage) -> str:
+        """Why the body of `message` could not be read, or decoded; "" where that was not met."""
+        if message is self.undecodable and isinstance(self.error, DecodeError):
+            return self.error.reason
+        return self.unreadable.get(message, "")
 
 
 class Caller:

@@ -193,10 +193,10 @@ class ConsumeService:
         assert call.context is not None
         level, held = call.context.delay_level_when_next_consume, call.held
         done: list[ReceivedMessage] = []
-        if call.unreadable:
-            # What cannot be unpacked here can be nowhere: a dead letter without more tries.
-            done += self._failed(held, call.unreadable, DEAD_LEVEL)
-            failed = [each for each in failed if each not in call.unreadable]
+        for lost in [each for each in failed if each in call.unreadable]:
+            # What cannot be read here can be nowhere: a dead letter without more tries.
+            done += self._failed(held, [lost], DEAD_LEVEL, call.reason(lost))
+        failed = [each for each in failed if each not in call.unreadable]
         wrong = call.undecodable
         if wrong is not None and wrong in failed:
             failed = [each for each in failed if each is not wrong]
@@ -206,7 +206,7 @@ class ConsumeService:
             else:
                 # Its last failure is told apart here: the broker would leave the reason out.
                 dies = self._dies(what, wrong)
-                done += self._failed(held, [wrong], DEAD_LEVEL if dies else level, call.reason)
+                done += self._failed(held, [wrong], DEAD_LEVEL if dies else level, call.reason(wrong))
         return done + (self._failed(held, failed, level) if failed else [])
 
     def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:

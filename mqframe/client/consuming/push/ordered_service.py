@@ -250,7 +250,7 @@ class OrderedService:
             return
         meant = (self._find(messages[0].topic) or call.subscription).of(messages[0])
         seconds = suspend_seconds(context.suspend_current_queue_time_millis, self._suspend_millis)
-        # What cannot be unpacked now never can be: to wait for it would be to wait for ever.
+        # What cannot be read now never can be: to wait for it would be to wait for ever.
         lost, dropped = list(call.unreadable), []
         if context.delay_level_when_next_consume < 0:
             lost = list(messages)
@@ -285,9 +285,7 @@ class OrderedService:
         gone = {message.queue_offset for message in dropped}
         for message in over:
             try:
-                await self._dead_letters.resend(
-                    message, reason=call.reason if message is call.undecodable else ""
-                )
+                await self._dead_letters.resend(message, reason=call.reason(message))
             except MqframeError as problem:
                 log.error(
                     "dead letter could not be sent; it is consumed again",

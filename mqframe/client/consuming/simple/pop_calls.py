@@ -14,7 +14,7 @@ from mqframe.client.consuming.group.offsets import master_address
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, FixError, ReceiptError
 from mqframe.core.filtering.filter_expression import MessageChoice
-from mqframe.core.messages.message import MessageQueue, limit_bodies
+from mqframe.core.messages.message import MessageQueue, guard_bodies
 from mqframe.core.popping.bodies import BatchAck, BatchAckBody, bits_of
 from mqframe.core.popping.popped import PoppedMessage, PopResult, read_pop
 from mqframe.core.popping.receipt_handle import ReceiptHandle
@@ -95,7 +95,8 @@ class PopCalls:
             raise refusal(request, answer, address)
         deadline = self._clock.monotonic() + invisible_seconds
         result = read_pop(answer, broker_name, topic, address, deadline)
-        limit_bodies(result.messages, self._instance.settings.unpacked_bytes_max)
+        settings = self._instance.settings
+        guard_bodies(result.messages, settings.unpacked_bytes_max, settings.check_body_crc)
         messages = list(choice.choose(result.messages))
         if len(messages) == len(result.messages):
             return result

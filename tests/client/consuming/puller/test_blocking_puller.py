@@ -8,9 +8,10 @@ import pytest
 
 from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.client.sending.blocking_producer import Producer
+from mqframe.client.settings import ClientSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import PullStatus
-from mqframe.core.errors import AnswerError, FixError, RetryError, RouteError, SettingError
+from mqframe.core.errors import AnswerError, BodyUnreadable, FixError, RetryError, RouteError, SettingError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.storage.record import decode_records
 from mqframe.testing.cluster import Cluster
@@ -47,6 +48,19 @@ def test_reads_every_queue_from_many_threads(cluster) -> None:
         for thread in threads:
             thread.join()
     assert found == {q: [b"%d" % n for n in range(q, 20, 2)] for q in range(2)}
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_body_with_a_wrong_crc_is_not_read_where_settings_say_so(cluster, checks) -> None:
+    settings = ClientSettings(nameserver=cluster.nameserver, check_body_crc=checks)
+    with Puller(client=settings) as puller:
+        message = puller.pull(MessageQueue("facts", "broker-a", 0), 0).messages[0]
+    message.body_crc ^= 1
+    if not checks:
+        assert message.body == b"0"
+        return
+    with pytest.raises(BodyUnreadable, match="changed since it was stored"):
+        message.body  # noqa: B018
 
 
 def test_outcomes(cluster) -> None:

@@ -12,7 +12,15 @@ from mqframe.client.consuming.puller.calls import PullCalls
 from mqframe.client.settings import ClientSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import PullStatus
-from mqframe.core.errors import AnswerError, FixError, MessageError, RetryError, RouteError, answer_error
+from mqframe.core.errors import (
+    AnswerError,
+    BodyUnreadable,
+    FixError,
+    MessageError,
+    RetryError,
+    RouteError,
+    answer_error,
+)
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.fields import Request
@@ -49,7 +57,7 @@ def play(story: Callable[[PullCalls, ScriptedBroker, Transport], Awaitable[None]
         broker.put("t", 1, b"a", b"b", b"c", b"d", tag="even")
         instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
         transport = Transport(instance, broker)
-        await story(PullCalls(transport, "jobs", 9.0), broker, transport)
+        await story(PullCalls(transport, "jobs", 9.0, instance.settings), broker, transport)
         await instance.stop()
 
     asyncio.run(whole())
@@ -58,7 +66,7 @@ def play(story: Callable[[PullCalls, ScriptedBroker, Transport], Awaitable[None]
 def test_an_illegal_group_is_refused_at_once() -> None:
     async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
         with pytest.raises(MessageError, match="no such group"):
-            PullCalls(transport, "no such group", 9.0)
+            PullCalls(transport, "no such group", 9.0, ClientSettings())
 
     play(story)
 
@@ -72,6 +80,20 @@ def test_queues_are_asked_for_anew_each_time() -> None:
         assert len(broker.sent(GetRouteinfoByTopic)) == 2
         with pytest.raises(RouteError, match="no route to topic nowhere"):
             await calls.queues("nowhere")
+
+    play(story)
+
+
+def test_a_body_with_a_wrong_crc_is_not_read() -> None:
+    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+        broker.damage("t", 1, 2)
+        first, _, damaged, last = (await calls.pull(QUEUE, 0)).messages
+        assert (first.body, last.body) == (b"a", b"d")
+        with pytest.raises(BodyUnreadable, match="changed since it was stored"):
+            damaged.body  # noqa: B018
+        unchecked = PullCalls(transport, "jobs", 9.0, ClientSettings(check_body_crc=False))
+        found = (await unchecked.pull(QUEUE, 0)).messages
+        assert [each.body for each in found] == [b"a", b"b", b"b", b"d"]
 
     play(story)
 

@@ -14,13 +14,26 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.errors import (
     answer_error,
 )
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
 )
-from mqframe.core.requests.messages import ConsumerSendMsgBack
+from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
+from mqframe.core.retry.dead_letters import REASON
+from mqframe.core.storage.record import body_crc
 from mqframe.hooks.interfaces import ConsumeHook
 from mqframe.testing.consuming import CollectingListener
 from mqframe.testing.simulation.pools import work_at_once
+
+CHANGED = (
+    f"body of 1 bytes was changed since it was stored: its CRC is {body_crc(b'c'):#010x}, and the record says"
+    f" {body_crc(b'b'):#010x}; to read it nevertheless, set client.check_body_crc = false"
+)
+
+
+def reason_in(request: SendMessageV2) -> str | None:
+    """What a copy says that it is a dead letter for."""
+    return decode_properties(request.properties or "").get(REASON)
 
 
 def refuse_back(scene, times: int = 1) -> None:
@@ -82,6 +95,29 @@ class TestFailure:
                 assert again == ([] if batch_max == 1 else [0, 3000])
                 assert came == [(0, b"a"), (3, b"x" * 100)][: 2 if batch_max == 1 else 1]
                 assert scene.stored() == 4
+
+        play(story)
+
+    @pytest.mark.parametrize("checks", [True, False])
+    def test_a_damaged_body_is_a_dead_letter_that_says_why(self, checks) -> None:
+        async def story(scene):
+            scene.instance.settings = attrs.evolve(scene.instance.settings, check_body_crc=checks)
+            scene.broker.topics[f"%RETRY%{GROUP}"] = 1
+            came = []
+
+            async def listener(messages, context):
+                came.extend((m.queue_offset, m.body) for m in messages)
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b", b"c")
+            scene.broker.damage("orders", 0, 1)
+            async with running(scene, listener):
+                await scene.pass_time(10.0)
+                assert came == ([(0, b"a"), (2, b"c")] if checks else [(0, b"a"), (1, b"c"), (2, b"c")])
+                sent = [(each.topic, reason_in(each)) for each in scene.broker.sent(SendMessageV2)]
+                assert sent == ([(f"%RETRY%{GROUP}", CHANGED)] if checks else [])
+                assert scene.broker.sent(ConsumerSendMsgBack) == []
+                assert scene.stored() == 3
 
         play(story)
 

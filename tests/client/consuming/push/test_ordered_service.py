@@ -14,6 +14,7 @@ from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import CallTimeout, ConnectionLost, answer_error
+from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.hooks.interfaces import ConsumeHook
@@ -622,6 +623,26 @@ class TestUnreadable:
         settings = ConsumerSettings(offset_directory=tmp_path)
         with work_at_once():  # local offsets are read and written in threads
             play(story, broadcasting=broadcasting, settings=settings)
+
+    def test_a_damaged_body_is_a_dead_letter_that_says_why(self) -> None:
+        async def story(scene):
+            came = []
+
+            async def listener(messages, context):
+                came.extend((m.queue_offset, m.body) for m in messages)
+                return OK
+
+            scene.broker.put("orders", 0, b"a", b"b", b"c")
+            scene.broker.damage("orders", 0, 1)
+            await scene.start(listener)
+            await scene.pass_time(30.0)
+            assert came == [(0, b"a"), (2, b"c")]
+            [dead] = scene.broker.sent(SendMessageV2)
+            assert dead.topic == f"%RETRY%{GROUP}"
+            assert "changed since it was stored" in decode_properties(dead.properties)["MQFRAME_REASON"]
+            assert scene.stored() == 3
+
+        play(story)
 
 
 class TestBroadcasting:

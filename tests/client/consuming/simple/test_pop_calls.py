@@ -8,7 +8,7 @@ import pytest
 from simple_scenes import bodies, numbered, play
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, FixError, GiveUpError, ReceiptError, RouteError
+from mqframe.core.errors import AnswerError, BodyUnreadable, FixError, GiveUpError, ReceiptError, RouteError
 from mqframe.core.popping.receipt_handle import HandleError, ReceiptHandle
 
 
@@ -30,6 +30,19 @@ def test_every_message_comes_once_and_is_done_with_when_acknowledged() -> None:
         await consumer.ack_batch(got[20:])
         await scene.clock.aadvance(60.0)
         await scene.nothing(consumer)
+
+    play(story)
+
+
+def test_a_body_with_a_wrong_crc_is_not_read() -> None:
+    async def story(scene):
+        consumer = await scene.join()
+        await scene.send(b"good", b"bad")
+        messages = {m.stored_body: m for m in await scene.receive(consumer, 2)}
+        messages[b"bad"].body_crc ^= 1
+        assert messages[b"good"].body == b"good"
+        with pytest.raises(BodyUnreadable, match="changed since it was stored"):
+            messages[b"bad"].body  # noqa: B018
 
     play(story)
 
