@@ -54,7 +54,7 @@ def make_parts(
         OffsetProcessor(shared),
         QueueLockProcessor(state.locks, registry),
         LookupProcessor(shared),
-        TopicProcessor(shared, registration.announced, state.keeper.save_tables),
+        TopicProcessor(shared, registration.announced, state.keeper.save_tables, pulls.topic_deleted),
         GroupProcessor(shared, state.keeper.save_tables),
         StatsProcessor(shared),
         InspectionProcessor(shared),

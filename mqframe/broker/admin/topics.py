@@ -42,7 +42,7 @@ class TopicProcessor(Processor):
     """Makes, changes, shows and deletes topics.
 
     `announced`: waits until name servers know of a change, and returns those that do not yet; `save`: saves
-    what was changed in later turns.
+    what was changed in later turns; `deleted`: notified of each topic that was deleted.
     """
 
     def __init__(
@@ -50,8 +50,10 @@ class TopicProcessor(Processor):
         shared: Shared,
         announced: Callable[[], Awaitable[list[str]]],
         save: Callable[[], Awaitable[bool]],
+        deleted: Callable[[str], None],
     ) -> None:
         super().__init__(shared)
+        self._deleted = deleted
         self._announced = announced
         self._save = save
         self._delete_queues = shared.store.delete_topic
@@ -156,7 +158,8 @@ class TopicProcessor(Processor):
         except OSError:
             raise not_saved() from None
         self._topics.remove(name)
-        self._offsets.remove_topic(name)
+        self._offsets.remove_topic(name, self._clients.consumers.keys())
+        self._deleted(name)
         self._statistics.forget_topic(name)
         if not await self._save():
             raise not_saved()

@@ -104,6 +104,11 @@ class PullLongPolling:
         waiting = self._by_queue.get((topic, queue_id), ())
         return self._release([held for held in waiting if held.fields.consumer_group == group])
 
+    def release_topic(self, topic: str) -> Sequence[HeldPull]:
+        """What waits at the queues of `topic`."""
+        queues = [waiting for (name, _), waiting in self._by_queue.items() if name == topic]
+        return self._release([held for waiting in queues for held in waiting])
+
     def forget(self, peer: Peer) -> None:
         """The connection is closed; nobody waits there any more."""
         self._release(list(self._by_peer.get(peer, ())))

@@ -64,6 +64,10 @@ class PullProcessor(Processor):
         """Pulls of the group learn of its new offset."""
         self._answer(self._polling.release_group(group, topic, queue_id))
 
+    def topic_deleted(self, topic: str) -> None:
+        """Pulls that wait there learn of it before the topic can be made anew."""
+        self._answer(self._polling.release_topic(topic))
+
     def answer_due(self) -> None:
         """Answer the pulls whose time is over, and those whose offset can move on."""
         self._answer(self._polling.release_due())

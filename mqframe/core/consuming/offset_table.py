@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple
 
 from mqframe.core.clock import Clock
@@ -17,6 +17,10 @@ SEPARATOR: Final = "@"
 
 _FOREIGN_PREFIX: Final = "%LMQ%"
 """Begins the names of light queues, which other brokers keep and this one does not know."""
+
+
+DELETED_TOPICS_MAX: Final = 1000
+"""Deleted topics of which it is remembered who had consumed them, the newest ones."""
 
 
 class Correction(NamedTuple):
@@ -40,6 +44,7 @@ class OffsetTable:
     __slots__ = (
         "_clock",
         "_committed",
+        "_deleted",
         "_groups",
         "_pulled",
         "_resets",
@@ -55,6 +60,7 @@ class OffsetTable:
         self._committed: dict[tuple[str, str], dict[int, int]] = {}
         self._pulled: dict[tuple[str, str], dict[int, int]] = {}
         self._resets: dict[tuple[str, str], dict[int, int]] = {}
+        self._deleted: dict[str, tuple[str, ...]] = {}  # topics, with the groups that have resets for it
         self._topics: dict[str, dict[str, None]] = {}  # of each group that committed
         self._groups: dict[str, dict[str, None]] = {}  # of each topic
         self.entries = 0
@@ -132,9 +138,24 @@ class OffsetTable:
         """The stored offsets of `topic` by group and queue id, as a copy."""
         return {group: dict(self._committed[topic, group]) for group in self._groups.get(topic, ())}
 
-    def remove_topic(self, topic: str) -> None:
-        """Forget all offsets of a topic."""
+    def remove_topic(self, topic: str, online: Collection[str] = ()) -> None:
+        """Forget all offsets of a topic, which is deleted.
+
+        `online`: the groups that have members, who know offsets of it still. Those of them that had stored
+        some are sent to the beginning by their next pull, when the topic is made anew.
+        """
+        had = {group: tuple(self._committed[topic, group]) for group in self.groups_of(topic)}
         self._remove(key for key in self._keys() if key[0] == topic)
+        groups = tuple(group for group in had if group in online)
+        for group in groups:
+            self._resets[topic, group] = dict.fromkeys(had[group], 0)
+        self._deleted.pop(topic, None)
+        if groups:
+            self._deleted[topic] = groups
+        if len(self._deleted) > DELETED_TOPICS_MAX:
+            oldest = next(iter(self._deleted))
+            for group in self._deleted.pop(oldest):
+                self._resets.pop((oldest, group), None)
 
     def remove_group(self, group: str) -> None:
         """Forget all offsets of a group."""

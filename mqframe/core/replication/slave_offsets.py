@@ -6,7 +6,7 @@ what they said then is not to be lost when it returns with what its disk held.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -193,9 +193,9 @@ class SlaveOffsets(OffsetTable):
         own = self.own.of(commit.topic, commit.group).get(commit.queue_id)
         return own is not None and is_further(own, at_master)
 
-    def remove_topic(self, topic: str) -> None:
-        """Forget all offsets of a topic."""
-        super().remove_topic(topic)
+    def remove_topic(self, topic: str, online: Collection[str] = ()) -> None:
+        """As the table of a master does; what was committed here is forgotten, too."""
+        super().remove_topic(topic, online)
         self._forget_own(commit for commit in self.own.all() if commit.topic == topic)
 
     def remove_group(self, group: str) -> None:

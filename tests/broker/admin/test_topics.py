@@ -4,6 +4,7 @@ from mqframe.broker.admin.topics import LIST_MAX
 from mqframe.broker.tables.long_bodies import SLICE
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList, TopicConfigTable
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
     GetAllTopicConfig,
@@ -12,8 +13,10 @@ from mqframe.core.requests.admin import (
     UpdateAndCreateTopic,
     UpdateAndCreateTopicList,
 )
+from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.wire.loose_json import decode, dumps
 
+WAITS, COMMITS = 6, 5
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 
 
@@ -83,6 +86,49 @@ def test_a_deleted_topic_is_gone_with_its_messages_and_offsets(run):
         assert (await world.talker.pull("t")).code == 19
         answer = await world.talker.ok_send("t", KEY)
         assert answer.ext["queueOffset"] == "0"
+
+    run(scenario)
+
+
+def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted(run):
+    async def scenario(world):
+        await world.talker.ok(create("other"))
+        for topic in ("t", "other"):
+            await world.talker.ok_send(topic, KEY)
+        waiting = world.talker.pull("t", 1, sys_flag=WAITS)
+        elsewhere = world.talker.pull("other", 1, sys_flag=WAITS)
+        await world.settle()
+        assert not waiting.done()
+        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        answer = await waiting
+        assert (answer.code, answer.remark) == (17, "topic t was deleted")
+        assert not elsewhere.done()
+        await world.clock.aadvance(21)
+        assert (await elsewhere).code == 19
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("count", [3, 12])
+def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(run, count):
+    async def scenario(world):
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        for _ in range(10):
+            await world.talker.ok_send("t", KEY)
+        await world.talker.pull("t", consumer_group="offline")
+        for group in ("g", "offline"):
+            await world.talker.ok(UpdateConsumerOffset(group, "t", 0, 10))
+        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        await world.talker.ok(create("t"))
+        for _ in range(count):
+            await world.talker.ok_send("t", KEY)
+        if count > 10:  # what a member holds of the old topic is not stored
+            await world.talker.ok(UpdateConsumerOffset("g", "t", 0, 10))
+        answer = await world.talker.pull("t", 10, consumer_group="g", commit_offset=10, sys_flag=COMMITS)
+        assert (answer.code, answer.ext["nextBeginOffset"]) == (21, "0")
+        assert (await world.talker.pull("t", 0, consumer_group="g")).code == 0
+        query = QueryConsumerOffset("offline", "t", 0, set_zero_if_not_found=False)
+        assert (await world.talker.invoke(query)).code == 22
 
     run(scenario)
 

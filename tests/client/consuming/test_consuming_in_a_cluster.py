@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
@@ -18,6 +19,7 @@ from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
+from mqframe.testing.simulation.pools import work_at_once
 
 GROUP = "billing"
 
@@ -189,6 +191,45 @@ def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
         assert again.bodies == [b"later"]
 
     play(story)
+
+
+@pytest.mark.parametrize("count", [3, 40])
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [({}, False), ({}, True), ({"ordered": True}, False), ({"broadcasting": True}, False)],
+    ids=["waits", "suspended", "ordered", "broadcasting"],
+)
+def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(
+    tmp_path, options, held, count
+) -> None:
+    async def story(scene):
+        settings = ConsumerSettings(offset_directory=tmp_path)
+        one = await scene.join("m1", settings=settings, consume_from="last", **options)
+        await scene.clock.aadvance(5.0)
+        await scene.send(*numbered(b"old", 40))
+        await scene.until(lambda: len(one.got) == 40)
+        await scene.clock.aadvance(10.0)
+        if held:
+            one.consumer.suspend()
+            await scene.clock.aadvance(40.0)
+        async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
+            await admin.delete_topic("orders")
+            await scene.cluster.create_topic("orders", 4)
+        new = numbered(b"new", count)
+        await scene.send(*new)
+        if held:
+            one.consumer.resume()
+        await scene.until(lambda: set(new) <= set(one.bodies))
+        await scene.clock.aadvance(30.0)
+        assert Counter(one.bodies[40:]) == Counter(new)
+        if "broadcasting" not in options:
+            await scene.leave(one)
+            again = await scene.join("m1")
+            await scene.clock.aadvance(30.0)
+            assert again.got == []
+
+    with work_at_once():  # local offsets are read and written in threads
+        play(story)
 
 
 def test_tags() -> None:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
-from mqframe.core.consuming.offset_table import OffsetTable
+from mqframe.core.consuming.offset_table import DELETED_TOPICS_MAX, OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.testing.manual_clock import ManualClock
@@ -54,6 +54,31 @@ def test_topics_and_groups_are_found_and_forgotten(table):
     assert table.take_reset("h", "t", 0) is None
     table.remove_group("g")
     assert table.topics_of("g") == []
+
+
+def test_who_had_consumed_a_deleted_topic_begins_anew(table):
+    for group in ("online", "offline", "pending"):
+        table.commit(group, "t", 0, 10)
+        table.commit(group, "t", 3, 7)
+    table.reset("pending", "t", 0, 5)
+    table.remove_topic("t", {"online", "other"})
+    assert [table.query("online", "t", queue_id) for queue_id in (0, 1, 3)] == [0, None, 0]
+    assert table.reset_pending("online", "t", 3)
+    assert table.take_reset("online", "t", 0) == 0
+    assert table.take_reset("online", "t", 0) is None
+    for group in ("offline", "pending", "other"):
+        assert table.query(group, "t", 0) is None
+        assert table.take_reset(group, "t", 0) is None
+    assert table.entries == 0
+
+
+def test_only_the_newest_deleted_topics_are_remembered(table):
+    for number in range(DELETED_TOPICS_MAX + 1):
+        table.commit("g", f"t{number}", 0, 10)
+        table.remove_topic(f"t{number}", {"g"})
+    assert table.take_reset("g", "t0", 0) is None
+    assert table.take_reset("g", "t1", 0) == 0
+    assert table.take_reset("g", f"t{DELETED_TOPICS_MAX}", 0) == 0
 
 
 def test_what_is_saved_comes_back(table):

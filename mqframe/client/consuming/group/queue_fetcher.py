@@ -16,12 +16,13 @@ from mqframe.client.consuming.group.late_routes import LateRoutes
 from mqframe.client.consuming.group.pulls import QueuePulls
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.cluster.registration import MASTER_ID
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.flow_control import FlowLimits, HeldTotals, has_room, held_back_by
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.consuming.pull import PullResult, PullStatus
-from mqframe.core.errors import ConnectError, ConnectionLost, MqframeError
+from mqframe.core.errors import AnswerError, ConnectError, ConnectionLost, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.retry.backoff import ERROR_SECONDS, HELD_BACK_SECONDS, SUSPENDED_SECONDS, pull_backoff
@@ -309,6 +310,9 @@ class QueueFetcher:
             if not queue.topic.startswith(RETRY_PREFIX):
                 self._log_failure("pull failed", queue, problem)
             strategy.failed(queue, problem)
+            if fetch.asked and fetch.broker_id == MASTER_ID and _deleted(problem):
+                # Made anew it counts from 0 again: what is known of it here is of the old one.
+                await self._move(fetch, ticket, 0, "the topic was deleted")
             fetch.broker_id = MASTER_ID  # whoever suggested another one may not know that it is away
             if isinstance(problem, ConnectError | ConnectionLost):
                 self._routes_late.ask(queue.topic)
@@ -320,7 +324,7 @@ class QueueFetcher:
         fetch.broker_id = result.broker_id
         seconds = self._breath(fetch, result, self._clock.monotonic() - began)
         if result.status is PullStatus.OFFSET_ILLEGAL:
-            await self._move(fetch, ticket, result.next_offset)
+            await self._move(fetch, ticket, result.next_offset, "the offset to pull from does not exist")
             return seconds
         if not assigned.pulled(ticket, result.messages, result.next_offset):
             return 0.0
@@ -348,7 +352,7 @@ class QueueFetcher:
         commit = await self._strategy.committable(queue)
         return await self._pulls.pull(queue, fetch.asked, subscription, broker_id, commit)
 
-    async def _move(self, fetch: _Fetch, ticket: ProcessQueue, offset: int) -> None:
+    async def _move(self, fetch: _Fetch, ticket: ProcessQueue, offset: int, why: str) -> None:
         """The offset to pull from does not exist: what was read before is dropped, and not committed."""
         assigned = fetch.assigned
         queue, asked = assigned.queue, assigned.next_offset
@@ -356,7 +360,7 @@ class QueueFetcher:
             return
         self._count(fetch)
         log.warning(
-            "the offset to pull from does not exist",
+            why,
             group=self._options.group,
             topic=queue.topic,
             broker=queue.broker_name,
@@ -380,3 +384,7 @@ class QueueFetcher:
     def _log_failure(self, what: str, queue: MessageQueue, problem: MqframeError) -> None:
         where = {"topic": queue.topic, "broker": queue.broker_name, "queue_id": queue.queue_id}
         self._instance.outages.note(what, queue.broker_name, problem, group=self._options.group, **where)
+
+
+def _deleted(problem: MqframeError) -> bool:
+    return isinstance(problem, AnswerError) and problem.code == ResponseCode.TOPIC_NOT_EXIST

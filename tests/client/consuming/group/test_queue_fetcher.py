@@ -9,8 +9,9 @@ import pytest
 from mqframe.client.consuming.group.fetch_options import FetchOptions
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
-from mqframe.core.errors import CallTimeout, ConnectionLost, MqframeError
+from mqframe.core.errors import CallTimeout, ConnectionLost, MqframeError, answer_error
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.requests.messages import LitePullMessage, PullMessage
 from mqframe.core.storage.record import encode_record
@@ -214,6 +215,33 @@ def test_an_offset_that_does_not_exist_moves_the_queue_and_drops_what_was_read_b
         owned = [scene.queue(0), scene.queue(1)]
         assert ("corrected", 0, 50, owned) in scene.heard
         assert scene.pulls()[-1] == (0, 50)
+
+    play(story, 2)
+
+
+@pytest.mark.parametrize("again", [3, 12])
+def test_a_topic_that_was_deleted_is_read_from_its_beginning_when_it_is_made_anew(again) -> None:
+    async def story(scene):
+        scene.broker.put("orders", 0, *[b"old"] * 10)
+        await scene.own(1)
+        await scene.own()
+        scene.consume()
+        gone = answer_error(ResponseCode.TOPIC_NOT_EXIST, "topic orders was deleted", "10.0.0.1:10911")
+        scene.broker.script(PullMessage, gone, gone)
+        scene.fetcher.seek(scene.queue(), 10)
+        await scene.pass_time()
+        assert ("corrected", 0, 0, [scene.queue(0), scene.queue(1)]) in scene.heard
+        scene.broker.cut("orders", 0, 10)
+        scene.broker.cut("orders", 0, 0)
+        new = [b"new %d" % number for number in range(again)]
+        scene.broker.put("orders", 0, *new)
+        came = []
+        for _ in range(10):
+            await scene.pass_time(3.0)
+            came += scene.consume()
+        assert came == new
+        moved = [each for each in scene.heard if each[0] == "corrected"]
+        assert moved == [("corrected", 0, 0, [scene.queue(0), scene.queue(1)])], "once is enough"
 
     play(story, 2)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from lite_scenes import numbered, play, queue
 
+from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.core.codes import ResponseCode
@@ -48,6 +49,26 @@ def test_a_waiting_poll_returns_when_a_message_arrives() -> None:
         await scene.clock.aadvance(0.5)
         await scene.send(b"now")
         assert [m.body for m in await scene.end(waiting)] == [b"now"]
+
+    play(story)
+
+
+@pytest.mark.parametrize("auto_commit", [True, False])
+@pytest.mark.parametrize("assigns", [True, False])
+def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(assigns, auto_commit) -> None:
+    async def story(scene):
+        made = scene.assigned(0, auto_commit=auto_commit) if assigns else scene.join(auto_commit=auto_commit)
+        consumer = await made
+        await scene.send(*numbered(b"old", 10))
+        assert await scene.drain(consumer, 10) == numbered(b"old", 10)
+        await scene.clock.aadvance(10.0)
+        async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
+            await admin.delete_topic("orders")
+            await scene.cluster.create_topic("orders", 4)
+        await scene.send(*numbered(b"new", 3))
+        assert await scene.drain(consumer, 3) == numbered(b"new", 3)
+        await scene.clock.aadvance(30.0)
+        assert await scene.poll(consumer) == []
 
     play(story)
 

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from simple_scenes import bodies, numbered, play
 
+from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, BodyUnreadable, FixError, GiveUpError, ReceiptError, RouteError
 from mqframe.core.popping.receipt_handle import HandleError, ReceiptHandle
@@ -43,6 +44,21 @@ def test_a_body_with_a_wrong_crc_is_not_read() -> None:
         assert messages[b"good"].body == b"good"
         with pytest.raises(BodyUnreadable, match="changed since it was stored"):
             messages[b"bad"].body  # noqa: B018
+
+    play(story)
+
+
+def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning() -> None:
+    async def story(scene):
+        consumer = await scene.join()
+        await scene.send(*numbered(b"old", 12))
+        await consumer.ack_batch(await scene.receive(consumer, 12))
+        await scene.clock.aadvance(60.0)
+        async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
+            await admin.delete_topic("orders")
+            await scene.cluster.create_topic("orders", 4)
+        await scene.send(*numbered(b"new", 3))
+        assert sorted(bodies(await scene.receive(consumer, 3))) == numbered(b"new", 3)
 
     play(story)
 
