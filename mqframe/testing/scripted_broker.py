@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +27,7 @@ from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.properties import TAGS, encode_properties
 from mqframe.core.requests.admin import GetSubscriptionGroupConfig
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
@@ -99,8 +100,20 @@ class ScriptedBroker:
         """The requests of `kind` so far."""
         return [request for request in self.requests if type(request) is kind]
 
-    def put(self, topic: str, queue_id: int, *bodies: bytes, tag: str = "", sys_flag: int = 0) -> None:
-        """Store messages; pulls that wait for them are answered. `sys_flag`: of all of them, as stored."""
+    def put(
+        self,
+        topic: str,
+        queue_id: int,
+        *bodies: bytes,
+        tag: str = "",
+        sys_flag: int = 0,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Store messages; pulls that wait for them are answered.
+
+        `sys_flag`, as stored, and `properties`: of all of them.
+        """
+        said = {**({TAGS: tag} if tag else {}), **(properties or {})}
         queue = self.queue(topic, queue_id)
         log = self._log[queue]
         for body in bodies:
@@ -111,7 +124,7 @@ class ScriptedBroker:
                 queue_offset=offset,
                 physical_offset=offset * 1000,
                 body=body,
-                properties=f"TAGS\x01{tag}\x02".encode() if tag else b"",
+                properties=encode_properties(said).encode(),
                 born_timestamp=self._clock.now_ms(),
                 born_host=HOST,
                 store_timestamp=self._clock.now_ms(),

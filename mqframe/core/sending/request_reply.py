@@ -7,6 +7,7 @@ the cluster by which the request came, which hands it to the client.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from mqframe.core.errors import FixError, HeaderError
 from mqframe.core.messages import properties as p
@@ -17,6 +18,10 @@ from mqframe.core.requests.replies import PushReplyMessageToClient
 
 REPLY = "reply"
 """The type of a message that is a reply (MixAll.REPLY_MESSAGE_FLAG)."""
+_NEEDED: Final = (p.CLUSTER, p.REPLY_TO_CLIENT, p.CORRELATION_ID)
+_DIGITS_MAX: Final = 18
+REQUEST_MARK: Final = p.REPLY_TO_CLIENT.encode()
+"""Stands in the properties of every request, and of hardly anything else."""
 
 
 class ReplyMessage(Message, frozen=True, gc=False):
@@ -41,6 +46,27 @@ class ReplyMessage(Message, frozen=True, gc=False):
         return p.encode_properties(pairs)
 
 
+def is_request(message: ReceivedMessage) -> bool:
+    """Whether a client waits, or waited, for the reply to `message`."""
+    if not message.may_have(REQUEST_MARK):  # hardly any message is one
+        return False
+    asked = message.properties
+    return all(asked.get(name) for name in _NEEDED)
+
+
+def is_expired(message: ReceivedMessage, now_ms: int) -> bool:
+    """Whether `message` is a request whose sender has given up by `now_ms`, as it said beforehand.
+
+    By the clocks of both: that of the sender gave the time of birth.
+    """
+    if not is_request(message):
+        return False
+    ttl = message.properties.get(p.TTL, "")
+    if not (ttl.isascii() and ttl.isdigit() and len(ttl) <= _DIGITS_MAX):
+        return False
+    return message.born_timestamp + int(ttl) < now_ms
+
+
 def reply_to(
     message: ReceivedMessage,
     body: bytes,
@@ -54,7 +80,7 @@ def reply_to(
     Raises `FixError` when `message` is no request: nobody waits for an answer to it.
     """
     asked = message.properties
-    missing = [name for name in (p.CLUSTER, p.REPLY_TO_CLIENT, p.CORRELATION_ID) if not asked.get(name)]
+    missing = [name for name in _NEEDED if not asked.get(name)]
     if missing:
         raise FixError(
             f"message {message.message_id} of topic {message.topic} is no request: "

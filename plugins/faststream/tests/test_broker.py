@@ -340,11 +340,35 @@ class TestRequests:
 
         async def story():
             with pytest.raises(ReplyTimeout) as caught:
-                await broker.request("anybody?", topic, timeout=0.3)
+                await broker.request("anybody?", topic, timeout=1)
             assert isinstance(caught.value, TimeoutError)
             await seen.take()
 
         play(broker, story)
+
+    def test_a_request_that_nobody_waits_for_any_more_is_not_handled(self, make, topic, seen) -> None:
+        asking, broker = make(), make()
+
+        @broker.subscriber(topic, consume_from="first")
+        async def handle(value: str) -> str:
+            seen(value)
+            return "answer"
+
+        async def story():
+            async with asking:
+                with pytest.raises(ReplyTimeout):
+                    await asking.request("too late", topic, timeout=0.2, sharding_key="one")
+                await asking.publish("in time", topic, sharding_key="one")
+            await broker.start()
+            return await seen.take()
+
+        async def whole():
+            try:
+                return await story()
+            finally:
+                await broker.stop()
+
+        assert asyncio.run(whole()) == ["in time"]
 
     def test_a_reply_topic_gets_the_result(self, make, play, topic, seen) -> None:
         broker = make()

@@ -14,6 +14,8 @@ from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMes
 from mqframe.core.sending.encoding import element_size, encode_elements, message_properties
 from mqframe.core.sending.request_reply import (
     ReplyMessage,
+    is_expired,
+    is_request,
     pushed_reply,
     reply_to,
     request_properties,
@@ -53,6 +55,26 @@ def test_what_is_no_request_cannot_be_answered(name):
     message = received({key: value for key, value in ASKED.items() if key != name})
     with pytest.raises(FixError, match=f"is no request: it lacks {name}"):
         reply_to(message, b"answer")
+
+
+@pytest.mark.parametrize("name", ["CLUSTER", "REPLY_TO_CLIENT", "CORRELATION_ID"])
+def test_a_request_names_all_that_its_reply_needs(name):
+    assert is_request(received(ASKED))
+    assert not is_request(received({key: value for key, value in ASKED.items() if key != name}))
+
+
+def test_a_request_is_over_when_its_sender_waits_no_more():
+    message = received(ASKED)  # born at 1 ms, for 3 s
+    assert [is_expired(message, now) for now in (0, 3001, 3002)] == [False, False, True]
+
+
+@pytest.mark.parametrize("ttl", ["", "-1", "1.5", "soon", "٣", "9" * 5000])
+def test_a_request_that_does_not_say_how_long_it_waits_is_never_over(ttl):
+    assert not is_expired(received({**ASKED, "TTL": ttl}), 2**62)
+
+
+def test_what_is_no_request_is_never_over():
+    assert not is_expired(received({"TTL": "3000", "note": "REPLY_TO_CLIENT"}), 2**62)
 
 
 def test_replies_travel_alone():

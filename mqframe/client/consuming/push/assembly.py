@@ -14,6 +14,7 @@ from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime, Listening
 from mqframe.client.consuming.push.consume_call import Caller
 from mqframe.client.consuming.push.consume_service import ConsumeService
+from mqframe.client.consuming.push.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.failure_log import FailureLog
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_service import OrderedService
@@ -63,9 +64,14 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
         broadcasting=not clustering,
         ordered=plan.ordered,
     )
-    caller = Caller(plan.group, hooks, plan.clock.monotonic, timeout)
+    clock = plan.clock
+    now_ms = clock.now_ms if plan.settings.answers_requests else None
+    caller = Caller(plan.group, hooks, clock.monotonic, timeout, now_ms)
+    expired = ExpiredRequests(plan.group, clock.monotonic, clock.now_ms)
     failures = FailureLog(plan.group, plan.clock.monotonic)
-    listener_parts = ListenerParts(plan, caller, subscriptions.find, offsets.store, statistics, failures)
+    listener_parts = ListenerParts(
+        plan, caller, subscriptions.find, offsets.store, statistics, failures, expired
+    )
 
     def assemble(runtime: ConsumerRuntime) -> ConsumerParts:
         locks = _locks(plan, instance, runtime) if plan.ordered else None
@@ -79,7 +85,7 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
             offsets=offsets,
             queues=queues,
             rebalance=RebalanceService(plan, instance, queues, offsets, ordered),
-            running_info=PushInfo(plan, runtime, statistics, locks),
+            running_info=PushInfo(plan, runtime, statistics, expired, locks),
             listening=_listening(plan, instance, service, locks),
             statistics=statistics,
             save_seconds=plan.persist_seconds,

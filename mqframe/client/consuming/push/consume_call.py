@@ -12,6 +12,7 @@ from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcom
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
 from mqframe.core.messages.message import ReceivedMessage, unreadable
+from mqframe.core.sending.request_reply import REQUEST_MARK, is_expired
 
 
 class ConsumeCall:
@@ -19,13 +20,15 @@ class ConsumeCall:
 
     `since`: monotonic seconds when they began to wait. `over`: nobody is interested in the result any more,
     because the call timed out. `elapsed`: seconds in the listener. `unreadable`: those of the messages whose
-    body cannot be read, which the listener met, each with the reason: nobody will ever read them.
+    body cannot be read, which the listener met, each with the reason: nobody will ever read them. `expired`:
+    requests that were taken out of the messages, since nobody waits for their replies any more.
     """
 
     __slots__ = (
         "context",
         "elapsed",
         "error",
+        "expired",
         "held",
         "messages",
         "over",
@@ -46,10 +49,25 @@ class ConsumeCall:
         self.context: ListenerContext | None = None
         self.result: Any = None
         self.error: BaseException | None = None
+        self.expired: list[ReceivedMessage] = []
         self.elapsed = 0.0
         self.started = False
         self.over = False
         self.unreadable: dict[ReceivedMessage, str] = {}
+
+    def take_out_expired(self, now_ms: Callable[[], int]) -> bool:
+        """Take the requests out that are over by `now_ms`; whether anything is left for the listener."""
+        for message in self.messages:
+            if message.may_have(REQUEST_MARK):
+                break
+        else:
+            return True
+        now = now_ms()
+        expired = [message for message in self.messages if is_expired(message, now)]
+        if expired:
+            self.expired = expired  # first: the loop may look at both meanwhile, and none may be missing
+            self.messages = [message for message in self.messages if message not in expired]
+        return bool(self.messages)
 
     def raised(self, problem: BaseException) -> None:
         """The listener raised `problem`."""
@@ -80,6 +98,7 @@ class Caller:
     """Calls listeners, in whatever thread or task it is used, and notes what came of it in the call.
 
     `timeout_seconds` only names the outcome here; who waits too long is the consume service's business.
+    `now_ms`: the clock by which requests that are over are left out; `None`: they are handed over as all are.
     """
 
     def __init__(
@@ -88,15 +107,17 @@ class Caller:
         hooks: ListenerHooks,
         monotonic: Callable[[], float],
         timeout_seconds: float,
+        now_ms: Callable[[], int] | None = None,
     ) -> None:
         self._group = group
         self._hooks = hooks if hooks else None
         self._monotonic = monotonic
         self._timeout_seconds = timeout_seconds
+        self._now_ms = now_ms
 
     def call(self, call: ConsumeCall) -> None:
         """Call a plain listener. Whatever it raises is noted."""
-        if call.over or call.held.dropped:
+        if call.over or call.held.dropped or self._is_empty(call):
             return
         watched = self._begin(call)
         started = self._monotonic()
@@ -110,7 +131,7 @@ class Caller:
 
     async def call_async(self, call: ConsumeCall) -> None:
         """Await an `async def` listener. Whatever it raises is noted; a cancellation goes on."""
-        if call.over or call.held.dropped:
+        if call.over or call.held.dropped or self._is_empty(call):
             return
         watched = self._begin(call)
         started = self._monotonic()
@@ -138,6 +159,14 @@ class Caller:
         """How `call` ended, its wait counted."""
         waited = self._monotonic() - call.since
         return outcome(call.result, call.error, waited, self._timeout_seconds)
+
+    def _is_empty(self, call: ConsumeCall) -> bool:
+        """Whether all that `call` has are requests that are over: it is done without its listener then."""
+        if self._now_ms is None or call.take_out_expired(self._now_ms):
+            return False
+        call.context = ListenerContext(call.held.queue, self._group)
+        call.result = ConsumeResult.SUCCESS
+        return True
 
     def _begin(self, call: ConsumeCall) -> WatchedCall | None:
         call.started = True

@@ -58,6 +58,7 @@ class ConsumeService:
         self._find = parts.find
         self._settle = parts.settle
         self._failures = parts.failures
+        self._expired = parts.expired
         # Nobody else waits for a failed message in broadcasting.
         self._returns_max = settings.returns_max
         self._drops_failed = plan.model is MessageModel.BROADCASTING
@@ -173,13 +174,17 @@ class ConsumeService:
                 continue
             messages = call.messages
             good = acknowledged(call.result, call.context.ack_index, len(messages))
-            self._statistics.consumed(call.subscription.topic, good, len(messages) - good, call.elapsed)
+            if messages:
+                self._statistics.consumed(call.subscription.topic, good, len(messages) - good, call.elapsed)
             if good < len(messages):
                 how = self._caller.outcome(call)
                 # An acknowledged prefix is an answer, not a failure of the listener.
                 if how is not Outcome.SUCCESS:
                     self._log(call, how)
                 messages = messages[:good] + self._call_failed(call, messages[good:])
+            if call.expired:
+                self._expired.note(call.expired)
+                messages = messages + call.expired
             held.last_consume = now
             if held in done:
                 done[held] += messages
@@ -293,8 +298,9 @@ class ConsumeService:
             if call.held.dropped:
                 continue
             self._log(call, Outcome.TIMEOUT)
-            self._statistics.consumed(call.subscription.topic, 0, len(call.messages), self._timeout)
-            self._settle(call.held, self._failed(call.held, call.messages, TIMEOUT_LEVEL))
+            failed, expired = call.messages, call.expired
+            self._statistics.consumed(call.subscription.topic, 0, len(failed), self._timeout)
+            self._settle(call.held, self._failed(call.held, failed, TIMEOUT_LEVEL) + expired)
 
     def _log(self, call: ConsumeCall, how: Outcome) -> None:
         then = "sent back"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from mqframe.client.consuming.push.consume_call import Caller
+from mqframe.client.consuming.push.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.failure_log import FailureLog
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.client.consuming.push.plan import ConsumerPlan
@@ -21,7 +22,8 @@ class ListenerParts:
     """What consume services are made of.
 
     `find`: the subscription of a topic, `None` when it is not subscribed any more; `store`: remembers the
-    offsets of consumed messages; `failures`: logs what was not consumed.
+    offsets of consumed messages; `failures`: logs what was not consumed; `expired`: counts requests that were
+    dropped.
     """
 
     plan: ConsumerPlan
@@ -30,6 +32,7 @@ class ListenerParts:
     store: OffsetStore
     statistics: ConsumerStatistics
     failures: FailureLog
+    expired: ExpiredRequests
 
     def settle(self, held: ProcessQueue, messages: list[ReceivedMessage]) -> None:
         """Count `messages` of `held` as consumed, unless the queue was given up."""

@@ -59,6 +59,7 @@ class OrderedService:
         self._find = parts.find
         self._settle = parts.settle
         self._failures = parts.failures
+        self._expired = parts.expired
         self._locks = locks
         self._dead_letters = dead_letters
         self._limit = settings.max_reconsume_times
@@ -214,13 +215,18 @@ class OrderedService:
                 self._let_go(call, call.why)
             elif call.context is not None:
                 held.last_consume = now
-                good = len(call.messages) if call.good else 0
-                self._statistics.consumed(held.queue.topic, good, len(call.messages) - good, call.elapsed)
-                if call.good:
+                good, count = call.good, len(call.messages)
+                if count:
+                    ok = count if good else 0
+                    self._statistics.consumed(held.queue.topic, ok, count - ok, call.elapsed)
+                if good:
                     if held in done:
                         done[held] += call.messages
                     else:
                         done[held] = list(call.messages)
+                if call.expired:
+                    self._expired.note(call.expired)
+                    done[held] = done.get(held, []) + call.expired
         for held, messages in done.items():
             self._settle(held, messages)
 

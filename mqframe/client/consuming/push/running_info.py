@@ -15,6 +15,7 @@ from mqframe.client.consuming.group.queue_locks import LockKeeper
 from mqframe.client.consuming.group.running_info import RunningInfoSource
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
+from mqframe.client.consuming.push.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.codes import ResponseCode
@@ -44,10 +45,12 @@ class PushInfo(RunningInfoSource):
         plan: ConsumerPlan,
         runtime: ConsumerRuntime,
         statistics: ConsumerStatistics,
+        expired: ExpiredRequests,
         locks: LockKeeper | None = None,
     ) -> None:
         super().__init__(plan, runtime)
         self._statistics = statistics
+        self._expired = expired
         self._locks = locks
         # Hooks watch what is consumed in the ordinary way; this does not count as such.
         timeout = plan.settings.consume_timeout_seconds
@@ -61,6 +64,7 @@ class PushInfo(RunningInfoSource):
             "allocateMessageQueueStrategy": getattr(strategy, "wire_name", type(strategy).__qualname__),
             info.ORDERLY: str(self._plan.ordered).lower(),
             info.THREADS: str(self._plan.settings.consume_threads),
+            info.EXPIRED_REQUESTS: str(self._expired.count),
         }
 
     def status(self) -> dict[str, ConsumeStatus]:
@@ -78,6 +82,8 @@ class PushInfo(RunningInfoSource):
 
     async def consume_directly(self, message: ReceivedMessage) -> DirectResult:
         """Call the listener of `message` now, whatever is owned; nothing is committed or sent back.
+
+        A request is handed over however old it is: an operator wants it so.
 
         Raises `Refusal` when its topic has no listener, and when too many such calls are under way.
         """

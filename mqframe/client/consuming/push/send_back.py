@@ -20,6 +20,7 @@ from mqframe.core.messages.properties import encode_properties, plain_text
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
 from mqframe.core.retry.dead_letters import REASON
 from mqframe.core.retry.policy import RETRIES_MAX, resent_properties
+from mqframe.core.sending.request_reply import is_request
 from mqframe.core.sending.retries import STORED_CODES
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -112,8 +113,10 @@ class SendBack:
         copied = resent_properties(message, delay_level, times, limit)
         if reason:
             copied[REASON] = plain_text(reason, REASON_CHARACTERS_MAX)
-        # Who reads the reason looks for when it was sent, too; a copy that comes again is as Java's is.
-        born = message.born_timestamp if reason else self._clock.now_ms()
+        # Who reads the reason looks for when it was sent, too, and requests get no older than they say; any
+        # other copy that comes again is as Java's is.
+        kept = bool(reason) or is_request(message)
+        born = message.born_timestamp if kept else self._clock.now_ms()
         copy = _Copy(encode_properties(copied), times, limit, born)
         problem: MqframeError | None = None
         for queue in await self._queues(message.broker_name):

@@ -51,6 +51,11 @@ class ConsumerSettings(FetchSettings):
         doc="what becomes of messages whose bodies cannot be decoded: dead_letter, retry or drop",
         check=one_of(*(each.value for each in OnDecodeError)),
     )
+    answers_requests: bool = setting(
+        True,
+        doc="requests that wait for a reply are for this group to answer: those whose time to live is over"
+        " are dropped; off for groups that only look at them",
+    )
     suspend_current_queue_time_millis: int = setting(
         1000,
         doc="pause of a queue consumed in order after a failure, unless its listener says otherwise, ms",

@@ -9,7 +9,8 @@ from faststream.message import StreamMessage, decode_message
 
 from mqframe import ReceivedMessage
 from mqframe.core.errors import BodyUnreadable
-from mqframe.core.messages.properties import CLUSTER, CORRELATION_ID, REPLY_TO_CLIENT, RESERVED
+from mqframe.core.messages.properties import REPLY_TO_CLIENT, RESERVED
+from mqframe.core.sending.request_reply import is_request
 from mqframe_faststream.errors import undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage
 
@@ -91,13 +92,6 @@ def _decoded(part: Any, raw: Any) -> Any:
 def headers_of(message: ReceivedMessage) -> dict[str, Any]:
     """The properties that applications set."""
     return {name: value for name, value in message.properties.items() if name not in RESERVED}
-
-
-def is_request(message: ReceivedMessage) -> bool:
-    """Whether a producer waits for the reply (`mqframe.reply_to`)."""
-    asked = message.properties
-    # Hardly any message is one, and the first question says so.
-    return bool(asked.get(REPLY_TO_CLIENT) and asked.get(CORRELATION_ID) and asked.get(CLUSTER))
 
 
 def reply_address(message: ReceivedMessage, headers: Mapping[str, Any]) -> str:

@@ -23,11 +23,12 @@ from mqframe import (
     ReceivedMessage,
 )
 from mqframe.core.messages.log_fields import log_fields
+from mqframe.core.sending.request_reply import is_request
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
 from mqframe_faststream.errors import OptionError, is_of_arguments, undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
 from mqframe_faststream.options import Subscription, check_policy
-from mqframe_faststream.parser import MqframeParser, is_request, reply_address
+from mqframe_faststream.parser import MqframeParser, reply_address
 from mqframe_faststream.publisher import ReplyPublisher
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ QUEUE = MessageQueue("orders", "broker-a", 0)
 
 def parts_over(store: MemoryOffsets) -> ListenerParts:
     nothing = SimpleNamespace()
-    return ListenerParts(nothing, nothing, lambda topic: None, store, nothing, nothing)
+    return ListenerParts(nothing, nothing, lambda topic: None, store, nothing, nothing, nothing)
 
 
 def test_progress_is_the_smallest_offset_that_is_not_done_with() -> None:

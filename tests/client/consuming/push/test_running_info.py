@@ -12,6 +12,7 @@ from client.consuming.members import Runtime, push_plan
 from operators import GROUP, play
 
 from mqframe import ConsumeResult, Message
+from mqframe.client.consuming.push.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.running_info import DIRECT_CALLS_MAX, PushInfo
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.queue_locks import LockLease
@@ -110,7 +111,9 @@ def info_of(clock: ManualClock, *listeners: Any, lease: LockLease | None = None,
     statistics.pulled("orders", 6, 0.5)
     runtime: Any = Runtime()
     locks: Any = None if lease is None else SimpleNamespace(lease=lambda queue: lease)
-    return PushInfo(push_plan(clock, *listeners, **plan), runtime, statistics, locks)
+    expired = ExpiredRequests("billing", clock.monotonic, clock.now_ms)
+    expired.note([received(0), received(1)])
+    return PushInfo(push_plan(clock, *listeners, **plan), runtime, statistics, expired, locks)
 
 
 class TestShown:
@@ -120,6 +123,7 @@ class TestShown:
             "allocateMessageQueueStrategy": "ALL",
             "PROP_CONSUMEORDERLY": "true",
             "PROP_THREADPOOL_CORE_SIZE": "3",
+            "MQFRAME_EXPIRED_REQUESTS": "2",
         }
 
     def test_rates_of_each_subscribed_topic(self) -> None:

@@ -237,6 +237,18 @@ def test_without_a_retry_topic_both_ways_fail():
     play(story, topics={"orders": 1})
 
 
+def test_a_copy_of_a_request_gets_no_longer_time_than_its_sender_waits():
+    async def story(broker, back):
+        asked = {"CLUSTER": "C", "REPLY_TO_CLIENT": "shop@1", "CORRELATION_ID": "r1", "TTL": "3000"}
+        failed = message(asked)
+        await back.resend(failed)
+        (request,) = sent(broker)
+        assert request.born_timestamp == failed.born_timestamp
+        assert decode_properties(request.properties)["TTL"] == "3000"
+
+    play(story)
+
+
 def test_a_retry_topic_that_cannot_be_written_is_an_error():
     async def story(broker, back):
         async def nothing(request):
