@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from mqframe.core.errors import PluginError as PluginError
     from mqframe.core.errors import ReceiptError as ReceiptError
     from mqframe.core.errors import Refusal as Refusal
+    from mqframe.core.errors import RequestFailed as RequestFailed
     from mqframe.core.errors import RequestTimeout as RequestTimeout
     from mqframe.core.errors import RetryError as RetryError
     from mqframe.core.errors import RouteError as RouteError
@@ -136,7 +137,8 @@ __version__ = "0.1.0"
 
 _ERRORS = (
     "AccessError AnswerError CallTimeout ClosedError ConnectError ConnectionLost DecodeError EncodeError"
-    " FixError GiveUpError MessageError MqframeError PluginError ReceiptError Refusal RequestTimeout"
+    " FixError GiveUpError MessageError MqframeError PluginError ReceiptError Refusal RequestFailed"
+    " RequestTimeout"
     " RetryError RouteError SettingError StoreError TlsError TooMuchInFlight"
 )
 _INTERFACES = (

@@ -102,6 +102,15 @@ class RequestTimeout(RetryError):
     maybe_stored = True
 
 
+class RequestFailed(GiveUpError):
+    """Whoever got a request failed at it, and said so. The message tells the error and what it was about.
+
+    It will not be tried again there. What was done before the failure may be done.
+    """
+
+    maybe_stored = True
+
+
 class TooMuchInFlight(RetryError):
     """A limit on requests or bytes in flight was reached. Nothing was sent."""
 

@@ -13,7 +13,7 @@ from mqframe.core.messages.checks import check_message, check_properties_size
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import reply_topic
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.sending.request_reply import request_properties
+from mqframe.core.sending.request_reply import check_reply, request_properties
 from mqframe.core.sending.time_limit import time_limit
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
@@ -41,7 +41,7 @@ class Requests:
         sharding_key: object,
         timeout: float | None,
     ) -> ReceivedMessage:
-        """The reply to `message`. Raises what a send raises, and `RequestTimeout`."""
+        """The reply to `message`. Raises what a send raises, `RequestTimeout` and `RequestFailed`."""
         seconds = time_limit(timeout, self._seconds)
         deadline = self._clock.monotonic() + seconds
         check_message(message, self._api.plain_bytes_max)
@@ -69,7 +69,7 @@ class Requests:
                 if not reply.done() or reply.exception() is not None:
                     raise  # a reply that is there says that the request went well after all
             replies.sent(correlation_id)
-            return await reply
+            return check_reply(await reply)
         finally:
             replies.forget(correlation_id)
             if reply.done() and not reply.cancelled():

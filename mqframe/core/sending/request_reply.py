@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mqframe.core.errors import FixError, HeaderError
+from mqframe.core.errors import FixError, HeaderError, RequestFailed
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import Message, ReceivedMessage
 from mqframe.core.messages.names import reply_topic
+from mqframe.core.messages.properties import plain_text
 from mqframe.core.requests.replies import PushReplyMessageToClient
 
 REPLY = "reply"
 """The type of a message that is a reply (MixAll.REPLY_MESSAGE_FLAG)."""
 _NEEDED: Final = (p.CLUSTER, p.REPLY_TO_CLIENT, p.CORRELATION_ID)
+FAILED: Final = "MQFRAME_REQUEST_FAILED"
+"""Property of a reply that says that the request failed: the error's type and message."""
+FAILED_CHARACTERS_MAX: Final = 500
 _DIGITS_MAX: Final = 18
 REQUEST_MARK: Final = p.REPLY_TO_CLIENT.encode()
 """Stands in the properties of every request, and of hardly anything else."""
@@ -96,6 +100,28 @@ def reply_to(
         client_id=asked[p.REPLY_TO_CLIENT],
         ttl_ms=asked.get(p.TTL),
     )
+
+
+def failure_reply(message: ReceivedMessage, problem: BaseException) -> ReplyMessage:
+    """What tells who waits for the reply to the request `message` that its handler raised `problem`.
+
+    Who does not know the property `FAILED` sees a reply whose body is that text.
+    """
+    try:
+        said = f": {problem}"
+    except Exception:  # its __str__ is the application's
+        said = ""
+    text = plain_text(type(problem).__name__ + said, FAILED_CHARACTERS_MAX)
+    return reply_to(message, text.encode("utf-8", "replace"), properties={FAILED: text})
+
+
+def check_reply(reply: ReceivedMessage) -> ReceivedMessage:
+    """`reply`. Raises `RequestFailed` when it says that the request failed."""
+    problem = reply.properties.get(FAILED)
+    if problem is not None:
+        correlation_id = reply.properties.get(p.CORRELATION_ID, "")
+        raise RequestFailed(f"request {correlation_id} failed at its receiver {reply.born_host}: {problem}")
+    return reply
 
 
 def request_properties(correlation_id: str, client_id: str, timeout_seconds: float) -> str:

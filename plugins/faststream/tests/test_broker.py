@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 from fast_depends.msgspec import MsgSpecSerializer
-from faststream import Context, Depends, FastStream, TestApp
+from faststream import AckPolicy, Context, Depends, FastStream, TestApp
 from mqframe_faststream import MqframeBroker, MqframeMessage, MqframeResponse, OptionError, ReplyTimeout
 from pydantic import BaseModel
 
@@ -18,6 +18,7 @@ from mqframe import (
     DatabaseOutcome,
     FixError,
     MessageError,
+    RequestFailed,
     SendStatus,
     TransactionListener,
     TransactionOutcome,
@@ -369,6 +370,45 @@ class TestRequests:
                 await broker.stop()
 
         assert asyncio.run(whole()) == ["in time"]
+
+    @pytest.mark.parametrize("policy", list(AckPolicy))
+    def test_who_asks_hears_why_the_handler_failed_and_it_does_not_run_again(
+        self, policy, make, play, topic, seen
+    ) -> None:
+        broker = make()
+
+        @broker.subscriber(topic, ack_policy=policy)
+        async def handle(value: str, message: MqframeMessage) -> str:
+            seen(value)
+            if policy is AckPolicy.MANUAL:
+                await message.ack()
+            if value == "tea?":
+                raise KeyError("tea")
+            return "here"
+
+        async def story():
+            with pytest.raises(RequestFailed, match="KeyError: 'tea'"):
+                await broker.request("tea?", topic, timeout=30)
+            reply = await broker.request("coffee?", topic, timeout=30)
+            return await reply.decode()
+
+        assert play(broker, story) == "here"
+        assert seen.all == ["tea?", "coffee?"]
+
+    def test_a_request_that_is_not_what_the_handler_takes_fails_where_it_was_asked(
+        self, make, play, topic
+    ) -> None:
+        broker = make()
+
+        @broker.subscriber(topic)
+        async def price(order: Order) -> int:
+            return order.cups
+
+        async def story():
+            with pytest.raises(RequestFailed, match="DecodeError"):
+                await broker.request({"number": "none"}, topic, timeout=30)
+
+        play(broker, story)
 
     def test_a_reply_topic_gets_the_result(self, make, play, topic, seen) -> None:
         broker = make()

@@ -12,9 +12,10 @@ from mqframe.client.consuming.group.queue_fetcher import FetchStrategy, QueueFet
 from mqframe.client.consuming.group.queue_locks import LockKeeper, QueueLocker
 from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime, Listening
+from mqframe.client.consuming.push.answering.answers import Answers
+from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.consume_call import Caller
 from mqframe.client.consuming.push.consume_service import ConsumeService
-from mqframe.client.consuming.push.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.failure_log import FailureLog
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_service import OrderedService
@@ -106,10 +107,14 @@ def _service(
     parts: ListenerParts, instance: ClientInstance, locks: LockKeeper | None
 ) -> ConsumeService | OrderedService:
     plan = parts.plan
+    # In broadcasting another member may have answered.
+    tells = plan.settings.answers_requests and plan.model is MessageModel.CLUSTERING
+    answers = Answers(plan.group, instance, plan.clock, tells=tells)
     if plan.ordered:
         dead = SendBack(plan.group, instance, plan.clock, plan.settings.max_reconsume_times)
-        return OrderedService(parts, locks, dead)
-    return ConsumeService(parts, SendBack(plan.group, instance, plan.clock, plan.settings.returns_max))
+        return OrderedService(parts, locks, dead, answers)
+    back = SendBack(plan.group, instance, plan.clock, plan.settings.returns_max)
+    return ConsumeService(parts, back, answers)
 
 
 def _listening(

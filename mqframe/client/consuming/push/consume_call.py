@@ -12,7 +12,7 @@ from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcom
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
 from mqframe.core.messages.message import ReceivedMessage, unreadable
-from mqframe.core.sending.request_reply import REQUEST_MARK, is_expired
+from mqframe.core.sending.request_reply import REQUEST_MARK, is_expired, is_request
 
 
 class ConsumeCall:
@@ -86,6 +86,14 @@ class ConsumeCall:
             if place == (message.queue_offset, message.queue_id, message.broker_name):
                 return message
         return None
+
+    def failure(self, message: ReceivedMessage) -> BaseException | None:
+        """What who waits for the reply to `message` is to be told, if anybody does: what the listener raised.
+
+        Not where it asks for another try.
+        """
+        level = 0 if self.context is None else self.context.delay_level_when_next_consume
+        return self.error if self.error is not None and level <= 0 and is_request(message) else None
 
     def reason(self, message: ReceivedMessage) -> str:
         """Why the body of `message` could not be read, or decoded; "" where that was not met."""

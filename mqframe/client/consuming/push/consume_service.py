@@ -9,6 +9,7 @@ import asyncio
 from itertools import groupby
 from typing import Final
 
+from mqframe.client.consuming.push.answering.answers import Answers
 from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.client.consuming.push.listener_parts import ListenerParts
@@ -41,15 +42,17 @@ class ConsumeService:
     """Concurrent consumption: every message on its own, in no order.
 
     A failed message of a clustering group goes back to the broker; it stays held until that has worked, and
-    is consumed again here when it has not. All methods belong to the loop.
+    is consumed again here when it has not. A request whose sender was told of the failure by `answers` is
+    done. All methods belong to the loop.
     """
 
-    def __init__(self, parts: ListenerParts, back: SendBack) -> None:
+    def __init__(self, parts: ListenerParts, back: SendBack, answers: Answers) -> None:
         plan, settings = parts.plan, parts.plan.settings
         group, clock = plan.group, plan.clock
         self._group = group
         self._retry_topic = retry_topic(group)
         self._back = back
+        self._answers = answers
         self._turn_to_go_back = asyncio.Semaphore(SENT_BACK_AT_ONCE_MAX)
         self._going_back: set[asyncio.Task[None]] = set()
         self._statistics = parts.statistics
@@ -198,20 +201,24 @@ class ConsumeService:
         assert call.context is not None
         level, held = call.context.delay_level_when_next_consume, call.held
         done: list[ReceivedMessage] = []
+        problem = self._answers.problem
         for lost in [each for each in failed if each in call.unreadable]:
             # What cannot be read here can be nowhere: a dead letter without more tries.
-            done += self._failed(held, [lost], DEAD_LEVEL, call.reason(lost))
+            done += self._failed(held, [lost], DEAD_LEVEL, call.reason(lost), problem(call, lost))
         failed = [each for each in failed if each not in call.unreadable]
         wrong = call.undecodable
         if wrong is not None and wrong in failed:
             failed = [each for each in failed if each is not wrong]
             what = call.subscription.on_decode_error
-            if what is OnDecodeError.DROP:
+            if what is OnDecodeError.DROP and problem(call, wrong) is None:
                 done.append(wrong)
             else:
                 # Its last failure is told apart here: the broker would leave the reason out.
-                dies = self._dies(what, wrong)
-                done += self._failed(held, [wrong], DEAD_LEVEL if dies else level, call.reason(wrong))
+                back = DEAD_LEVEL if self._dies(what, wrong) else level
+                done += self._failed(held, [wrong], back, call.reason(wrong), problem(call, wrong))
+        for request in [each for each in failed if problem(call, each) is not None]:
+            failed = [each for each in failed if each is not request]
+            done += self._failed(held, [request], level, problem=call.error)
         return done + (self._failed(held, failed, level) if failed else [])
 
     def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:
@@ -221,16 +228,21 @@ class ConsumeService:
         return self._returns_max is not None and wrong.reconsume_times >= self._returns_max
 
     def _failed(
-        self, held: ProcessQueue, messages: list[ReceivedMessage], level: int, reason: str = ""
+        self,
+        held: ProcessQueue,
+        messages: list[ReceivedMessage],
+        level: int,
+        reason: str = "",
+        problem: BaseException | None = None,
     ) -> list[ReceivedMessage]:
         """Has messages that failed sent back; returns those that count as consumed nevertheless.
 
-        `reason`: what dead letters say of it.
+        `reason`: what dead letters say of it; `problem`: what those who wait for replies are told.
         """
         if self._drops_failed:
             return messages
         # They stay held meanwhile, so nothing past them is committed, and they count in flow control.
-        task = asyncio.ensure_future(self._go_back(held, messages, level, reason))
+        task = asyncio.ensure_future(self._go_back(held, messages, level, reason, problem))
         self._going_back.add(task)
         task.add_done_callback(self._gone_back)
         return []
@@ -242,8 +254,18 @@ class ConsumeService:
             log.error("sending messages back failed", group=self._group, exc_info=task.exception())
 
     async def _go_back(
-        self, held: ProcessQueue, messages: list[ReceivedMessage], level: int, reason: str
+        self,
+        held: ProcessQueue,
+        messages: list[ReceivedMessage],
+        level: int,
+        reason: str,
+        problem: BaseException | None,
     ) -> None:
+        if problem is not None:
+            told = [message for message in messages if await self._answers.failed(message, problem)]
+            if level >= 0:  # dead letters are kept, whoever knows of the failure
+                self._settle(held, told)
+                messages = [message for message in messages if message not in told]
         gone = await asyncio.gather(*[self._went_back(held, message, level, reason) for message in messages])
         if held.dropped:
             return  # its new owner gets those that did not go back
@@ -312,4 +334,6 @@ class ConsumeService:
                 then = "dropped"
             elif self._dies(what, wrong):
                 then = "kept as a dead letter"
+        elif self._answers.asked(call):
+            then = "who waits is told, what is no request is sent back"
         self._failures.note(call, how, call.subscription, then)

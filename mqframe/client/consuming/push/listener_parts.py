@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import attrs
 
+from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.consume_call import Caller
-from mqframe.client.consuming.push.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.failure_log import FailureLog
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.client.consuming.push.plan import ConsumerPlan

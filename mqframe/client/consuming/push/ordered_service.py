@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from mqframe.client.consuming.group.queue_locks import LockKeeper
+from mqframe.client.consuming.push.answering.answers import Answers
 from mqframe.client.consuming.push.listener import Subscription
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueue
@@ -45,11 +46,13 @@ class OrderedService:
 
     `locks`: `None` in broadcasting, where every member has every queue. `dead_letters`: sends messages on
     that failed `settings.max_reconsume_times` times (-1: there is no limit), and those that cannot be
-    unpacked. All methods but `follow`, `ends`
-    and `is_urgent` belong to the loop.
+    unpacked. `answers`: tells senders of requests that these failed, which are done then. All methods but
+    `follow`, `ends` and `is_urgent` belong to the loop.
     """
 
-    def __init__(self, parts: ListenerParts, locks: LockKeeper | None, dead_letters: SendBack) -> None:
+    def __init__(
+        self, parts: ListenerParts, locks: LockKeeper | None, dead_letters: SendBack, answers: Answers
+    ) -> None:
         plan, settings = parts.plan, parts.plan.settings
         group, clock = plan.group, plan.clock
         self._group = group
@@ -62,6 +65,7 @@ class OrderedService:
         self._expired = parts.expired
         self._locks = locks
         self._dead_letters = dead_letters
+        self._answers = answers
         self._limit = settings.max_reconsume_times
         self._suspend_millis = settings.suspend_current_queue_time_millis
         self._caller = parts.caller
@@ -272,8 +276,11 @@ class OrderedService:
         then = "their queue waits"
         if call.undecodable is not None and (call.undecodable in over or call.undecodable in dropped):
             then = "kept as a dead letter" if call.undecodable in over else "dropped"
+        asked = self._answers.asked(call)
+        if asked and not over and not dropped:
+            then = "who waits is told, what is no request waits"
         self._failures.note(call, self._caller.outcome(call), meant, then)
-        if over or dropped:
+        if over or dropped or asked:
             self._spawn(self._send_on(call, over, dropped, seconds))
             return
         for message in messages:
@@ -287,8 +294,13 @@ class OrderedService:
         dropped: list[ReceivedMessage],
         seconds: float,
     ) -> None:
-        """Messages that failed too often become dead letters; the others are tried again."""
+        """Messages that failed too often become dead letters; the others are tried again, but not requests
+        whose senders were told."""
         gone = {message.queue_offset for message in dropped}
+        for message in self._answers.asked(call):
+            assert call.error is not None
+            if await self._answers.failed(message, call.error) and message not in over:
+                gone.add(message.queue_offset)
         for message in over:
             try:
                 await self._dead_letters.resend(message, reason=call.reason(message))

@@ -14,8 +14,8 @@ from typing import Final
 from mqframe.client.consuming.group.queue_locks import LockKeeper
 from mqframe.client.consuming.group.running_info import RunningInfoSource
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
+from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
-from mqframe.client.consuming.push.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.codes import ResponseCode

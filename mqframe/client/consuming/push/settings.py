@@ -54,7 +54,7 @@ class ConsumerSettings(FetchSettings):
     answers_requests: bool = setting(
         True,
         doc="requests that wait for a reply are for this group to answer: those whose time to live is over"
-        " are dropped; off for groups that only look at them",
+        " are dropped, and who waits is told of a failure; off for groups that only look at them",
     )
     suspend_current_queue_time_millis: int = setting(
         1000,

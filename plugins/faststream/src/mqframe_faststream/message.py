@@ -35,15 +35,16 @@ class Delivery:
     """What is to be answered for the messages of one call of a listener.
 
     `verdict`: `None` until somebody decided; `delay_level`: of messages that failed; `problem`: their bodies
-    cannot be unpacked.
+    cannot be unpacked; `failure`: what the handler of a request raised.
     """
 
-    __slots__ = ("_decided", "delay_level", "problem", "verdict")
+    __slots__ = ("_decided", "delay_level", "failure", "problem", "verdict")
 
     def __init__(self) -> None:
         self.verdict: ConsumeResult | None = None
         self.delay_level = 0
         self.problem: Exception | None = None
+        self.failure: Exception | None = None
         self._decided: asyncio.Future[None] | None = None
 
     async def ack(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from faststream._internal.endpoint.utils import ParserComposition
@@ -17,6 +18,7 @@ from mqframe import (
     CallTimeout,
     Message,
     MessageError,
+    MqframeError,
     ReceivedMessage,
     RequestTimeout,
     RouteError,
@@ -24,6 +26,8 @@ from mqframe import (
     TransactionSendResult,
     reply_to,
 )
+from mqframe.core.sending.request_reply import failure_reply, is_request
+from mqframe.log import get_logger
 from mqframe_faststream.errors import OptionError, ReplyTimeout
 from mqframe_faststream.parser import CONTENT_TYPE, CORRELATION, EMPTY_BODY, LENGTH, REPLY_TO, MqframeParser
 from mqframe_faststream.response import MqframePublishCommand, MqframeResponse, SendPlan
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from fast_depends.library.serializer import SerializerProto
     from faststream._internal.parser import CodecProto
     from faststream._internal.types import AsyncCallable, CustomCallable
+
+log = get_logger("faststream")
 
 ANSWER_SECONDS = 3.0
 """How long `request` waits for the reply unless told."""
@@ -96,6 +102,16 @@ class MqframeProducer(ProducerProto[MqframePublishCommand]):
             deliver_at=plan.deliver_at,
             delay_level=plan.delay_level,
         )
+
+    async def fail(self, messages: Iterable[ReceivedMessage], problem: BaseException) -> None:
+        """Tell those who wait for replies to `messages` that the handler raised `problem`."""
+        for message in messages:
+            if not is_request(message):
+                continue
+            try:
+                await self._connected().send(failure_reply(message, problem))
+            except MqframeError as trouble:
+                log.warning("the sender of a request could not be told that it failed", reason=str(trouble))
 
     async def publish_batch(self, cmd: MqframePublishCommand) -> SendResult:
         """Send all bodies to one queue in one request, stored all or none. Raises as `send_batch`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from faststream._internal.endpoint.publisher import PublisherProto
 from faststream._internal.endpoint.subscriber import SubscriberUsecase
 from faststream._internal.endpoint.utils import process_msg
-from faststream.exceptions import FeatureNotSupportedException
+from faststream.exceptions import FeatureNotSupportedException, IgnoredException
 from faststream.message import StreamMessage
 from faststream.middlewares import AckPolicy
 from faststream.response import Response
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from faststream._internal.endpoint.subscriber.call_item import CallsCollection
 
     from mqframe_faststream.config import MqframeSubscriberConfig
+    from mqframe_faststream.producer import MqframeProducer
     from mqframe_faststream.specification import MqframeSubscriberSpecification
 
 INVISIBLE_SECONDS = 30.0
@@ -149,10 +150,19 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
         except DecodeError as problem:
             self._cannot_be_taken(msg, problem)
             raise
+        except IgnoredException:
+            raise  # a handler's word on the message is no failure
         except Exception as problem:  # re-raised: serializers have errors of their own
             if is_of_arguments(problem):
                 self._cannot_be_taken(msg, undecodable(msg[0] if isinstance(msg, tuple) else msg, problem))
+            elif any(map(is_request, msg if isinstance(msg, tuple) else (msg,))):
+                self._failed(msg, problem)
             raise
+
+    def _failed(self, msg: RawMessage, problem: Exception) -> None:
+        delivery = self._deliveries.get(id(msg))
+        if delivery is not None:
+            delivery.failure = problem
 
     def _cannot_be_taken(self, msg: RawMessage, problem: DecodeError) -> None:
         delivery = self._deliveries.get(id(msg))
@@ -174,10 +184,13 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
             del self._deliveries[id(raw)]
         if delivery.problem is not None and delivery.verdict is not ConsumeResult.SUCCESS:
             raise delivery.problem
-        if delivery.verdict is None:
-            return ConsumeResult.RECONSUME_LATER
         context.delay_level_when_next_consume = delivery.delay_level
-        return delivery.verdict
+        if delivery.failure is not None:
+            if delivery.verdict is not ConsumeResult.SUCCESS:
+                raise delivery.failure  # the consumer tells who waits for the reply
+            producer = cast("MqframeProducer", self._outer_config.producer)
+            await producer.fail(messages, delivery.failure)
+        return delivery.verdict or ConsumeResult.RECONSUME_LATER
 
     # Asking for messages
 

@@ -12,7 +12,7 @@ from client.consuming.members import Runtime, push_plan
 from operators import GROUP, play
 
 from mqframe import ConsumeResult, Message
-from mqframe.client.consuming.push.expired_requests import ExpiredRequests
+from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.running_info import DIRECT_CALLS_MAX, PushInfo
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.queue_locks import LockLease
