@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.core.cluster.broker_registry import BrokerRegistry
+from mqframe.core.cluster.broker_registry import BrokerKey, BrokerRegistry
 from mqframe.core.measuring.budget import Budget
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import handlers_of
@@ -21,6 +21,7 @@ from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 from mqframe.store.files.modes import use_mode
+from mqframe.trouble import KEYS_MAX, Troubles
 
 log = get_logger("nameserver")
 
@@ -76,6 +77,8 @@ class NameServer:
             settings.operator_port,
             net.body_bytes_max,
         )
+        self._silent: dict[BrokerKey, None] = {}
+        self._silences = Troubles(log, clock.monotonic)
         self._scan: Every | None = None
         self._port = settings.port
 
@@ -129,8 +132,18 @@ class NameServer:
         for key in self._registry.connection_closed(peer):
             log.info("broker left with its connection", cluster=key.cluster, broker=key.address)
 
+    def _forget(self, key: BrokerKey) -> None:
+        del self._silent[key]
+        self._silences.leave(key)
+
     def _remove_silent(self) -> None:
+        for key in [key for key in self._silent if self._registry.data_version(*key) is not None]:
+            self._silences.over(key, "broker is back", cluster=key.cluster, broker=key.address)
+            self._forget(key)
         for key, connection in self._registry.expire(self._clock.monotonic()):
-            log.warning("broker is silent", cluster=key.cluster, broker=key.address)
+            self._silent[key] = None
+            while len(self._silent) > KEYS_MAX:
+                self._forget(next(iter(self._silent)))
+            self._silences.of(key).note("broker is silent", cluster=key.cluster, broker=key.address)
             if isinstance(connection, Peer):
                 connection.close("the broker was silent for too long")

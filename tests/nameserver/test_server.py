@@ -32,6 +32,25 @@ def test_a_silent_broker_is_dropped_and_its_connection_closed() -> None:
     run(scenario)
 
 
+def test_that_a_silent_broker_is_back_is_as_loud_as_that_it_was_silent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        async with Place() as place:
+            await place.register("x", "y", heartbeat_timeout_millis=20_000)
+            await place.clock.aadvance(35)
+            assert place.server.registry.topics() == []
+            await place.client.close()
+            place.client = Client(place.clock)
+            await place.register("x", "y", heartbeat_timeout_millis=20_000)
+            await place.clock.aadvance(10)
+
+    run(scenario)
+    records = [each for each in caplog.records if each.name == "mqframe.nameserver"]
+    told = [(each.levelname, each.getMessage().partition(" cluster=")[0]) for each in records]
+    assert told == [("WARNING", "broker is silent"), ("WARNING", "broker is back")]
+
+
 def test_a_broker_is_dropped_at_once_when_its_connection_closes() -> None:
     async def scenario() -> None:
         async with Place() as place:
