@@ -121,6 +121,11 @@ class ProducerSettings:
     submit_wait_seconds: float = setting(
         60.0, doc="longest time that `submit` waits for room, s", check=at_least(0)
     )
+    exit_seconds: float = setting(
+        5.0,
+        doc="longest time that the end of the process waits for what was submitted to be sent, s",
+        check=at_least(0),
+    )
     waiting_messages_max: int = setting(
         50_000, doc="submitted messages without result; `submit` waits beyond it, count", check=at_least(1)
     )

@@ -85,6 +85,11 @@ class BlockingInFlightLimit:
         self._waiting = 0
         self._closed = False
 
+    @property
+    def count(self) -> InFlightCount:
+        """What is under way."""
+        return self._count
+
     def acquire(self, size: int) -> bool:
         """Count one of `size` bytes in if it fits; returns whether it did."""
         with self._changed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import weakref
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -119,6 +120,8 @@ class AsyncProducer(AsyncClient):
         results = LoopResults(preparing_hooks(self._parts.send_hooks))
         self._submitter = Submitter(pipeline, settings, self._clock, self._waiting, results)
         api = SendApi(self._parts, pipeline, self._in_flight)
+        # Whatever still has something to send holds the submitter: what it leaves when it goes is lost.
+        self._ending = weakref.finalize(self._submitter, self._submitter.cut_off.tell)
         self._requests = Requests(instance, api, self._clock, settings)
         self._attached = AttachedHooks(self._parts.send_hooks, instance, self._clock, self.group, "PRODUCE")
         self._api = api
@@ -132,6 +135,7 @@ class AsyncProducer(AsyncClient):
         self._stopped = True
         if self._api is not None:
             await self._submitter.stop()
+            self._ending.detach()
             await self._attached.stop()
         self._in_flight.close()
         self._waiting.close()

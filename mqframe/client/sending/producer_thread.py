@@ -18,6 +18,7 @@ from mqframe.client.sending.prepared_sends import preparing_hooks
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.sending.result_futures import Item, ThreadResults
 from mqframe.client.sending.submit import Submitter
+from mqframe.client.sending.unsent import Unfinished, forget, is_own, keep, tell
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import CallTimeout, ClosedError, MqframeError, RouteError
 from mqframe.core.messages.checks import check_message
@@ -55,6 +56,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._inbox: deque[Item] = deque()
         self._awake = False
         self._over = False
+        self._rest = _Rest(self)
 
     def start(self) -> None:
         """Begin to poll routes and to send heartbeats. Connections are opened when they are needed."""
@@ -63,6 +65,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
             if self._api is None and self._loop is not None:
                 self._drain_loop = self._loop.loop
                 self._api = self._make_api()
+                keep(self._rest)
 
     def submit(
         self,
@@ -165,6 +168,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
         super()._end(flush_first)
 
     def _close(self) -> None:
+        forget(self._rest)
         if self._remoting is not None:
             self._remoting.close()
         self._over = True  # before the inbox is looked at: whoever puts into it later looks himself
@@ -215,3 +219,24 @@ class ProducerThread(SyncClient[AsyncProducer]):
             except MqframeError as problem:
                 self._waiting.release(len(item.message.body))
                 self._results.fail((item,), problem)
+
+
+class _Rest(Unfinished):
+    """What `producer` was given by `submit` and has no result yet."""
+
+    def __init__(self, producer: ProducerThread) -> None:
+        self._producer = producer
+        self._failed_before = 0
+
+    def begin_rest(self) -> tuple[Future[None], float] | None:
+        producer = self._producer
+        loop = producer._loop
+        if loop is None or not is_own(producer._process):
+            return None
+        self._failed_before = producer._results.failed
+        return loop.submit(producer._flush_inbox()), producer._settings.exit_seconds
+
+    def tell_rest(self) -> None:
+        producer = self._producer
+        left = producer._waiting.count.count
+        tell(producer.group, producer._results.failed - self._failed_before + left)

@@ -147,6 +147,8 @@ class ThreadResults:
     def __init__(self, hooks: Sequence[SendHook] = ()) -> None:
         self._hooks = hooks
         self._changed = threading.Condition()
+        self.failed = 0
+        """How many got an error."""
 
     def new(self) -> SendFuture:
         """A future that waits for its result."""
@@ -167,6 +169,7 @@ class ThreadResults:
         if self._hooks:
             _finish(self._hooks, items, None, problem)
         with self._changed:
+            self.failed += len(items)
             for item in items:
                 item.future.finish(None, problem)
             self._changed.notify_all()

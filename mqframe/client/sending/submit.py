@@ -13,6 +13,7 @@ from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
 from mqframe.client.sending.result_futures import Item, Results, operations_of
+from mqframe.client.sending.unsent import CutOff
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import ClosedError, GiveUpError, MqframeError
 from mqframe.core.messages.message import MessageQueue
@@ -47,6 +48,7 @@ class Submitter:
         self._rules = submitted_rules(settings.retries_async)
         self._clock = clock
         self._in_flight = in_flight
+        self.cut_off = CutOff(pipeline.encoder.group, in_flight.count)
         self._timeout = settings.send_timeout_seconds
         self._batch_bytes_max = settings.batch_bytes_max
         self._compress_over = settings.compress_over_bytes
@@ -144,6 +146,7 @@ class Submitter:
         except MqframeError as problem:
             self._results.fail(items, problem)
         except asyncio.CancelledError:
+            self.cut_off.interrupted += len(items)
             interrupted = ClosedError("the producer was stopped; the message may or may not be stored")
             interrupted.maybe_stored = True
             self._results.fail(items, interrupted)
