@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.connection.outages import Outages
 from mqframe.client.consuming.group.beginnings import Beginnings
-from mqframe.client.consuming.group.offsets import BrokerOffsets, RoutedCalls, presumed_offset
+from mqframe.client.consuming.group.offsets import BrokerOffsets, presumed_offset
 from mqframe.core.consuming.consume_rules import Ask, ConsumeFrom, MessageModel, first_offset
 from mqframe.core.errors import FixError, MqframeError
 from mqframe.core.messages.message import MessageQueue
@@ -76,26 +75,24 @@ def beginning(consume_from: object) -> tuple[ConsumeFrom, int]:
 class GroupOffsets:
     """Reads and saves what `store` holds. Saves never overlap, and none is broken off half-way.
 
-    `routes`: asks brokers; `begin`: where a new group begins, and the ms since 1970 that
-    ConsumeFrom.TIMESTAMP begins at; `outages`: tells what was not saved; `commits`: offsets move by
-    themselves, else only when the application commits. All methods belong to the loop.
+    `instance`: asks brokers, and tells what was not saved; `begin`: where a new group begins, and the ms
+    since 1970 that ConsumeFrom.TIMESTAMP begins at; `commits`: offsets move by themselves, else only when
+    the application commits. All methods belong to the loop.
     """
 
     def __init__(
         self,
         group: str,
         store: OffsetStore,
-        routes: RoutedCalls,
+        instance: ClientInstance,
         begin: tuple[ConsumeFrom, int],
-        outages: Outages,
         *,
         commits: bool = True,
     ) -> None:
         self.store = store
         self._group = group
-        self._routes = routes
-        self._beginnings = Beginnings(routes, self._stored, begin)
-        self._outages = outages
+        self._instance = instance
+        self._beginnings = Beginnings(instance, self._stored, begin)
         self._commits = commits
         self._begun: dict[MessageQueue, int] = {}
         self._saving: asyncio.Task[None] | None = None
@@ -128,7 +125,7 @@ class GroupOffsets:
             return stored
         begun = self._beginnings.get(queue)
         if begun is None and self._beginnings.where is not ConsumeFrom.FIRST:
-            begun = await presumed_offset(self._routes, self._group, queue)
+            begun = await presumed_offset(self._instance, self._group, queue)
         return await self._begin_at(queue, begun)
 
     async def first_assigned(self, queue: MessageQueue) -> int:
@@ -175,9 +172,9 @@ class GroupOffsets:
             if queues:
                 await self.save(queues)
         except MqframeError as problem:
-            self._outages.note("offsets were not saved yet", self._group, problem, group=self._group)
+            self._instance.outages.note("offsets were not saved yet", self._group, problem, group=self._group)
         else:
-            self._outages.over("offsets were not saved yet", self._group)
+            self._instance.outages.over("offsets were not saved yet", self._group)
 
     async def _idle(self) -> None:
         while self._saving is not None and not self._saving.done():

@@ -48,7 +48,7 @@ class GroupPlan:
     def offsets(self, instance: ClientInstance) -> GroupOffsets:
         """The group's offsets as the member `instance` keeps them."""
         store = self.store.make(instance, self.group)
-        return GroupOffsets(self.group, store, instance, self.begin, instance.outages, commits=self.commits)
+        return GroupOffsets(self.group, store, instance, self.begin, commits=self.commits)
 
     def heartbeat_data(self, subscriptions: list[SubscriptionData]) -> ConsumerData:
         """What heartbeats say of the member."""

@@ -38,7 +38,7 @@ class SlowStore(MemoryOffsets):
 
 
 def offsets_of(scene, store):
-    return GroupOffsets("g", store, scene.instance, (ConsumeFrom.FIRST, 0), scene.instance.outages)
+    return GroupOffsets("g", store, scene.instance, (ConsumeFrom.FIRST, 0))
 
 
 def test_only_known_offsets_are_remembered_lower_ones_too() -> None:
@@ -162,7 +162,7 @@ def test_a_stored_offset_counts_before_the_rule(stored, where, topic, expected) 
         scene.broker.put(topic, 0, b"a", b"b", b"c")
         store = MemoryOffsets({} if stored is None else {queue: stored})
         store.update(queue, 99, increase_only=False)  # of an earlier time with the queue
-        offsets = GroupOffsets("g", store, scene.instance, beginning(where), scene.instance.outages)
+        offsets = GroupOffsets("g", store, scene.instance, beginning(where))
         assert await offsets.first(queue) == expected
         # Where the first message is the beginning, it still is the next time.
         kept = stored is None and where != "first"
