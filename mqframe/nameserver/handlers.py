@@ -5,6 +5,7 @@ Sources: DefaultRequestProcessor.java, ClientRequestProcessor.java.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Final
 from mqframe.core.cluster.broker_registry import UNIT_FLAG, UNIT_SUB_FLAG, BrokerRegistry
 from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE
 from mqframe.core.cluster.registration import BROKER_TIMEOUT_MS, MASTER_ID, Registered, Registration
-from mqframe.core.cluster.registration_body import open_register_body
+from mqframe.core.cluster.registration_body import is_large, open_register_body
 from mqframe.core.cluster.route_bodies import MemberGroupBody, TopicList, TopicRouteData
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig
 from mqframe.core.codes import STRICT_ROUTE_VERSION, ResponseCode
@@ -55,6 +56,7 @@ class Handlers:
         self._clock = clock
         self._port = port
         self._started = clock.monotonic()
+        self._large = asyncio.Lock()
 
     # Routes
 
@@ -89,7 +91,10 @@ class Handlers:
         frame = call.frame
         if fields.body_crc32 and fields.body_crc32 != body_crc(bytes(frame.body)):
             raise Refusal(ResponseCode.SYSTEM_ERROR, "crc32 not match")
-        body, named = open_register_body(bytes(frame.body), frame.version, fields.compressed)
+        if fields.compressed and is_large(frame.body):
+            return self._enter_large(fields, call)
+        most = self._live.current.registration_bytes_max
+        body, named = open_register_body(bytes(frame.body), frame.version, fields.compressed, most)
         first = dict(islice(named, TURN_TOPICS))
         if len(first) == TURN_TOPICS:
             return self._enter_in_turns(fields, call, body, first, named)
@@ -101,6 +106,14 @@ class Handlers:
             self._ordered.save()
         return self._registered(registered)
 
+    async def _enter_large(self, fields: ns.RegisterBroker, call: Call) -> Reply:
+        """What unpacks to much is unpacked in a thread, and one at a time: else a few take all memory."""
+        data, version = bytes(call.frame.body), call.frame.version
+        most = self._live.current.registration_bytes_max
+        async with self._large:
+            body, named = await asyncio.to_thread(open_register_body, data, version, True, most)
+            return await self._enter_in_turns(fields, call, body, {}, named)
+
     async def _enter_in_turns(
         self,
         fields: ns.RegisterBroker,
@@ -110,8 +123,15 @@ class Handlers:
         named: Iterator[tuple[str, TopicConfig]],
     ) -> Reply:
         """Tens of thousands of topics are read, entered and looked through in slices."""
+        most, read = self._live.current.route_entries_max, len(table)
         async for some in in_turns(named, TURN_TOPICS):
             table.update(some)
+            read += len(some)
+            if read > most:
+                raise Refusal(
+                    ResponseCode.SYSTEM_BUSY,
+                    f"registration of more than {most} topics (nameserver.route_entries_max)",
+                )
         registered, steps, is_news = self._begin(fields, call, body, table)
         async for _ in in_turns(steps, TURN_TOPICS):
             pass

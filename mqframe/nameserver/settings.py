@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mqframe.core.cluster.registration_body import PLAIN_BYTES_MAX
 from mqframe.core.config.settings import at_least, setting, settings, within
 from mqframe.core.errors import SettingError
 from mqframe.core.storage.file_modes import bad_mode
@@ -80,6 +81,12 @@ class NameServerSettings:
         doc="most topics, each counted once for each broker name that has it; beyond it what a broker "
         "registers is refused as busy",
         check=at_least(64),
+    )
+    registration_bytes_max: int = setting(
+        PLAIN_BYTES_MAX,
+        doc="longest registration of a broker that compresses it, unpacked, bytes; 20,000 topics with names "
+        "of 40 letters take 1.3 MB. What is not compressed has `net.frame_bytes_max`",
+        check=within(64 * 1024, 1 << 30),
     )
     values_max: int = setting(
         100_000, doc="most values of key-value configuration, in all namespaces", check=at_least(64)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from mqframe.core.requests import nameserver as ns
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.frame import Frame
+
+FULL = {"brokerName": "b", "brokerAddr": "a", "clusterName": "c", "haServerAddr": "h", "brokerId": "0"}
 
 
 def test_a_registered_topic_has_a_route() -> None:
@@ -70,6 +73,55 @@ def test_both_forms_of_registration_with_their_checksum(compressed: bool) -> Non
             assert (wrong.code, wrong.remark) == (1, "crc32 not match")
             assert (await place.register("x", "y", compressed=compressed)).code == 0
             assert (await place.json(ns.GetAllTopicList()))["topicList"] == ["x", "y"]
+
+    run(scenario)
+
+
+def test_a_broker_with_many_topics_registers_them_all() -> None:
+    topics = [f"orders-of-a-shop-with-a-long-name-{number:06}" for number in range(20_000)]
+
+    async def scenario() -> None:
+        async with Place() as place:
+            assert (await place.register(*topics, compressed=True)).code == 0
+            assert (await place.json(ns.GetAllTopicList()))["topicList"] == topics
+            for topic in (topics[0], topics[-1]):
+                [queue] = (await place.json(ns.GetRouteinfoByTopic(topic)))["queueDatas"]
+                assert (queue["brokerName"], queue["writeQueueNums"]) == ("broker-a", 4)
+
+    run(scenario)
+
+
+def test_a_registration_that_unpacks_to_too_much_is_refused_and_others_are_served() -> None:
+    bomb = zlib.compress(bytes(40 << 20), 9)
+
+    async def scenario() -> None:
+        async with Place() as place:
+            raw = await Raw.open(int(place.server.address.rpartition(":")[2]))
+            raw.send(Frame(103, 1, ext={**FULL, "compressed": "true"}, body=bomb))
+            raw.send(Frame(106, 2))
+            answers = [await raw.frame(), await raw.frame()]
+            assert [answer.opaque for answer in answers] == [2, 1]
+            assert answers[1].code == 1
+            assert "more than 33554432 plain bytes" in (answers[1].remark or "")
+            assert (await place.register("x", "y", compressed=True)).code == 0
+            assert (await place.json(ns.GetAllTopicList()))["topicList"] == ["x", "y"]
+            await raw.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_registration_of_more_topics_than_there_is_room_for_enters_nothing(compressed: bool) -> None:
+    async def scenario() -> None:
+        async with Place(route_entries_max=1500) as place:
+            topics = [f"t{number}" for number in range(3000)]
+            answer = await place.register(*topics, compressed=compressed)
+            assert (answer.code, answer.remark) == (
+                2,
+                "registration of more than 1500 topics (nameserver.route_entries_max)",
+            )
+            assert (await place.json(ns.GetAllTopicList()))["topicList"] == []
+            assert (await place.register("x", "y", compressed=compressed)).code == 0
 
     run(scenario)
 
@@ -270,19 +322,12 @@ def test_bad_input_is_answered_with_what_is_wrong() -> None:
     async def scenario() -> None:
         async with Place() as place:
             raw = await Raw.open(int(place.server.address.rpartition(":")[2]))
-            full = {
-                "brokerName": "b",
-                "brokerAddr": "a",
-                "clusterName": "c",
-                "haServerAddr": "h",
-                "brokerId": "0",
-            }
             for request, remark in (
                 (Frame(105, 1), "`topic`"),
-                (Frame(103, 2, ext={**full, "brokerId": "x"}), "brokerId"),
-                (Frame(103, 3, ext=full, body=b"{nonsense"), "JSON"),
-                (Frame(103, 4, ext={**full, "compressed": "true"}, body=b"{}"), "zlib"),
-                (Frame(322, 5, ext=full, body=b"[]"), "DataVersion"),
+                (Frame(103, 2, ext={**FULL, "brokerId": "x"}), "brokerId"),
+                (Frame(103, 3, ext=FULL, body=b"{nonsense"), "JSON"),
+                (Frame(103, 4, ext={**FULL, "compressed": "true"}, body=b"{}"), "zlib"),
+                (Frame(322, 5, ext=FULL, body=b"[]"), "DataVersion"),
                 (Frame(217, 6, ext={"topic": "t"}, body=b"{'queueDatas':[{}]}"), "brokerName"),
             ):
                 raw.send(request)

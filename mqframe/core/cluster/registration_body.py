@@ -23,8 +23,15 @@ BARE_BELOW: Final = 37
 """Versions below (3.0.11) send the topic table alone."""
 MAPPINGS_FROM: Final = 413
 """From here on (5.0.0) queue mappings follow."""
-PLAIN_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Longest plain form that a compressed body may have."""
+PLAIN_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Longest plain form that a compressed body may have: 20,000 topics with names of 40 letters take 1.3 MB,
+100,000 with names of 127 letters 15 MB."""
+PART_BYTES_MAX: Final = 1024 * 1024
+"""Longest part of it, such as the line of a topic."""
+SMALL_BYTES: Final = 1024 * 1024
+"""A plain form up to this is unpacked in 2 ms."""
+_SURELY_SMALL_BYTES: Final = 1024
+"""A zlib stream up to this has no more than that: zlib packs 1,032 to 1 at most."""
 
 _INT: Final = struct.Struct(">i")
 _NUMBER_KEY: Final = re.compile(rb"([{,])(\d+):")
@@ -51,8 +58,25 @@ class _RawBody(Body):
 _decode_raw: Final = msgspec.json.Decoder(_RawBody, strict=False).decode
 
 
-def open_register_body(data: bytes | memoryview, version: int, compressed: bool) -> RegistrationSteps:
-    """As `decode_register_body`, for what reads the topics in slices. Reading them raises `BodyError`."""
+def is_large(data: bytes | bytearray | memoryview) -> bool:
+    """Whether the zlib stream `data` goes on behind `SMALL_BYTES` plain bytes; no more are unpacked."""
+    if len(data) <= _SURELY_SMALL_BYTES:
+        return False
+    unpacker = zlib.decompressobj()
+    try:
+        plain = unpacker.decompress(data, SMALL_BYTES)
+    except zlib.error:
+        return False
+    return len(plain) == SMALL_BYTES and not unpacker.eof
+
+
+def open_register_body(
+    data: bytes | memoryview, version: int, compressed: bool, plain_bytes_max: int = PLAIN_BYTES_MAX
+) -> RegistrationSteps:
+    """As `decode_register_body`, for what reads the topics in slices. Reading them raises `BodyError`.
+
+    A compressed body of more than `plain_bytes_max` bytes, unpacked, is refused.
+    """
     if data and version >= BARE_BELOW and not compressed:
         raw = _raw_body(data)
         if raw is not None:
@@ -65,7 +89,7 @@ def open_register_body(data: bytes | memoryview, version: int, compressed: bool)
                 body, ((name, loose_json.decode(each, TopicConfig)) for name, each in named)
             )
     if data and version >= BARE_BELOW and compressed:
-        parts = _Parts(_decompressed(data))
+        parts = _Parts(_decompressed(data, plain_bytes_max))
         wrapper = TopicConfigTable(data_version=parts.version(), topic_queue_mapping_info_map={})
         body = RegisterBrokerBody([], wrapper)
         return RegistrationSteps(body, parts.steps(version, body))
@@ -94,17 +118,20 @@ def decode_register_body(data: bytes | memoryview, version: int, compressed: boo
         return RegisterBrokerBody(topic_config_serialize_wrapper=table)
     if not compressed:
         return loose_json.decode(data, RegisterBrokerBody)
-    return _Parts(_decompressed(data)).read(version)
+    return _Parts(_decompressed(data, PLAIN_BYTES_MAX)).read(version)
 
 
-def _decompressed(data: bytes | memoryview) -> bytes:
+def _decompressed(data: bytes | memoryview, bytes_max: int) -> bytes:
     unpacker = zlib.decompressobj()
     try:
-        plain = unpacker.decompress(data, PLAIN_BYTES_MAX)
+        plain = unpacker.decompress(data, bytes_max)
     except zlib.error as problem:
         raise BodyError(f"registration of {len(data)} bytes is not zlib: {problem}") from None
     if not unpacker.eof:
-        raise BodyError(f"registration is cut short or has more than {PLAIN_BYTES_MAX} plain bytes")
+        raise BodyError(
+            f"registration is cut short or has more than {bytes_max} plain bytes"
+            " (nameserver.registration_bytes_max)"
+        )
     return plain
 
 
@@ -150,6 +177,8 @@ class _Parts:
 
     def part(self) -> bytes:
         length = self.count()
+        if length > PART_BYTES_MAX:
+            raise BodyError(f"registration: a part of {length} bytes, more than {PART_BYTES_MAX}")
         end = self.at + length
         if end > len(self.plain):
             raise BodyError(

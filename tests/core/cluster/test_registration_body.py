@@ -7,7 +7,13 @@ from core.cluster.registrations import encode_register_body
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.cluster.registration_body import decode_register_body, open_register_body
+from mqframe.core.cluster.registration_body import (
+    PART_BYTES_MAX,
+    SMALL_BYTES,
+    decode_register_body,
+    is_large,
+    open_register_body,
+)
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.errors import BodyError
 from mqframe.core.wire import loose_json
@@ -94,3 +100,34 @@ def test_mappings_with_numbers_as_keys_are_read_and_other_dialects_have_a_limit(
     assert loose != text
     with pytest.raises(BodyError, match="neither JSON nor compressed"):
         open_register_body(loose + b" " * 40_000, 479, False)
+
+
+def test_a_compressed_registration_has_a_longest_plain_form() -> None:
+    packed = encode_register_body(body({"a": TopicConfig()}, DataVersion(1, 2, 3)), True)
+    length = len(zlib.decompress(packed))
+    _, topics = open_register_body(packed, 479, True, length)
+    assert [name for name, _ in topics] == ["a"]
+    with pytest.raises(
+        BodyError, match=rf"more than {length - 1} plain bytes \(nameserver.registration_bytes"
+    ):
+        open_register_body(packed, 479, True, length - 1)
+
+
+def test_a_line_of_a_registration_cannot_be_as_long_as_the_whole() -> None:
+    version = b"\0\0\0\x02{}"
+    length = PART_BYTES_MAX + 1
+    plain = version + b"\0\0\0\1" + length.to_bytes(4, "big") + b"a" * length
+    _, topics = open_register_body(zlib.compress(plain), 479, True)
+    with pytest.raises(BodyError, match=f"a part of {length} bytes"):
+        next(topics)
+
+
+@pytest.mark.parametrize("level", [1, 9])
+@pytest.mark.parametrize(("more", "large"), [(-1, False), (1, True), (SMALL_BYTES, True)])
+def test_a_stream_is_large_by_what_it_unpacks_to(level: int, more: int, large: bool) -> None:
+    assert is_large(zlib.compress(b"\0" * (SMALL_BYTES + more), level)) is large
+
+
+def test_what_is_short_cut_or_no_stream_is_not_large() -> None:
+    for data in (b"", zlib.compress(b"x" * 5000), b"not zlib" * 1000):
+        assert not is_large(data)
