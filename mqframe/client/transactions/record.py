@@ -226,18 +226,23 @@ def _execute(given: Any, statement: str, parameters: tuple[object, ...]) -> None
         finally:
             cursor.close()
         return
-    connection = given if hasattr(given, "exec_driver_sql") else getattr(given, "connection", None)
-    if inspect.iscoroutinefunction(connection) or inspect.iscoroutinefunction(
-        getattr(given, "exec_driver_sql", None)
-    ):
+    _sqlalchemy_connection(given).exec_driver_sql(statement, parameters)
+
+
+def _sqlalchemy_connection(given: Any) -> Any:
+    """The connection of SQLAlchemy that `given` is or, as a session, has. Raises `FixError` where none is."""
+    is_connection = hasattr(given, "exec_driver_sql")
+    found = getattr(given, "exec_driver_sql" if is_connection else "connection", None)
+    if inspect.iscoroutinefunction(found):
         raise FixError(
             f"a {type(given).__name__} has to be awaited; write"
             " `await session.run_sync(outcome.record, transaction)`"
         )
-    if connection is not given and callable(connection):
-        connection = connection()
+    if is_connection:
+        return given
+    connection = found() if callable(found) else found
     if not hasattr(connection, "exec_driver_sql"):
         raise FixError(
             f"a {type(given).__name__} is neither a connection with a cursor() nor a session of SQLAlchemy"
         )
-    connection.exec_driver_sql(statement, parameters)
+    return connection
