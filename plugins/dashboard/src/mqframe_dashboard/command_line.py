@@ -16,9 +16,7 @@ from mqframe.cli.extension import NameServer, access
 from mqframe.core.errors import SettingError
 from mqframe_dashboard.app import LOOPBACK_HOSTS, create_app
 from mqframe_dashboard.changes.user_file import user_line
-
-REQUESTS_AT_ONCE_MAX = 64
-"""Requests of browsers that are served at the same time; others are answered 503 at once."""
+from mqframe_dashboard.connections import Room, config
 
 
 def dashboard(
@@ -54,16 +52,8 @@ def dashboard(
     listener = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"dashboard=http://{shown}:{listener.getsockname()[1]}/")
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=REQUESTS_AT_ONCE_MAX,
-        timeout_graceful_shutdown=5,
-    )
     with listener:
-        uvicorn.Server(config).run(sockets=[listener])
+        uvicorn.Server(config(app, Room())).run(sockets=[listener])
 
 
 def dashboard_user(
