@@ -42,7 +42,7 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "mqframe.net": [
-        {"access", "addresses", "busy_poll", "clock", "latencies", "listening", "settings", "turns"},
+        {"access", "addresses", "busy_poll", "clock", "heap", "latencies", "listening", "settings", "turns"},
         {"budgets", "endpoint", "deadlines", "unread"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},

@@ -351,8 +351,7 @@ class AsyncPeer(asyncio.Protocol):
             self._buffer.transport.abort()
 
     def shed(self, reason: str) -> None:
-        """Close at once, because all connections together take too much; it is logged."""
-        log.warning("connection closed", peer=self.address, reason=reason, unsent_bytes=self.unsent_bytes)
+        """Close at once for `reason`: all connections together take too much."""
         self._connection.blame(reason)
         self.abort()
 

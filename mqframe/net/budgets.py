@@ -9,6 +9,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.measuring.budget import Shares, counters
 from mqframe.core.requests.peer import Peer
 from mqframe.log import get_logger
+from mqframe.net.heap import WORTH_BYTES
 from mqframe.net.settings import NetSettings
 from mqframe.trouble import Trouble
 
@@ -32,7 +33,7 @@ class OpenPeer(Peer, Protocol):
         """Bytes that wait to leave."""
 
     def shed(self, reason: str) -> None:
-        """Close at once, because all connections together take too much."""
+        """Close at once for `reason`: all connections together take too much."""
 
     def abort(self) -> None:
         """Close at once, without sending what is unsent."""
@@ -47,7 +48,7 @@ class ConnectionBudgets:
     `connections_max`: as many as there may be, at most `net.connections_max`.
     `half_frames`: bytes of frames under way; `answers`: bytes that wait to leave; `arriving`: connections
     that are not among the peers yet; `refused`: connections for which there was no room; `troubles`: what is
-    told in the log, of refused connections first.
+    told in the log: of refused connections, of those that took too much, and what others add.
     """
 
     def __init__(self, settings: NetSettings, clock: Clock) -> None:
@@ -56,7 +57,7 @@ class ConnectionBudgets:
         self._clock = clock
         self._idle: list[OpenPeer] = []
         self._looked = float("-inf")
-        self.troubles = [Trouble(log, clock.monotonic)]
+        self.troubles = [Trouble(log, clock.monotonic), Trouble(log, clock.monotonic)]
         self.half_frames: Shares[OpenPeer] = Shares(settings.half_frames_bytes_max)
         self.answers: Shares[OpenPeer] = Shares(settings.answers_bytes_max, lambda peer: peer.unsent_bytes)
         self.arriving: Collection[object] = ()
@@ -73,6 +74,29 @@ class ConnectionBudgets:
         self.troubles[0].note("connections refused", most=self.connections_max, setting=setting)
         return True
 
+    def half_frame(self, peer: OpenPeer, size: int) -> None:
+        """Of a frame of `peer`, `size` bytes came, and the rest did not."""
+        for each in self.half_frames.take(peer, size):
+            self._shed(each, "frames that have not wholly arrived take too much (net.half_frames_bytes_max)")
+
+    def unsent(self, peer: OpenPeer, size: int) -> None:
+        """`size` bytes for `peer` wait to leave."""
+        for each in self.answers.take(peer, size):
+            self._shed(each, "answers that nobody reads take too much (net.answers_bytes_max)")
+
+    def _shed(self, peer: OpenPeer, reason: str) -> None:
+        self.troubles[1].note("connections closed", kind=reason, reason=reason, peer=peer.address)
+        peer.shed(reason)
+
+    def freed_much(self) -> bool:
+        """Whether connections took far more, at some time since this was so last, than they take now."""
+        shares = self.half_frames, self.answers
+        if sum(each.most - each.used for each in shares) < WORTH_BYTES:
+            return False
+        for each in shares:
+            each.most = each.used
+        return True
+
     def counters(self, peers: set[OpenPeer], held_bytes: int) -> dict[str, str]:
         """What operators are shown."""
         settings, half, answers = self._settings, self.half_frames, self.answers
@@ -86,7 +110,7 @@ class ConnectionBudgets:
         }
 
     def tell(self, *, last: bool = False) -> None:
-        """Say how many connections were refused since that was said; a line a minute, and a `last`."""
+        """Say how many were refused, or closed, since that was said; a line a minute, and a `last`."""
         for trouble in self.troubles:
             trouble.tell(last=last)
 

@@ -256,6 +256,7 @@ class Connection(Generic[W]):
         Returns the waiters of all calls, each with its error.
         """
         self.lose(problem)
+        self.decoder.drop()  # others may hold on to the connection for a while
         pending = tuple(self.pending.values())
         self.pending.clear()
         lost = []

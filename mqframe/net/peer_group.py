@@ -13,6 +13,7 @@ from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock, Timer
 from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.heap import give_back
 from mqframe.net.latencies import Latencies
 
 
@@ -88,14 +89,12 @@ class PeerGroup:
     def half_frame(self, peer: OpenPeer, size: int) -> None:
         """Of a frame of `peer`, `size` bytes came, and the rest did not."""
         if self.throttle:
-            for each in self.budgets.half_frames.take(peer, size):
-                each.shed("frames that have not wholly arrived take too much (net.half_frames_bytes_max)")
+            self.budgets.half_frame(peer, size)
 
     def unsent(self, peer: OpenPeer, size: int) -> None:
         """`size` bytes for `peer` wait to leave."""
         if self.throttle:
-            for each in self.budgets.answers.take(peer, size):
-                each.shed("answers that nobody reads take too much (net.answers_bytes_max)")
+            self.budgets.unsent(peer, size)
 
     def start(self) -> None:
         """Begin to look for idle and stalled connections."""
@@ -154,3 +153,5 @@ class PeerGroup:
         for peer in tuple(self.peers):
             peer.close_if_idle(now)
         self.budgets.tell()
+        if self.budgets.freed_much():
+            self.spawn(asyncio.to_thread(give_back))

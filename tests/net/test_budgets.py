@@ -10,6 +10,7 @@ from peers import Raw, echo, run, serving
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.net.budgets import ConnectionBudgets
+from mqframe.net.heap import WORTH_BYTES
 from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
 
@@ -75,6 +76,50 @@ def test_refused_connections_are_told_once_a_minute_and_none_is_left_out(caplog)
     caplog.clear()
     budgets.tell(last=True)
     assert "connections refused count=5 most=1" in caplog.text, "at the stop the rest is told"
+
+
+class Holder:
+    """A connection that holds something. `ended`: why it had to go."""
+
+    unsent_bytes = 0
+    last_used = 0.0
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.ended: list[str] = []
+
+    def shed(self, reason: str) -> None:
+        self.ended.append(reason)
+
+
+def test_connections_that_take_too_much_are_told_once_a_minute(caplog) -> None:
+    clock = ManualClock()
+    budgets = ConnectionBudgets(NetSettings(half_frames_bytes_max=8 * MIB), clock)
+    strangers = [Holder(f"10.0.0.{number}:1") for number in range(32)]
+    for each in strangers:
+        budgets.half_frame(each, MIB)
+    assert [bool(each.ended) for each in strangers] == [True] * 24 + [False] * 8
+    assert "net.half_frames_bytes_max" in strangers[0].ended[0]
+    assert re.findall(r"connections closed.*peer='(\S+)'", caplog.text) == [strangers[0].address]
+    clock.advance(60)
+    budgets.tell()
+    assert re.findall(r"connections closed count=(\d+)", caplog.text) == ["23"]
+
+
+def test_that_much_was_freed_is_known_once() -> None:
+    budgets = ConnectionBudgets(NetSettings(), ManualClock())
+    one, other = Holder("one"), Holder("other")
+    budgets.half_frame(one, WORTH_BYTES // 2)
+    budgets.half_frame(other, WORTH_BYTES // 2)
+    assert not budgets.freed_much()
+    budgets.half_frame(one, 0)
+    assert not budgets.freed_much()
+    budgets.half_frame(other, 0)
+    assert budgets.freed_much()
+    assert not budgets.freed_much()
+    budgets.half_frame(one, WORTH_BYTES // 2)
+    budgets.half_frame(one, 0)
+    assert not budgets.freed_much()
 
 
 def test_half_frames_of_all_connections_have_one_limit_and_the_oldest_goes() -> None:

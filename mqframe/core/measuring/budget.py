@@ -65,16 +65,17 @@ class Shares(Generic[P]):
     """Bytes that each of many holders takes, together at most `limit`.
 
     Beyond it those have to go that hold some the longest, unless it is little. `recount`: what a holder
-    really has, where it can become less unnoticed.
+    really has, where it can become less unnoticed. `most`: most that was in use at once, until somebody
+    sets it.
     """
 
-    __slots__ = ("_recount", "_sizes", "limit", "shed", "used")
+    __slots__ = ("_recount", "_sizes", "limit", "most", "shed", "used")
 
     def __init__(self, limit: int, recount: Callable[[P], int] | None = None) -> None:
         self._recount = recount
         self._sizes: dict[P, int] = {}
         self.limit = limit
-        self.used = 0
+        self.used = self.most = 0
         self.shed = 0
 
     def __len__(self) -> int:
@@ -85,6 +86,8 @@ class Shares(Generic[P]):
         sizes = self._sizes
         before = sizes.get(holder, 0)
         self.used += size - before
+        if self.used > self.most:
+            self.most = self.used
         if size:
             sizes[holder] = size
         elif before:

@@ -126,6 +126,13 @@ class FrameDecoder:
         """How many bytes wait here for the rest of their frame."""
         return len(self._buffer) - self._position + self._parts_bytes
 
+    def drop(self) -> None:
+        """Let go of the frame under way: nothing more comes."""
+        self._buffer, self._position = _NOTHING, 0
+        self._parts.clear()
+        self._parts_bytes = self._small = 0
+        self._need = 4
+
     def receive(self, data: bytes) -> None:
         """Take `data` in. It must not change afterwards."""
         self.untouched = False

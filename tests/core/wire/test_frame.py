@@ -206,6 +206,21 @@ def test_a_large_frame_is_let_go_once_it_was_taken() -> None:
     assert not decoder.untouched
 
 
+def test_half_a_frame_is_let_go_when_nothing_more_comes() -> None:
+    data = encode_frame(Frame(1, 5, body=b"x" * 100_000))
+    first, second = data[:50_000], data[50_000:99_999]
+    before = sys.getrefcount(first), sys.getrefcount(second)
+    decoder = FrameDecoder()
+    for piece in (first, second):
+        decoder.receive(piece)
+        assert decoder.next_frame() is None
+    decoder.drop()
+    del piece
+    assert (sys.getrefcount(first), sys.getrefcount(second)) == before
+    assert decoder.unread_bytes == 0
+    assert decoder.next_frame() is None
+
+
 def test_headers_have_a_limit() -> None:
     data = encode_frame(Frame(1, 5, ext={"a": "x" * 1000}))
     size = int.from_bytes(data[5:8], "big")
