@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ class Place:
 
     def ask(self, request: Any) -> Any:
         call = Call(Frame(request.CODE, ext=encode_fields(request)), Stranger(), 0.0)  # type: ignore[arg-type]
-        return self.handlers[request.CODE](call)
+        answer: Any = self.handlers[request.CODE](call)
+        return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
 
     def refused(self, request: Any) -> tuple[int, str]:
         with pytest.raises(Refusal) as caught:

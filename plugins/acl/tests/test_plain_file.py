@@ -57,6 +57,9 @@ def test_the_sample_of_rocketmq() -> None:
     [
         ("accounts: [", "no YAML in line"),
         ("- a", "no table with accounts"),
+        ("accounts: []\n---\naccounts: []", "more than one document"),
+        ("accounts: *nobody", "an unknown alias"),
+        ("? [accounts]\n: []", "a key that is no text"),
         ("accounts: 7", "accounts is no list"),
         ("a: " + "[" * 100_000, "nested too deeply"),
         ("#" * (5 << 20), "more than 4194304 characters"),
@@ -127,3 +130,11 @@ def test_whatever_is_written_is_read_again(name: str, value: str) -> None:
 def test_a_version_that_is_none(version: str) -> None:
     with pytest.raises(ValueError, match="dataVersion is no list"):
         plain_of(table_of(f"dataVersion: {version}"))
+
+
+def test_an_alias_is_what_its_anchor_stands_at_and_scalars_are_texts() -> None:
+    assert table_of("a: &some [1, yes, ~, {007: x}]\nb: [*some]") == {
+        "a": ["1", "yes", "~", {"007": "x"}],
+        "b": [["1", "yes", "~", {"007": "x"}]],
+    }
+    assert [table_of(each) for each in ("", "# none", "{}")] == [{}, {}, {}]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mqframe_acl.plain_file import table_of
+from mqframe_acl import plain_files
+from mqframe_acl.plain_file import Plain, Table, plain_of, table_of
 from mqframe_acl.plain_files import PlainFiles
 
 from mqframe.core.errors import SettingError
@@ -121,7 +124,7 @@ def test_a_change_counts_at_once_and_says_how_many_there_were(tmp_path: Path) ->
     place.main.chmod(0o640)
     for number, key in enumerate(("shop-one", "shop-two"), 1):
         place.clock.advance(1)
-        place.files.change(place.main, put(key))
+        asyncio.run(place.files.change(place.main, put(key)))
         found = place.files.current.files[place.main]
         assert (found.changes, found.changed_ms) == (number, place.clock.now_ms())
         assert key in place.files.current.accounts
@@ -137,7 +140,7 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.main.rename(tmp_path / "real.yml")
     place.main.symlink_to("real.yml")
-    place.files.change(place.main, put("shop-one"))
+    asyncio.run(place.files.change(place.main, put("shop-one")))
     assert place.main.is_symlink()
     assert "shop-one" in (tmp_path / "real.yml").read_text()
 
@@ -146,14 +149,78 @@ def test_what_cannot_be_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     place = Place(tmp_path)
     before = place.main.read_bytes()
     with pytest.raises(SettingError, match="account 2: accessKey and secretKey have 7"):
-        place.files.change(place.main, lambda table: table["accounts"].append({"accessKey": "x"}))
+        asyncio.run(
+            place.files.change(place.main, lambda table: table["accounts"].append({"accessKey": "x"}))
+        )
 
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        place.files.change(place.main, put("shop-one"))
+        asyncio.run(place.files.change(place.main, put("shop-one")))
     assert place.main.read_bytes() == before
     assert os.listdir(tmp_path) == ["plain_acl.yml"]
     assert place.keys() == {"operator"}
+
+
+MANY = tuple(f"account-{number:05}" for number in range(1000))
+
+
+@pytest.mark.anyio
+async def test_many_accounts_are_read_beside_the_loop_and_the_former_count_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path)
+    first, go_on = place.files.current, threading.Event()
+
+    def held(table: Table) -> Plain:
+        assert go_on.wait(60)
+        return plain_of(table)
+
+    monkeypatch.setattr(plain_files, "plain_of", held)
+    place.write("plain_acl.yml", accounts("operator", *MANY))
+    place.clock.advance(5.1)
+    assert place.files.current is first
+    place.clock.advance(5.1)
+    assert place.files.current is first, "nobody waits for what is being read"
+    go_on.set()
+    await place.files.settled()
+    assert place.keys() == {"operator", *MANY}
+
+
+@pytest.mark.anyio
+async def test_what_is_wrong_among_many_leaves_the_former_in_force(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = Place(tmp_path)
+    place.write("plain_acl.yml", accounts("operator", *MANY, MANY[0]))
+    place.clock.advance(5.1)
+    assert set(place.files.current.accounts) == {"operator"}
+    await place.files.settled()
+    assert place.keys() == {"operator"}
+    (told,) = [each.getMessage() for each in caplog.records if "stay in force" in each.getMessage()]
+    assert f"accessKey {MANY[0]} stands there twice" in told
+
+
+@pytest.mark.anyio
+async def test_many_accounts_count_from_the_start_and_a_change_of_them_beside_the_loop(
+    tmp_path: Path,
+) -> None:
+    place = Place(tmp_path, many=accounts(*MANY))
+    before, go_on, begun = place.files.current, threading.Event(), asyncio.Event()
+    assert set(before.accounts) == {"operator", *MANY}
+    loop = asyncio.get_running_loop()
+
+    def edit(table: Table) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(60)
+        put("shop-one")(table)
+
+    changing = asyncio.ensure_future(place.files.change(place.main, edit))
+    await begun.wait()
+    place.clock.advance(5.1)
+    assert place.files.current is before
+    go_on.set()
+    await changing
+    assert set(place.files.current.accounts) == {"operator", "shop-one", *MANY}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -37,7 +38,7 @@ class PlainAdministration:
         self._port = port
 
     @serves(UpdateAndCreateAclConfig)
-    def put(self, fields: UpdateAndCreateAclConfig, call: Call) -> Reply:
+    async def put(self, fields: UpdateAndCreateAclConfig, call: Call) -> Reply:
         """Change an account where it stands, or make one in the main file. What is not said stays."""
         key = fields.access_key
         if not fields.secret_key:
@@ -49,11 +50,11 @@ class PlainAdministration:
             rest = [each for each in accounts if _key(each) != key]
             table[ACCOUNTS] = [*rest, account | _said(fields)]
 
-        self._change(UPDATE_FAILED, self._files.current.places.get(key, self._files.main), edit)
+        await self._change(UPDATE_FAILED, self._files.current.places.get(key, self._files.main), edit)
         return Reply()
 
     @serves(DeleteAclConfig)
-    def delete(self, fields: DeleteAclConfig, call: Call) -> Reply:
+    async def delete(self, fields: DeleteAclConfig, call: Call) -> Reply:
         """Take an account out of its file."""
         key = fields.access_key
         path = self._files.current.places.get(key)
@@ -63,11 +64,11 @@ class PlainAdministration:
         def edit(table: Table) -> None:
             table[ACCOUNTS] = [each for each in list_of(table, ACCOUNTS) if _key(each) != key]
 
-        self._change(DELETE_FAILED, path, edit)
+        await self._change(DELETE_FAILED, path, edit)
         return Reply()
 
     @serves(UpdateGlobalWhiteAddrsConfig)
-    def whiten(self, fields: UpdateGlobalWhiteAddrsConfig, call: Call) -> Reply:
+    async def whiten(self, fields: UpdateGlobalWhiteAddrsConfig, call: Call) -> Reply:
         """Replace the addresses of one file from where nobody is asked."""
         path = Path(fields.acl_file_full_path) if fields.acl_file_full_path else self._files.main
         if path not in self._files.current.files:
@@ -76,7 +77,7 @@ class PlainAdministration:
         def edit(table: Table) -> None:
             table[WHITE] = addresses(fields.global_white_addrs)
 
-        self._change(WHITE_FAILED, path, edit)
+        await self._change(WHITE_FAILED, path, edit)
         return Reply()
 
     @serves(GetBrokerClusterAclInfo)
@@ -93,21 +94,21 @@ class PlainAdministration:
         )
 
     @serves(GetBrokerClusterAclConfig)
-    def show(self, fields: GetBrokerClusterAclConfig, call: Call) -> AclConfig:
+    async def show(self, fields: GetBrokerClusterAclConfig, call: Call) -> AclConfig:
         """What the files say, secrets included."""
         found = self._files.current
         shown = AclConfig([], [])
         for path in found.files:
-            table = self._files.table(path)
+            table = await asyncio.to_thread(self._files.table, path)
             shown.global_white_addrs += list_of(table, WHITE)
             shown.plain_access_configs += [
                 _shown(each) for each in list_of(table, ACCOUNTS) if found.places.get(_key(each)) == path
             ]
         return shown
 
-    def _change(self, code: int, path: Path, edit: Callable[[Table], None]) -> None:
+    async def _change(self, code: int, path: Path, edit: Callable[[Table], None]) -> None:
         try:
-            self._files.change(path, edit)
+            await self._files.change(path, edit)
         except (SettingError, ValueError) as problem:
             raise Refusal(code, str(problem)) from None
         except OSError as problem:

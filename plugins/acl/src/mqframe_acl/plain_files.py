@@ -5,9 +5,12 @@ Source: PlainPermissionManager.java of 4.9.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -24,6 +27,8 @@ log = get_logger("access")
 
 FILES_MAX: Final = 1000
 """Most files of a folder, those below it included."""
+SMALL_BYTES: Final = 32 * 1024
+"""Files that have no more together are read in 20 ms, at once; more than that in a thread."""
 _SUFFIXES: Final = (".yml", ".yaml")
 Stamps = Mapping[Path, tuple[int, ...] | None]
 
@@ -41,26 +46,42 @@ class PlainFiles:
     """The file `main` and those in `folder`, which need not be there, looked at every `seconds`.
 
     Of accounts with the same key that of the folder counts, and of those the first by the path of its file.
-    What is wrong with any file leaves all as they were. Raises `SettingError` when they cannot be used at
-    first.
+    What is wrong with any file leaves all as they were, and so does what is still being read. Raises
+    `SettingError` when they cannot be used at first.
     """
 
     def __init__(self, main: Path, folder: Path, clock: Clock, seconds: float) -> None:
         self.main = main.absolute()
         self._folder, self._clock, self._seconds = folder.absolute(), clock, seconds
         self._unread = Trouble(log, clock.monotonic, level=logging.ERROR)
+        self._one = threading.Lock()
+        self._reading: asyncio.Future[None] | None = None
         self._stamps = self._stamps_now()
         self._current = self._read(self._stamps)
         self._next = clock.monotonic() + seconds
 
     @property
     def current(self) -> Plains:
-        """What the files say, or said when all were right for the last time."""
+        """What the files say, or said when all were right for the last time.
+
+        What changed counts at once when it is small. Many accounts are read in a thread of the running loop.
+        """
         now = self._clock.monotonic()
-        if now >= self._next:
-            self._next = now + self._seconds
-            self._look()
+        # Whoever reads or changes them now is not waited for.
+        if now >= self._next and self._one.acquire(blocking=False):
+            try:
+                self._next = now + self._seconds
+                is_done = self._look(SMALL_BYTES)
+            finally:
+                self._one.release()
+            if not is_done:
+                self._reading = asyncio.get_running_loop().run_in_executor(None, self._look_aside)
         return self._current
+
+    async def settled(self) -> None:
+        """Wait until what is being read in a thread counts, or turned out to be wrong."""
+        if self._reading is not None:
+            await asyncio.shield(self._reading)
 
     def table(self, path: Path) -> Table:
         """What stands in a file now. Raises `SettingError`."""
@@ -69,11 +90,21 @@ class PlainFiles:
         except ValueError as problem:
             raise SettingError(f"{path}: {problem}") from None
 
-    def change(self, path: Path, edit: Callable[[Table], None]) -> None:
-        """Replace a file by what `edit` makes of it, durably and at once; it counts from now on.
+    async def change(self, path: Path, edit: Callable[[Table], None]) -> None:
+        """Replace a file by what `edit` makes of it, durably; it counts when this returns.
 
-        Raises `SettingError` for what it may not say, and `OSError`; the former one is in place then.
+        `edit` runs in a thread. Raises `SettingError` for what it may not say, and `OSError`; the former
+        one is in place then.
         """
+        await asyncio.to_thread(self._change, path, edit)
+
+    def _change(self, path: Path, edit: Callable[[Table], None]) -> None:
+        with self._one:
+            self._replace(path, edit)
+            self._stamps = self._stamps_now()
+            self._current = self._read(self._stamps)
+
+    def _replace(self, path: Path, edit: Callable[[Table], None]) -> None:
         table = self.table(path)
         edit(table)
         try:
@@ -85,14 +116,19 @@ class PlainFiles:
         except ValueError as problem:
             raise SettingError(f"{path}: {problem}") from None
         _replace(path, text)
-        self._stamps = self._stamps_now()
-        self._current = self._read(self._stamps)
 
-    def _look(self) -> None:
+    def _look_aside(self) -> None:
+        with self._one:
+            self._look(math.inf)
+
+    def _look(self, bytes_max: float) -> bool:
+        """Read what changed; `False`: nothing was, as the files have more than `bytes_max` bytes together."""
         try:
             stamps = self._stamps_now()
             if stamps == self._stamps:
-                return
+                return True
+            if sum(stamp[1] for stamp in stamps.values() if stamp) > bytes_max:
+                return False
             self._stamps = stamps
             current = self._read(stamps)
             for path, stamp in stamps.items():
@@ -107,6 +143,7 @@ class PlainFiles:
             told = {"file": str(self.main), "accounts": len(current.accounts)}
             if not self._unread.over("accounts read again", **told):
                 log.info("accounts read again", **told)
+        return True
 
     def _stamps_now(self) -> Stamps:
         """What tells of a change, by path, in the order in which files count. Raises `SettingError`."""
