@@ -44,7 +44,10 @@ _FRAMING: Final = (yaml.StreamStartEvent, yaml.StreamEndEvent, yaml.DocumentStar
 _LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")
 
 
-class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML has no types
+_Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_Base):  # type: ignore[misc]  # PyYAML has no types
     """Quotes every text that some reader of YAML may take for a number."""
 
 
