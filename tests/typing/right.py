@@ -61,6 +61,11 @@ def bill_order(order: Order) -> None:
     print(order.id)
 
 
+@consumer.on("questions", type=Order)
+def price_of_order(order: Order) -> float:
+    return order.id / 2
+
+
 @async_consumer.on("orders", "paid", codec="json", on_decode_error="drop")
 async def bill_order_async(
     order: Order, message: ReceivedMessage, context: ListenerContext

@@ -32,11 +32,6 @@ def alone(messages: list[ReceivedMessage]) -> ConsumeResult:
     return ConsumeResult.SUCCESS
 
 
-@consumer.on("orders", type=dict)  # error: type-var
-def typed_truth(order: dict[str, int]) -> bool:
-    return True
-
-
 @async_consumer.on("orders")  # error: type-var
 async def nothing_async(messages: list[ReceivedMessage], context: ListenerContext) -> None: ...
 

@@ -85,6 +85,19 @@ def may_be_result(annotation: Any, *, none: bool) -> bool:
     return any(_may_be_result(arm, none) for arm in _arms(annotation))
 
 
+def is_value(annotation: Any) -> bool:
+    """Whether what is annotated so can be a value to reply with: no `ConsumeResult` and not `None`.
+
+    What is not understood is none.
+    """
+    return any(not _may_be_result(arm, none=True) for arm in _arms(annotation))
+
+
+def may_be_truth(annotation: Any) -> bool:
+    """Whether it is, or may be, a bool."""
+    return any(arm in (bool, "bool") for arm in _arms(annotation))
+
+
 def _may_be_result(arm: Any, none: bool) -> bool:
     if arm is None or arm is type(None) or arm == "None":
         return none

@@ -76,7 +76,8 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
 
     def assemble(runtime: ConsumerRuntime) -> ConsumerParts:
         locks = _locks(plan, instance, runtime) if plan.ordered else None
-        service = _service(listener_parts, instance, locks)
+        answers = _answers(plan, instance)
+        service = _service(listener_parts, instance, locks, answers)
         kind = ClusteringStrategy if clustering else BroadcastingStrategy
         strategy = kind(subscriptions.find, offsets, runtime.pull_failed)
         options = plan.settings.fetch_options(plan.group, plan.clock, ordered=plan.ordered)
@@ -87,7 +88,7 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
             queues=queues,
             rebalance=RebalanceService(plan, instance, queues, offsets, ordered),
             running_info=PushInfo(plan, runtime, statistics, expired, locks),
-            listening=_listening(plan, instance, service, locks),
+            listening=_listening(plan, instance, service, locks, answers),
             statistics=statistics,
             save_seconds=plan.persist_seconds,
         )
@@ -103,13 +104,17 @@ def _locks(plan: ConsumerPlan, instance: ClientInstance, runtime: ConsumerRuntim
     return LockKeeper(plan.group, locker, plan.clock, runtime.locks_lost, plan.settings.lock_times)
 
 
+def _answers(plan: ConsumerPlan, instance: ClientInstance) -> Answers:
+    replies = plan.settings.answers_requests
+    # In broadcasting another member may have answered what fails here.
+    tells = replies and plan.model is MessageModel.CLUSTERING
+    return Answers(plan.group, instance, plan.clock, replies=replies, tells=tells)
+
+
 def _service(
-    parts: ListenerParts, instance: ClientInstance, locks: LockKeeper | None
+    parts: ListenerParts, instance: ClientInstance, locks: LockKeeper | None, answers: Answers
 ) -> ConsumeService | OrderedService:
     plan = parts.plan
-    # In broadcasting another member may have answered.
-    tells = plan.settings.answers_requests and plan.model is MessageModel.CLUSTERING
-    answers = Answers(plan.group, instance, plan.clock, tells=tells)
     if plan.ordered:
         dead = SendBack(plan.group, instance, plan.clock, plan.settings.max_reconsume_times)
         return OrderedService(parts, locks, dead, answers)
@@ -122,11 +127,18 @@ def _listening(
     instance: ClientInstance,
     service: ConsumeService | OrderedService,
     locks: LockKeeper | None,
+    answers: Answers,
 ) -> Listening:
     retry_topic = RetryTopicSubscription(plan.group, instance, plan.clock)
+
+    async def stop(seconds: float) -> bool:
+        ended = await service.stop(seconds)
+        await answers.stop()
+        return ended
+
     listening = Listening(
         start=service.start,
-        stop=service.stop,
+        stop=stop,
         find_retry_route=retry_topic.look,
         stop_retry_route=retry_topic.stop,
     )

@@ -12,7 +12,7 @@ from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcom
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
 from mqframe.core.messages.message import ReceivedMessage, unreadable
-from mqframe.core.sending.request_reply import REQUEST_MARK, is_expired, is_request
+from mqframe.core.sending.request_reply import REQUEST_MARK, ReplyMessage, is_expired, is_request
 
 
 class ConsumeCall:
@@ -21,7 +21,8 @@ class ConsumeCall:
     `since`: monotonic seconds when they began to wait. `over`: nobody is interested in the result any more,
     because the call timed out. `elapsed`: seconds in the listener. `unreadable`: those of the messages whose
     body cannot be read, which the listener met, each with the reason: nobody will ever read them. `expired`:
-    requests that were taken out of the messages, since nobody waits for their replies any more.
+    requests that were taken out of the messages, since nobody waits for their replies any more. `reply`: what
+    the listener answered to its only message, which is a request.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class ConsumeCall:
         "held",
         "messages",
         "over",
+        "reply",
         "result",
         "since",
         "started",
@@ -48,6 +50,7 @@ class ConsumeCall:
         self.since = since
         self.context: ListenerContext | None = None
         self.result: Any = None
+        self.reply: ReplyMessage | None = None
         self.error: BaseException | None = None
         self.expired: list[ReceivedMessage] = []
         self.elapsed = 0.0
@@ -68,6 +71,12 @@ class ConsumeCall:
             self.expired = expired  # first: the loop may look at both meanwhile, and none may be missing
             self.messages = [message for message in self.messages if message not in expired]
         return bool(self.messages)
+
+    def returned(self, result: Any) -> None:
+        """The listener returned `result`."""
+        if isinstance(result, ReplyMessage) and self.subscription.takes_one:
+            self.reply, result = result, ConsumeResult.SUCCESS
+        self.result = result
 
     def raised(self, problem: BaseException) -> None:
         """The listener raised `problem`."""
@@ -130,7 +139,7 @@ class Caller:
         watched = self._begin(call)
         started = self._monotonic()
         try:
-            call.result = call.subscription.function(call.messages, call.context)  # type: ignore[arg-type]
+            call.returned(call.subscription.function(call.messages, call.context))  # type: ignore[arg-type]
         except BaseException as problem:  # isolation boundary: it is the application's code in our thread
             call.raised(problem)
         call.elapsed = self._monotonic() - started
@@ -145,7 +154,7 @@ class Caller:
         started = self._monotonic()
         try:
             coming: Awaitable[Any] = call.subscription.function(call.messages, call.context)  # type: ignore[arg-type]
-            call.result = await coming
+            call.returned(await coming)
         except asyncio.CancelledError as problem:
             task = asyncio.current_task()
             if task is None or task.cancelling():

@@ -173,6 +173,7 @@ class ConsumeService:
         for call in calls:
             still_open.pop(call, None)
             held = call.held
+            self._answers.answered(call)
             if call.over or held.dropped or call.context is None:
                 continue
             messages = call.messages

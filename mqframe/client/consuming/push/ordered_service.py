@@ -219,6 +219,7 @@ class OrderedService:
                 self._let_go(call, call.why)
             elif call.context is not None:
                 held.last_consume = now
+                self._answers.answered(call)
                 good, count = call.good, len(call.messages)
                 if count:
                     ok = count if good else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from mqframe.client.connection.instance import ClientInstance
@@ -13,7 +14,7 @@ from mqframe.client.sending.producer_parts import ProducerParts
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.sending.request_reply import failure_reply, is_expired
+from mqframe.core.sending.request_reply import ReplyMessage, failure_reply, is_expired
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 
@@ -23,14 +24,18 @@ log = get_logger("client")
 class Answers:
     """Sends replies for a consumer of `group`, over the connections of `instance`. Belongs to its loop.
 
-    `tells`: whether those who wait are told of failures.
+    `replies`: whether they get what listeners return; `tells`: whether they are told of failures.
     """
 
-    def __init__(self, group: str, instance: ClientInstance, clock: LoopClock, *, tells: bool) -> None:
+    def __init__(
+        self, group: str, instance: ClientInstance, clock: LoopClock, *, replies: bool, tells: bool
+    ) -> None:
         self._group = group
         self._instance = instance
         self._clock = clock
+        self._replies = replies
         self._tells = tells
+        self._leaving: set[asyncio.Task[None]] = set()
         self._api: SendApi | None = None
 
     def problem(self, call: ConsumeCall, message: ReceivedMessage) -> BaseException | None:
@@ -58,6 +63,24 @@ class Answers:
             )
             return False
         return True
+
+    def answered(self, call: ConsumeCall) -> None:
+        """Have the reply sent that the listener of `call` gave, if it gave one."""
+        if call.reply is not None and self._replies:
+            task = asyncio.ensure_future(self._send(call.messages, call.reply))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def stop(self) -> None:
+        """Wait until all replies are sent, or have failed: each has the time of a send."""
+        if self._leaving:
+            await asyncio.wait(set(self._leaving))
+
+    async def _send(self, messages: list[ReceivedMessage], reply: ReplyMessage) -> None:
+        try:
+            await self._sender().one(reply, None, None, None, None)
+        except MqframeError as trouble:
+            log.warning("a reply could not be sent", reason=str(trouble), **log_fields(messages, self._group))
 
     def _sender(self) -> SendApi:
         if self._api is None:  # hardly any consumer needs it

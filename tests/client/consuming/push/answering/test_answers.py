@@ -22,6 +22,7 @@ from mqframe import (
     reply_to,
 )
 from mqframe.client.settings import ClientSettings
+from mqframe.core.messages.typed import content_type
 from mqframe.testing import AsyncCluster, Cluster, ManualClock
 
 GROUP = "answers"
@@ -235,6 +236,115 @@ def test_a_request_whose_sender_is_gone_comes_again_until_its_time_is_over(caplo
     lines = [r.getMessage() for r in caplog.records]
     assert any("could not be told" in line for line in lines)
     assert any("requests were dropped" in line for line in lines)
+
+
+class Price(msgspec.Struct):
+    amount: float
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_a_typed_handler_returns_is_the_reply(ordered, plain) -> None:
+    async def story(scene: Scene) -> None:
+        consumer = scene.consumer(ordered=ordered)
+
+        def price(value: Question) -> Price:
+            return Price(value.number / 2)
+
+        async def price_async(value: Question) -> Price:
+            return price(value)
+
+        consumer.subscribe("questions", "*", price if plain else price_async, type=Question)
+        await scene.start(consumer)
+        asking = await scene.asking()
+        for number in (5, 7):
+            work = asking.request(question(b'{"number": %d}' % number), timeout=300)
+            reply = await scene.end(work)
+            assert reply.decode(Price) == Price(number / 2)
+            assert content_type(reply.properties) == "application/json"
+
+    play(story)
+
+
+def test_a_handler_of_messages_may_return_the_reply_that_it_made() -> None:
+    async def story(scene: Scene) -> None:
+        consumer = scene.consumer()
+
+        @consumer.on("questions")
+        async def handle(message: ReceivedMessage):
+            return reply_to(message, message.body.upper(), tag="loud")
+
+        await scene.start(consumer)
+        asking = await scene.asking()
+        reply = await scene.end(asking.request(question(), timeout=300))
+        assert (reply.body, reply.tag) == (b"TEA", "loud")
+
+    play(story)
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+def test_a_value_for_what_is_no_request_is_ignored_only_where_it_was_announced(annotated) -> None:
+    async def story(scene: Scene) -> None:
+        consumer = scene.consumer()
+
+        async def announced(value: Question) -> int:
+            scene.seen.append(b"called")
+            return 0
+
+        async def silent(value: Question):
+            return await announced(value)
+
+        consumer.subscribe("questions", "*", announced if annotated else silent, type=Question)
+        await scene.start(consumer)
+        asking = await scene.asking()
+        await scene.end(asking.send(question(b'{"number": 1}')))
+        await scene.pass_time(15)
+        assert scene.seen == [b"called"] * (1 if annotated else 2)
+
+    play(story)
+
+
+def test_a_value_that_is_no_body_is_a_failure_of_the_handler() -> None:
+    async def story(scene: Scene) -> None:
+        consumer = scene.consumer()
+
+        @consumer.on("questions", type=Question)
+        async def handle(value: Question) -> object:
+            return object()
+
+        await scene.start(consumer)
+        asking = await scene.asking()
+        with pytest.raises(RequestFailed, match="EncodeError"):
+            await scene.end(asking.request(question(b'{"number": 1}'), timeout=300))
+
+    play(story)
+
+
+def test_a_reply_that_nobody_takes_any_more_is_a_line_in_the_log(caplog) -> None:
+    async def story(scene: Scene) -> None:
+        asking, consumer = await scene.asking(), scene.consumer()
+        gone = asyncio.Event()
+
+        @consumer.on("questions", type=Question)
+        async def handle(value: Question) -> int:
+            scene.seen.append(b"called")
+            await gone.wait()
+            return value.number
+
+        await scene.start(consumer)
+        waiting = asyncio.ensure_future(asking.request(question(b'{"number": 1}'), timeout=300))
+        while not scene.seen:
+            await scene.clock.aadvance(0.1)
+        scene.open.remove(asking)
+        await scene.end(asking.stop())
+        with pytest.raises(Exception, match="stopped"):
+            await waiting
+        gone.set()
+        await scene.pass_time(30)
+        assert scene.seen == [b"called"]
+
+    play(story)
+    assert any("a reply could not be sent" in r.getMessage() for r in caplog.records)
 
 
 def test_both_sides_with_the_blocking_api() -> None:
