@@ -11,12 +11,15 @@ from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.failures import refused
 from mqframe.core.requests.fields import LINES, Request
 from mqframe.core.requests.serving import Answer, Call, Handler, Reply
+from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
 
 log = get_logger("audit")
 
 SHOWN_CHARS: Final = 500
 """Most characters of a value from a request that are written."""
+READ_BYTES: Final = 64 * 1024
+"""Most bytes of a body that are read for it: whoever may change nothing can send as much as fits a frame."""
 _SECRET_BODIES: Final = frozenset({"UserInfo"})
 _HIDDEN: Final = "(secret)"
 
@@ -82,9 +85,18 @@ def _facts(kind: type[Request], call: Call) -> dict[str, str]:
     shown = {name: ext[name] for name in kind.__struct_encode_fields__ if name in ext}
     facts = {name: short(_shown(name, value)) for name, value in shown.items()}
     if kind.has_text_body() and kind.BODY not in _SECRET_BODIES:
-        body = bytes(frame.body).decode("utf-8", "replace").strip()
-        facts["body"] = short("\n".join(map(_shown_line, body.splitlines())) if kind.BODY == LINES else body)
+        facts["body"] = _shown_body(frame.body, kind.BODY == LINES)
     return facts
+
+
+def _shown_body(body: Body, of_lines: bool) -> str:
+    text = bytes(memoryview(body)[:READ_BYTES]).decode("utf-8", "replace").strip()
+    is_cut = len(body) > READ_BYTES
+    if of_lines:
+        lines = text.splitlines()
+        # That a line is secret shows from the whole of it.
+        text = "\n".join(map(_shown_line, lines[:-1] if is_cut else lines))
+    return f"{text[:SHOWN_CHARS]}… ({len(body)} bytes)" if is_cut else short(text)
 
 
 def _shown_line(line: str) -> str:

@@ -14,7 +14,7 @@ from mqframe.core.requests.admin import GetBrokerConfig
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.serving import Call, Reply
-from mqframe.net.access.audit import SHOWN_CHARS, audited, short
+from mqframe.net.access.audit import READ_BYTES, SHOWN_CHARS, audited, short
 
 
 @pytest.fixture
@@ -86,3 +86,21 @@ def test_whoever_asks_does_not_choose_how_long_a_line_is(told: list[str]) -> Non
     (line,) = told
     assert len(line) < SHOWN_CHARS + 300
     assert short("short") == "short"
+
+
+def test_of_a_long_body_the_begin_is_read_and_no_line_that_is_cut(told: list[str]) -> None:
+    begin = b"brokerPermission=4\n#" + b"x" * (READ_BYTES - 40) + b"\n"
+    secret = b'inner={"other":1,"password":"s3cr3t"}'
+    body = begin + secret
+    assert len(begin) < READ_BYTES < len(body), "the secret is cut"
+    for size in (0, 3 * READ_BYTES):
+        serve(25, lambda call: Reply(), body + b" " * size + b"\nrecall=false")
+    serve(25, lambda call: Reply(), b"brokerPermission=4\ninner = " + b"y" * READ_BYTES + b"s3cr3t")
+    serve(225, lambda call: Reply(), b'{"groupConfigList":[' + b" " * READ_BYTES + b"]}")
+    first, second, third, fourth = told
+    shown = f"brokerPermission=4\\n#{'x' * (SHOWN_CHARS - 20)}… ({len(body) + 13} bytes)"
+    assert shown in first
+    assert f"… ({len(body) + 13 + 3 * READ_BYTES} bytes)" in second
+    assert f"'body': 'brokerPermission=4… ({READ_BYTES + 33} bytes)'" in third
+    assert "'body': '{\"groupConfigList\":[" in fourth
+    assert not any("s3cr3t" in each for each in told)
