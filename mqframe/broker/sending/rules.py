@@ -18,7 +18,7 @@ from mqframe.core.delay.options import DELAY_NAMES
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
-from mqframe.core.messages.batch import decode_batch
+from mqframe.core.messages.batch import decode_batch, may_hold
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.sent_properties import drop_notes, has_waited, takes_returns
 from mqframe.core.retry.policy import TIMER_NAMES
@@ -28,6 +28,8 @@ from mqframe.hooks.isolate import after_stored
 
 _LOOKED_FOR: Final = DELAY_NAMES | {p.TRANSACTION_PREPARED}
 """Names that the send processor looks for by itself, quicker than for those of other services."""
+_DELAY_WORDS: Final = (b"DELAY\x01", b"TIMER_DEL")
+"""One of them stands in the properties of every message that asks for a later delivery."""
 
 
 class SendRules:
@@ -66,7 +68,7 @@ class SendRules:
 
         `text`: the properties that the request gives to each.
         """
-        if not (b"DELAY\x01" in body or b"TIMER_DEL" in body or "DEL" in text):
+        if "DEL" not in text and not may_hold(body, _DELAY_WORDS, b"DEL"):
             return
         try:
             for number, (_, _, own) in enumerate(decode_batch(body)):
@@ -106,7 +108,7 @@ class SendRules:
         if not self.batch_words:
             return False
         head = text.encode()
-        return any(word in head or word in body for word in self.batch_words)
+        return any(word in head for word in self.batch_words) or may_hold(body, self.batch_words)
 
 
 class ToDeadLetters:

@@ -6,13 +6,16 @@ total i32, magic i32 (0), CRC i32 (0), flag i32, body length i32, body, properti
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mqframe.core.errors import BodyError
 
 _HEAD: Final = struct.Struct(">iiiii")
 _SHORT: Final = struct.Struct(">h")
+_SIZES: Final = struct.Struct(">i12xi")
+_SMALL_BYTES: Final = 512
+"""Messages up to this are searched whole sooner than one by one."""
 ELEMENT_OVERHEAD_BYTES: Final = _HEAD.size + _SHORT.size
 
 
@@ -40,3 +43,25 @@ def decode_batch(batch: bytes | memoryview) -> Iterator[tuple[int, memoryview, m
         yield flag, view[start:body_end], view[body_end + 2 : stop]
         at = stop
         index += 1
+
+
+def may_hold(batch: bytes, words: Sequence[bytes], common: bytes = b"") -> bool:
+    """Whether one of `words` may stand in the properties of some message; `False`: it surely does not.
+
+    Much quicker than to take the messages apart. Of large ones the bodies are passed over. A batch that is
+    no whole one may hold anything. `common`: what all `words` have in them, searched first.
+    """
+    at, end = 0, len(batch)
+    if end < _SIZES.size or _SIZES.unpack_from(batch)[0] <= _SMALL_BYTES:
+        return common in batch and any(word in batch for word in words)
+    find, sizes = batch.find, _SIZES.unpack_from
+    while at < end:
+        if at + ELEMENT_OVERHEAD_BYTES > end:
+            return True
+        size, body_length = sizes(batch, at)
+        if body_length < 0 or size < ELEMENT_OVERHEAD_BYTES + body_length:
+            return True
+        start, at = at + ELEMENT_OVERHEAD_BYTES + body_length, at + size
+        if find(common, start, at) >= 0 and any(find(word, start, at) >= 0 for word in words):
+            return True
+    return at > end

@@ -126,8 +126,9 @@ def test_a_batch_with_a_message_for_later_is_refused_since_all_come_at_once(run,
             producer_group="p", topic="t", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0,
             sys_flag=0, born_timestamp=5, flag=0, batch=True, properties=shared,
         )  # fmt: skip
-        answer = await world.talker.invoke(request, batch("", own))
-        assert (answer.code, "asks for a later delivery" in answer.remark) == (13, True)
+        for large in (b"", encode_element(b"m" * 1000, b"") * 2):
+            answer = await world.talker.invoke(request, large + batch("", own))
+            assert (answer.code, "asks for a later delivery" in answer.remark) == (13, True)
         assert world.store.queue_max("t", 0) == 0
         passed = f"TIMER_DELIVER_MS\x01{world.clock.now_ms()}\x02"
         request.properties = ""
