@@ -10,7 +10,7 @@ import pytest
 TESTS = """
 import subprocess, sys
 
-WORK = "import time\\nwhile time.process_time() < 0.2: pass"
+WORK = "import time\\nwhile time.process_time() < 1.0: pass"
 
 def test_of_a_child():
     subprocess.run([sys.executable, "-c", WORK], check=True)
@@ -36,7 +36,7 @@ def test_each_test_and_each_file_is_told_with_what_it_cost(tmp_path: Path, proce
     assert head == "elapsed\tprocessor\twhat"
     rows = {name: (float(elapsed), float(spent)) for elapsed, spent, name in (x.split("\t") for x in lines)}
     one, none = rows["test_it.py::test_of_a_child"], rows["test_it.py::test_of_nothing"]
-    assert one[1] >= 0.2 > none[1]
-    assert rows["test_it.py"] == pytest.approx((one[0] + none[0], one[1] + none[1]), abs=0.02)
+    assert one[1] >= 1.0 > none[1]
+    assert rows["test_it.py"] == pytest.approx((one[0] + none[0], one[1] + none[1]), abs=0.05)
     shown = ran.stdout.partition("slowest tests")[2]
     assert shown.index("test_of_a_child") < shown.index("test_of_nothing")

@@ -16,6 +16,7 @@ from mqframe import (
     Message,
     Producer,
     PushConsumer,
+    ReceivedMessage,
     TransactionListener,
     TransactionOutcome,
     TransactionProducer,
@@ -89,7 +90,7 @@ def _fail(nameserver: str) -> None:
     consumer = PushConsumer("billing", nameserver=nameserver, consume_from="first", client=_client("ledger"))
     failed = threading.Semaphore(0)
 
-    def refuse(message: Any, context: ConsumeContext) -> None:
+    def refuse(message: ReceivedMessage, context: ConsumeContext) -> None:
         context.delay_level_when_next_consume = -1
         failed.release()
         raise ValueError("card expired")
