@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, Final
 
 from mqframe.log import Logger
@@ -67,17 +68,17 @@ class Trouble:
         """For how long it lasts; 0 when there is none."""
         return 0.0 if self._since is None else self._now() - self._since
 
-    def note(self, event: str, *, kind: Hashable = None, quiet_seconds: float = 0.0, **values: Any) -> None:
+    def note(self, event: str, *, kind: Hashable = None, may_pass: bool = False, **values: Any) -> None:
         """It is so: `event`, with keys and `values`.
 
-        `kind`: what is told at once when it is another one than was told within the minute. `quiet_seconds`:
-        for so long after the beginning it is not told, for it often ends by itself.
+        `kind`: what is told at once when it is another one than was told within the minute. `may_pass`: it
+        often ends by itself, and is not told for `QUIET_SECONDS` after its beginning.
         """
         now = self._now()
         self._since = now if self._since is None else self._since
         self._untold += 1
         self._event, self._values = event, values
-        if now - self._since < quiet_seconds or not self._may_tell(kind, now):
+        if (may_pass and now - self._since < QUIET_SECONDS) or not self._may_tell(kind, now):
             begins = self._untold == 1 and not self._told
             self._log.log(logging.INFO if begins else self._rest, event, **values)
             return
@@ -122,7 +123,7 @@ class Trouble:
 class Troubles:
     """The troubles with several, each by its key. Belongs to one thread."""
 
-    __slots__ = ("_log", "_now", "_open", "_options")
+    __slots__ = ("_make", "_open")
 
     def __init__(
         self,
@@ -132,9 +133,7 @@ class Troubles:
         level: int = logging.WARNING,
         rest: int = logging.DEBUG,
     ) -> None:
-        self._log = log
-        self._now = now
-        self._options = {"level": level, "rest": rest}
+        self._make = partial(Trouble, log, now, level=level, rest=rest)
         self._open: dict[Hashable, Trouble] = {}
 
     def __bool__(self) -> bool:
@@ -151,7 +150,7 @@ class Troubles:
             key = None
         trouble = self._open.get(key)
         if trouble is None:
-            trouble = self._open[key] = Trouble(self._log, self._now, **self._options)
+            trouble = self._open[key] = self._make()
         return trouble
 
     def over(self, key: Hashable, event: str = "", **values: Any) -> bool:

@@ -78,16 +78,16 @@ def test_what_begins_again_is_told_again(scene) -> None:
 
 def test_what_ends_in_its_quiet_time_is_no_warning(scene) -> None:
     trouble = scene.make()
-    trouble.note("lost", quiet_seconds=10)
+    trouble.note("lost", may_pass=True)
     scene.clock.advance(9.9)
-    trouble.note("lost", quiet_seconds=10)
+    trouble.note("lost", may_pass=True)
     assert not trouble.over("found")
     assert scene.lines() == [("INFO", "lost"), ("INFO", "found after_seconds=10")]
-    trouble.note("lost", quiet_seconds=10)
+    trouble.note("lost", may_pass=True)
     scene.lines()
     scene.clock.advance(10.1)
     assert trouble.seconds == pytest.approx(10.1)
-    trouble.note("lost", quiet_seconds=10)
+    trouble.note("lost", may_pass=True)
     assert scene.lines() == [("WARNING", "lost count=2")]
 
 

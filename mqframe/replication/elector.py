@@ -30,7 +30,7 @@ from mqframe.hooks.interfaces.coordination import Coordination, GroupPlace, Snap
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock, within
 from mqframe.replication.reigning import ElectionLimits, Reigning, Replica
-from mqframe.trouble import QUIET_SECONDS, Trouble
+from mqframe.trouble import Trouble
 
 log = get_logger("replication")
 RETRY_SECONDS: Final = 1.0
@@ -122,7 +122,7 @@ class Elector:
     def _tell(self, trouble: str) -> None:
         if trouble:
             event = "the group of this broker cannot be looked after"
-            self._told.note(event, kind=trouble, quiet_seconds=QUIET_SECONDS, problem=trouble)
+            self._told.note(event, kind=trouble, may_pass=True, problem=trouble)
         else:
             self._told.over("the group of this broker is looked after again")
         self.trouble = trouble

@@ -15,7 +15,7 @@ from mqframe.core.replication.stream import CopyFrame
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.replication.dialing import Dialer
-from mqframe.trouble import QUIET_SECONDS, Trouble
+from mqframe.trouble import Trouble
 
 log = get_logger("replication")
 _BUFFER_BYTES: Final = 1 << 17
@@ -186,9 +186,7 @@ class Follower(asyncio.BufferedProtocol):
 
     def tell(self, trouble: str, *, may_pass: bool = False) -> None:
         """The master is not followed, for `trouble`. `may_pass`: for its first seconds that is no error."""
-        quiet = QUIET_SECONDS if may_pass else 0.0
-        event = "the master is not followed"
-        self._told.note(event, kind=trouble, quiet_seconds=quiet, problem=trouble)
+        self._told.note("the master is not followed", kind=trouble, may_pass=may_pass, problem=trouble)
 
     def _tell_followed(self) -> None:
         event, offset = "a master is followed", self._target.max_offset

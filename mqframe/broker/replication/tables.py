@@ -31,7 +31,7 @@ from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
 from mqframe.net.client import Client
-from mqframe.trouble import QUIET_SECONDS, Troubles
+from mqframe.trouble import Troubles
 
 log = get_logger("replication")
 _NO_TABLE: Final[Mapping[type[Request], tuple[int, ...]]] = {
@@ -118,11 +118,9 @@ class CopiedTables:
             self._well("commits")
 
     def _note(self, what: str, name: str, problem: MqframeError) -> None:
-        quiet = QUIET_SECONDS if isinstance(problem, RetryError) else 0.0
-        self._told.of(name).note(
-            what, kind=str(problem), quiet_seconds=quiet, request=name, problem=str(problem)
-        )
-        self._failed[name] = str(problem)
+        words, may_pass = str(problem), isinstance(problem, RetryError)
+        self._told.of(name).note(what, kind=words, may_pass=may_pass, request=name, problem=words)
+        self._failed[name] = words
 
     def _well(self, name: str) -> None:
         self._told.over(name)

@@ -16,7 +16,7 @@ from mqframe.core.requests.admin import GetTimerCheckPoint
 from mqframe.log import get_logger
 from mqframe.net.client import Client
 from mqframe.store.timer.copied import followed, save_followed
-from mqframe.trouble import QUIET_SECONDS, Trouble
+from mqframe.trouble import Trouble
 
 log = get_logger("replication")
 COPY_SECONDS: Final = 3.0
@@ -41,9 +41,9 @@ class TimerCopy:
         try:
             await self._ask(master)
         except MqframeError as problem:
-            quiet, words = QUIET_SECONDS if isinstance(problem, RetryError) else 0.0, str(problem)
+            words, may_pass = str(problem), isinstance(problem, RetryError)
             event = "the timer's check point was not copied"
-            self._uncopied.note(event, kind=words, quiet_seconds=quiet, master=master, problem=words)
+            self._uncopied.note(event, kind=words, may_pass=may_pass, master=master, problem=words)
         else:
             self._uncopied.over()
         await self.save()

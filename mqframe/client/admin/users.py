@@ -70,8 +70,7 @@ class UserAdmin(AdminCalls):
         """
         address = server or next(iter((await self.masters()).values()))
         # A heartbeat of no group: no other request of clients is granted to whoever is known.
-        beat = loose_json.dumps(HeartbeatData(self._instance.client_id))
-        await self._call(address, HeartBeat(), beat)
+        await self._call(address, HeartBeat(), HeartbeatData(self._instance.client_id))
 
     async def set_policy(
         self,

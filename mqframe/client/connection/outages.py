@@ -34,8 +34,7 @@ class Outages:
         away = isinstance(problem, ConnectError | ConnectionLost)
         if away and trouble.seconds >= QUIET_SECONDS:
             values["away_seconds"] = round(trouble.seconds)
-        quiet = QUIET_SECONDS if away else 0.0
-        trouble.note(event, kind=type(problem).__name__, quiet_seconds=quiet, **values, reason=str(problem))
+        trouble.note(event, kind=type(problem).__name__, may_pass=away, **values, reason=str(problem))
 
     def over(self, event: str, whom: str) -> None:
         """`event` did not come any more: `whom` was reached, which is told as loud as that it was not."""

@@ -86,8 +86,7 @@ class Encoder:
             if len(packed) < len(body):  # a body of chance would grow, and perhaps over what a broker takes
                 body, sys_flag = packed, packed_flag
             if len(body) > self._body_bytes_max:
-                size = f"{len(message.body)} bytes, {len(packed)} when packed"
-                raise too_long(message, size, self._body_bytes_max)
+                raise too_long(message, self._body_bytes_max, len(packed))
         batch = SendBatch(
             (message,), [unique_id], body, message_properties(message, unique_id), sys_flag, False
         )

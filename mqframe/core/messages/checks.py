@@ -36,7 +36,7 @@ def check_message(message: Message, body_bytes_max: int) -> None:
     if not body:
         raise MessageError(f"body of a message to {message.topic} is empty; it takes a byte at least")
     if len(body) > body_bytes_max:
-        raise too_long(message, f"{len(body)} bytes", body_bytes_max)
+        raise too_long(message, body_bytes_max)
     if message.tag is not None:
         _check_text("tag", message.tag)
         if "||" in message.tag:
@@ -52,8 +52,9 @@ def check_message(message: Message, body_bytes_max: int) -> None:
         raise MessageError(f"flag {message.flag!r} is no number of 32 bits")
 
 
-def too_long(message: Message, size: str, body_bytes_max: int) -> MessageError:
-    """The error of `message`, whose body has `size`."""
+def too_long(message: Message, body_bytes_max: int, packed_bytes: int | None = None) -> MessageError:
+    """The error of `message`, whose body is too long; of `packed_bytes` when packed, if that was tried."""
+    size = f"{len(message.body)} bytes" + ("" if packed_bytes is None else f", {packed_bytes} when packed")
     return MessageError(
         f"body of a message to {message.topic} has {size}, {body_bytes_max} are allowed "
         "(producer.body_bytes_max; the broker has a limit of its own)"

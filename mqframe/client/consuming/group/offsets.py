@@ -120,6 +120,15 @@ async def presumed_offset(instance: RoutedCalls, group: str, queue: MessageQueue
     return await _held(instance, queue, request)
 
 
+async def commit_offset(instance: RoutedCalls, group: str, queue: MessageQueue, offset: int) -> None:
+    """Have the master of `queue` hold `offset` for `group`, and return once it does.
+
+    Raises what a call raises.
+    """
+    request = UpdateConsumerOffset(group, queue.topic, queue.queue_id, offset, bname=queue.broker_name)
+    await instance.call(await master_address(instance, queue), request)
+
+
 async def _held(instance: RoutedCalls, queue: MessageQueue, request: QueryConsumerOffset) -> int | None:
     address = await broker_address(instance, queue)
     try:

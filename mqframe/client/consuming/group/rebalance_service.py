@@ -140,7 +140,7 @@ class RebalanceService:
                 complete = False
             else:
                 outages.over("rebalance failed", topic)
-                self._unknown.over(topic, "topic has a route", group=self._group, topic=topic)
+                self._unknown.over(topic, "topic has a route now", group=self._group, topic=topic)
         leftover = [queue for queue in self._queues.queues if queue.topic not in topics]
         if leftover:
             await self.give_up(leftover)
@@ -175,7 +175,6 @@ class RebalanceService:
         await self._offsets.keep_begun(self._queues.queues)
         route = await self._instance.route(topic)
         if self._missing.pop(topic, None) is not None:
-            log.info("topic has a route now", group=self._group, topic=topic)
             await self._instance.heartbeat_now()  # its brokers do not know us, and are asked for the members
         allocated = list(route.read_queues())
         if self._plan.model is MessageModel.CLUSTERING:

@@ -10,8 +10,8 @@ from mqframe.client.consuming.group.offsets import (
     QueueOffsets,
     RoutedCalls,
     broker_address,
+    commit_offset,
     committed_offset,
-    master_address,
 )
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.route import TopicRoute
@@ -29,7 +29,6 @@ from mqframe.core.errors import AnswerError, FixError, RetryError, RouteError
 from mqframe.core.filtering.filter_expression import MessageChoice, Sql, filter_of
 from mqframe.core.messages.message import MessageQueue, guard_bodies
 from mqframe.core.messages.names import check_group
-from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetAllTopicList
 from mqframe.core.wire import loose_json
@@ -175,10 +174,7 @@ class PullCalls(QueueOffsets):
         brokers make groups by themselves.
         """
         _check_numbers(offset, 1)
-        request = UpdateConsumerOffset(
-            self.group, queue.topic, queue.queue_id, offset, bname=queue.broker_name
-        )
-        await self._transport.call(await master_address(self._transport, queue), request)
+        await commit_offset(self._transport, self.group, queue, offset)
 
     def _request(
         self,

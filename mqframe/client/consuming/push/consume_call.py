@@ -66,11 +66,14 @@ class ConsumeCall:
         else:
             return True
         now = now_ms()
-        expired = [message for message in self.messages if is_expired(message, now)]
+        expired: list[ReceivedMessage] = []
+        left: list[ReceivedMessage] = []
+        for message in self.messages:
+            (expired if is_expired(message, now) else left).append(message)
         if expired:
             self.expired = expired  # first: the loop may look at both meanwhile, and none may be missing
-            self.messages = [message for message in self.messages if message not in expired]
-        return bool(self.messages)
+            self.messages = left
+        return bool(left)
 
     def returned(self, result: Any) -> None:
         """The listener returned `result`."""

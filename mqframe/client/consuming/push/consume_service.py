@@ -217,10 +217,13 @@ class ConsumeService:
                 # Its last failure is told apart here: the broker would leave the reason out.
                 back = DEAD_LEVEL if self._dies(what, wrong) else level
                 done += self._failed(held, [wrong], back, call.reason(wrong), problem(call, wrong))
-        for request in [each for each in failed if problem(call, each) is not None]:
-            failed = [each for each in failed if each is not request]
-            done += self._failed(held, [request], level, problem=call.error)
-        return done + (self._failed(held, failed, level) if failed else [])
+        others = []
+        for each in failed:
+            if problem(call, each) is None:
+                others.append(each)
+            else:
+                done += self._failed(held, [each], level, problem=call.error)
+        return done + (self._failed(held, others, level) if others else [])
 
     def _dies(self, what: OnDecodeError, wrong: ReceivedMessage) -> bool:
         if what is OnDecodeError.DEAD_LETTER:
@@ -263,10 +266,13 @@ class ConsumeService:
         problem: BaseException | None,
     ) -> None:
         if problem is not None:
-            told = [message for message in messages if await self._answers.failed(message, problem)]
+            told: list[ReceivedMessage] = []
+            untold: list[ReceivedMessage] = []
+            for message in messages:
+                (told if await self._answers.failed(message, problem) else untold).append(message)
             if level >= 0:  # dead letters are kept, whoever knows of the failure
                 self._settle(held, told)
-                messages = [message for message in messages if message not in told]
+                messages = untold
         gone = await asyncio.gather(*[self._went_back(held, message, level, reason) for message in messages])
         if held.dropped:
             return  # its new owner gets those that did not go back

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.beginnings import Beginnings
-from mqframe.client.consuming.group.offsets import committed_offset, master_address
+from mqframe.client.consuming.group.offsets import commit_offset, committed_offset
 from mqframe.core.consuming.consume_rules import ConsumeFrom
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.log import get_logger
 
 log = get_logger("client")
@@ -39,11 +38,8 @@ class PopBeginnings:
         """Have brokers hold what `find` found, once they know the group; returns when they do."""
         begun, self._begun = self._begun, {}
         for queue, offset in begun.items():
-            request = UpdateConsumerOffset(
-                self._group, queue.topic, queue.queue_id, offset, bname=queue.broker_name
-            )
             try:
-                await self._instance.call(await master_address(self._instance, queue), request)
+                await commit_offset(self._instance, self._group, queue, offset)
             except MqframeError as problem:
                 log.warning(
                     "the broker was not told where the group begins",

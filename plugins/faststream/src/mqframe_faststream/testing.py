@@ -248,7 +248,7 @@ def _check(message: Message) -> None:
     if len(message.body) > BODY_BYTES_MAX:
         packed, _ = compress(message.body, Compression.ZLIB)
         if len(packed) > BODY_BYTES_MAX:
-            raise too_long(message, f"{len(message.body)} bytes, {len(packed)} when packed", BODY_BYTES_MAX)
+            raise too_long(message, BODY_BYTES_MAX, len(packed))
 
 
 @attrs.frozen
