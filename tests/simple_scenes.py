@@ -36,10 +36,7 @@ class Scene:
         return consumer
 
     async def end(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
+        return await self.clock.finish(work)
 
     async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None, **to) -> None:
         for body in bodies:

@@ -40,11 +40,11 @@ class Client:
         *,
         handlers: Mapping[int, Handler] | None = None,
         rpc_hooks: Iterable[RpcHook] = (),
-        on_close: Callable[[str], None] | None = None,
+        on_close: Callable[[str], object] = lambda address: None,
     ) -> None:
         self._settings = settings or NetSettings()
         self._clock = clock
-        self._on_close = on_close
+        self.on_close = on_close
         self.on_open: Callable[[str], object] = lambda address: None
         self._peers: dict[str, AsyncPeer] = {}
         self._opening: dict[str, asyncio.Task[AsyncPeer]] = {}
@@ -202,5 +202,4 @@ class Client:
     def _peer_closed(self, peer: Peer) -> None:
         if self._peers.get(peer.address) is peer:
             del self._peers[peer.address]
-        if self._on_close is not None:
-            self._on_close(peer.address)
+        self.on_close(peer.address)

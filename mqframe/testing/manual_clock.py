@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 _SETTLE_TURNS: Final = 25
 """Turns of the loop after a timer fired: enough for a request, its answer and what follows, over loopback."""
@@ -117,6 +119,13 @@ class ManualClock:
             await self._settle()
         self._now = end
         await self._settle()
+
+    async def finish(self, work: Awaitable[T], step: float = 0.1) -> T:
+        """The result of `work`; while it waits, time is moved on by `step` seconds again and again."""
+        task = asyncio.ensure_future(work)
+        while not task.done():
+            await self.aadvance(step)
+        return await task
 
     def advance_from_outside(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         """As `aadvance` in `loop`, which runs in another thread; returns when it is done."""

@@ -34,13 +34,6 @@ async def until(clock: ManualClock, condition) -> None:
     raise AssertionError("not reached")
 
 
-async def end(clock: ManualClock, work):
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        await clock.aadvance(0.1)
-    return await task
-
-
 def play(story, **options):
     async def whole():
         clock = ManualClock()
@@ -93,8 +86,8 @@ def test_a_message_is_followed_from_its_sender_to_its_listener():
         assert after.success
         groups = (await admin.producer_connections("_INNER_TRACE_PRODUCER-PRODUCE-shop")).connection_set
         assert [each.client_id for each in groups] == [producer.client_id]
-        await end(clock, consumer.stop())
-        await end(clock, producer.stop())
+        await clock.finish(consumer.stop())
+        await clock.finish(producer.stop())
 
     play(story, broker={"trace_topic": True})
 
@@ -104,7 +97,7 @@ def test_what_is_left_is_sent_at_the_stop():
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"])
         await producer.start()
         sent = await producer.send(Message("orders", b"one"))
-        await end(clock, producer.stop())
+        await clock.finish(producer.stop())
         assert [each.kind for each in await admin.message_trace(sent.message_id)] == [TraceKind.PUB]
 
     play(story, broker={"trace_topic": True})
@@ -123,7 +116,7 @@ def test_delayed_messages_and_halves_are_told_apart():
         ]
         async with producer.transaction(Message("orders", b"half")) as transaction:
             transaction.commit()
-        await end(clock, producer.stop())
+        await clock.finish(producer.stop())
         kinds = [(await admin.message_trace(each.message_id))[0].message_type for each in sent]
         assert kinds == [TraceMessageType.NORMAL, TraceMessageType.DELAY, TraceMessageType.DELAY]
         half = await admin.message_trace(transaction.sent.message_id)
@@ -141,7 +134,7 @@ def test_a_broker_that_wants_no_traces_gets_none():
         await producer.start()
         sent = await producer.send(Message("orders", b"one"))
         assert not sent.trace_on
-        await end(clock, producer.stop())
+        await clock.finish(producer.stop())
         assert cluster.broker.store.queue_max(TRACE_TOPIC, 0) == 0
 
     play(story, broker={"trace_topic": True, "trace_on": False})
@@ -190,7 +183,7 @@ def test_a_hooks_messages_never_hold_a_send_up_and_are_limited():
         await producer.send(Message("orders", b"one"))
         assert (sum(hook.taken), hook.taken[256:]) == (256, [False] * 4)
         await until(clock, lambda: cluster.broker.store.queue_max("notes", 0) == 256)
-        await end(clock, producer.stop())
+        await clock.finish(producer.stop())
         assert hook.detached == 1
         assert cluster.broker.store.queue_max("notes", 0) == 257
         assert hook.port.send(Message("notes", b"too late")) is False
@@ -215,7 +208,7 @@ def test_a_hook_that_fails_stops_nothing(caplog):
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=[Broken()])
         await producer.start()
         await producer.send(Message("orders", b"one"))
-        await end(clock, producer.stop())
+        await clock.finish(producer.stop())
 
     play(story)
     assert caplog.text.count("broken") >= 2

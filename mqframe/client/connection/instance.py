@@ -16,13 +16,14 @@ import attrs
 from mqframe.client.connection.identity import client_id, local_ip, nameserver_text
 from mqframe.client.connection.operator_requests import OperatorRequests
 from mqframe.client.connection.outages import Outages
+from mqframe.client.connection.patience import Patience
 from mqframe.client.connection.replies import Replies
 from mqframe.client.connection.route_cache import RouteCache
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import MASTER_ID, TopicRoute
-from mqframe.core.errors import CallTimeout, MqframeError
+from mqframe.core.errors import CallTimeout, ConnectionLost, MqframeError
 from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged, UnregisterClient
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.refusals import refusal
@@ -76,6 +77,8 @@ class ClientInstance:
         self.outages = Outages(clock)
         """Servers that cannot be reached at the moment."""
         self.clock = clock
+        self.patience = Patience(clock.monotonic, clock.sleep, random.random)
+        """How calls wait while a server is busy or restarts."""
         servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))
         self._routes = RouteCache(
             remoting, servers, settings.request_timeout_seconds, self._routes_changed, self.outages
@@ -83,12 +86,12 @@ class ClientInstance:
         self._consumers: dict[str, ConsumerRegistration] = {}
         self._producers: set[str] = set()
         self._notified: set[str] = set()
-        self._known_to: set[str] = set()
         self._beats: dict[str, set[asyncio.Task[None]]] = {}
         self._periodic: list[Every] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         remoting.serve(self)
         remoting.on_open = self._connection_opened
+        remoting.on_close = self._connection_closed
         self.replies = Replies(remoting, clock)
         """The replies that brokers hand to this client."""
         self.operator_requests = OperatorRequests(remoting, lambda: self._routes.nameservers)
@@ -200,7 +203,6 @@ class ClientInstance:
             return
         addresses = self._addresses(masters_only=not self._consumers)
         self._notified = set(addresses)
-        self._known_to.intersection_update(addresses)
         body = self._heartbeat()
         beats = [self._beat(address, body) for address in addresses]
         if beats:
@@ -215,8 +217,8 @@ class ClientInstance:
             )
         )
 
-    def _beat(self, address: str, body: bytes) -> asyncio.Task[None]:
-        beat = asyncio.ensure_future(self._send_beat(address, body))
+    def _beat(self, address: str, body: bytes, *, patient: bool = False) -> asyncio.Task[None]:
+        beat = asyncio.ensure_future(self._send_beat(address, body, patient))
         self._beats.setdefault(address, set()).add(beat)
         beat.add_done_callback(lambda beat: self._beat_ended(address, beat))
         return beat
@@ -228,20 +230,31 @@ class ClientInstance:
             del self._beats[address]
         self._finished(beat)
 
-    async def _send_beat(self, address: str, body: bytes) -> None:
+    async def _send_beat(self, address: str, body: bytes, patient: bool) -> None:
+        async def call(seconds: float) -> Frame:
+            return await self.call(address, HeartBeat(), body, timeout=seconds)
+
+        seconds = self.settings.request_timeout_seconds
         try:
-            answer = await self.call(address, HeartBeat(), body)
+            if patient:
+                answer = await self.patience.over(call, seconds, also=(ConnectionLost,))
+            else:
+                answer = await call(seconds)
             self.outages.over("heartbeat failed", address)
             self.broker_versions[address] = answer.version
-            self._known_to.add(address)
         except MqframeError as problem:
             self.outages.note("heartbeat failed", address, problem, broker=address)
 
     def _connection_opened(self, address: str) -> None:
         """A broker forgets a client whose connection ends: it is told at once that the client is there."""
         has_groups = bool(self._consumers or self._producers)
-        if has_groups and address in self._known_to and address not in self._beats:
+        if has_groups and address in self._notified and address not in self._beats:
             self._beat(address, self._heartbeat())
+
+    def _connection_closed(self, address: str) -> None:
+        """Replies come over connections that this client has opened: while some are missing, it returns."""
+        if len(self.replies) and address in self._notified and address not in self._beats:
+            self._beat(address, self._heartbeat(), patient=True)
 
     async def _unregister(self, request: UnregisterClient) -> None:
         # At once: of brokers that are away each would take the whole time of a call.

@@ -120,13 +120,17 @@ class SendApi:
                 f"{handle!r} is no recall handle; it is the `recall_handle` that the send gave"
             ) from None
         pipeline = self.pipeline
-        route = await pipeline.route(topic, seconds)
-        address = await pipeline.address(route, MessageQueue(topic, broker_name, 0), seconds)
         request = RecallMessage(topic, handle, pipeline.group)
-        answer = await pipeline.transport.invoke(address, request, timeout=deadline - self._monotonic())
-        if answer.code:
-            raise refusal(request, answer, address)
-        return (answer.ext or {}).get("msgId", "")
+
+        async def call(left: float) -> str:
+            route = await pipeline.route(topic, left)
+            address = await pipeline.address(route, MessageQueue(topic, broker_name, 0), left)
+            answer = await pipeline.transport.invoke(address, request, timeout=deadline - self._monotonic())
+            if answer.code:
+                raise refusal(request, answer, address)
+            return (answer.ext or {}).get("msgId", "")
+
+        return await pipeline.patience.over(call, seconds)
 
     def _with_properties(self, message: Message, extra: str) -> SendBatch:
         batch = self.pipeline.encoder.one(message)

@@ -14,7 +14,9 @@ from typing import Any, Final, Protocol
 
 import attrs
 
+from mqframe.client.connection.patience import Patience
 from mqframe.client.sending.batches import Encoder, SendBatch
+from mqframe.client.sending.busy_gates import BusyGates
 from mqframe.client.sending.prepared_sends import PreparingHooks, preparing_hooks
 from mqframe.client.sending.transport import SendTransport
 from mqframe.core.clock import Clock
@@ -34,7 +36,7 @@ from mqframe.core.errors import (
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.sending.answer import read_send_answer, split_send_result
 from mqframe.core.sending.queue_choice import FaultLatency, QueueChoice
-from mqframe.core.sending.retries import RetryRules
+from mqframe.core.sending.retries import RetryRules, Tries
 from mqframe.core.versions import check_has
 from mqframe.hooks.interfaces import ForbiddenContext, ForbiddenHook, QueueSelector, SendContext, SendHook
 from mqframe.hooks.isolate import after_each, before_each, check_forbidden
@@ -86,6 +88,7 @@ class SendPipeline:
         self.encoder = encoder
         self.clock = clock
         self._randomness = randomness
+        self.patience = Patience(clock.monotonic, transport.sleep, randomness.random)
         self.hooks = options.hooks
         preparing = preparing_hooks(options.hooks)
         self.preparing = PreparingHooks(preparing, self.group, options.client_id) if preparing else None
@@ -104,15 +107,20 @@ class SendPipeline:
     # Where to
 
     async def route(self, topic: str, seconds: float) -> TopicRoute:
-        """A route with queues to write. Raises `RouteError`."""
+        """A route with queues to write, which is waited for `seconds` at most. Raises `RouteError`."""
         route = self.transport.known_route(topic)
-        if route is None or not route.write_queues():
-            route = await self.transport.find_route(topic, seconds)
-            if not route.write_queues():
+        if route is not None and route.write_queues():
+            return route
+
+        async def find(left: float) -> TopicRoute:
+            found = await self.transport.find_route(topic, left)
+            if not found.write_queues():
                 raise RouteError(
                     f"topic {topic} has no queue to write: its brokers have no master, or forbid writing"
                 )
-        return route
+            return found
+
+        return await self.patience.over(find, seconds)
 
     def choose(self, route: TopicRoute, avoid: str | None = None) -> MessageQueue:
         """The next queue of the topic, of another broker than `avoid` where there is one."""
@@ -166,15 +174,18 @@ class SendPipeline:
         avoid: str | None = None,
         doubt: MqframeError | None = None,
         mode: str = "sync",
+        gates: BusyGates | None = None,
     ) -> SendResult:
         """Send `batch`, trying again as `rules` say, until `deadline` (monotonic seconds).
 
         `fixed`: the only queue that may take it; `first`: the queue for the first try; `avoid`: a broker that
-        failed before; `doubt`: what an earlier try met that may have stored them. Raises what the last try
-        met, or what an earlier one met that may have stored them (`maybe_stored`), as a cancelled one may.
+        failed before; `doubt`: what an earlier try met that may have stored them; `gates`: where each try
+        waits for its turn, which takes nothing of its time. Raises what the last try met, or what an earlier
+        one met that may have stored them (`maybe_stored`), as a cancelled one may.
         """
         monotonic = self.clock.monotonic
         tried: list[str] = []
+        tries: Tries | None = None
         stored: SendResult | None = None
         while True:
             queue = fixed or (first if first is not None and not tried else self.choose(route, avoid))
@@ -182,9 +193,14 @@ class SendPipeline:
             tried.append(queue.broker_name)
             delay: float | None
             try:
-                result = await self._try(
-                    batch, route, queue, deadline - began, len(tried) <= rules.retries, mode
-                )
+                more = rules.retries > 0 if tries is None else tries.any_left
+                if gates is None:
+                    result = await self._try(batch, route, queue, deadline - began, more, mode)
+                else:
+                    deadline += await gates.enter(queue.broker_name)
+                    began = monotonic()
+                    with gates.passing(queue.broker_name):
+                        result = await self._try(batch, route, queue, deadline - began, more, mode)
             except MqframeError as problem:
                 now = monotonic()
                 if self._faults is not None:
@@ -192,8 +208,10 @@ class SendPipeline:
                 self._doubt_route(route.topic, problem, now)
                 if problem.maybe_stored:
                     doubt = doubt or problem
-                delay = rules.next_delay(len(tried), problem, deadline - now, self._randomness.random)
-                if delay is None:
+                tries = tries or Tries(rules, self._randomness.random)
+                brokers = {each.broker_name for each in ((fixed,) if fixed else route.write_queues())}
+                delay = tries.next_delay(problem, queue.broker_name, brokers, deadline - now)
+                if delay is None or (delay and stored is not None):
                     if stored is not None:
                         return stored
                     shown = explained(problem, doubt, tried)
@@ -206,8 +224,10 @@ class SendPipeline:
             else:
                 if self._faults is not None:
                     self._note_success(queue, monotonic() - began)
-                again = rules.not_store_ok and len(tried) <= rules.retries and monotonic() < deadline
-                if result.status is SendStatus.SEND_OK or not again:
+                if result.status is SendStatus.SEND_OK or not rules.not_store_ok:
+                    return result
+                tries = tries or Tries(rules, self._randomness.random)
+                if monotonic() >= deadline or not tries.take_one():
                     return result
                 stored, delay = result, 0.0
             avoid = queue.broker_name
@@ -236,7 +256,16 @@ class SendPipeline:
             self.transport.doubt_route(topic)
 
     async def oneway(self, batch: SendBatch, route: TopicRoute, queue: MessageQueue, deadline: float) -> None:
-        """Send `batch` once, without wanting an answer."""
+        """Send `batch` once it can be handed to a connection, without wanting an answer."""
+
+        async def connected(seconds: float) -> None:
+            await self._oneway(batch, self._latest(route, queue), queue, deadline)
+
+        await self.patience.over(connected, deadline - self.clock.monotonic())
+
+    async def _oneway(
+        self, batch: SendBatch, route: TopicRoute, queue: MessageQueue, deadline: float
+    ) -> None:
         address = await self.address(route, queue, deadline - self.clock.monotonic())
         if batch.timed:
             await self._check_timers(address, deadline - self.clock.monotonic())
@@ -366,7 +395,7 @@ def explained(problem: MqframeError, doubt: MqframeError | None, tried: Sequence
 
     It says how often and where it was tried, and whether the message may be stored.
     """
-    many = f"tried {len(tried)} times, brokers {', '.join(tried)}"
+    many = f"tried {len(tried)} times, brokers {', '.join(dict.fromkeys(tried))}"
     if problem.maybe_stored:
         more = f"; {many}" if len(tried) > 1 else ""
         return type(problem)(f"{problem}; {UNCERTAIN}{more}")

@@ -23,7 +23,7 @@ from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.messages.names import check_group
 from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.core.sending.queue_choice import FaultLatency
-from mqframe.core.sending.retries import NEVER, RetryRules, awaited_rules
+from mqframe.core.sending.retries import BOUND, RetryRules, awaited_rules
 from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.interfaces import Codec, ForbiddenHook, QueueSelector, RpcHook, SendHook
 from mqframe.hooks.manager import PluginManager
@@ -200,7 +200,7 @@ class ProducerParts:
 
     def rules(self, fixed: MessageQueue | None) -> RetryRules:
         """What is tried again of an awaited send."""
-        return self.awaited if fixed is None else NEVER
+        return self.awaited if fixed is None else BOUND
 
     def _resolve(self, selector: object) -> QueueSelector:
         if selector is None:

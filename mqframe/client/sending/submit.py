@@ -9,18 +9,23 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
+import attrs
+
 from mqframe.client.sending.batches import SendBatch
+from mqframe.client.sending.busy_gates import BusyGates
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
 from mqframe.client.sending.result_futures import Item, Results, operations_of
 from mqframe.client.sending.unsent import CutOff
 from mqframe.client.settings import ProducerSettings
+from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import ClosedError, GiveUpError, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
+from mqframe.core.retry.passing import is_passing
 from mqframe.core.sending.accumulator import Accumulator, Batch
 from mqframe.core.sending.answer import split_send_result
-from mqframe.core.sending.retries import NEVER, submitted_rules
+from mqframe.core.sending.retries import BOUND, ONCE, RetryRules, submitted_rules
 from mqframe.hooks.interfaces import Forbidden
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, Timer
@@ -28,11 +33,26 @@ from mqframe.net.clock import LoopClock, Timer
 log = get_logger("client")
 
 
+@attrs.frozen
+class _Tries:
+    """How messages for `queue` are sent: `fixed`: to no other; `failed`: it was tried before, and `doubt` is
+    why they may be stored all the same."""
+
+    route: TopicRoute
+    deadline: float
+    rules: RetryRules
+    queue: MessageQueue
+    fixed: bool
+    failed: bool = False
+    doubt: MqframeError | None = None
+
+
 class Submitter:
     """Gathers and sends. Everything but the construction happens on one loop.
 
-    Messages that are free to go to any queue are tried again as `settings` say; those bound to one are sent
-    once. `in_flight`: released once messages, which acquired it before, are done. `results`: gets results.
+    Messages that are free to go to any queue are tried again as `settings` say; those bound to one only where
+    it is certain that they were not stored. `in_flight`: released once messages, which acquired it before,
+    are done. `results`: gets results.
     """
 
     def __init__(
@@ -46,6 +66,7 @@ class Submitter:
         self._results = results
         self._pipeline = pipeline
         self._rules = submitted_rules(settings.retries_async)
+        self._gates = BusyGates(clock.monotonic)
         self._clock = clock
         self._in_flight = in_flight
         self.cut_off = CutOff(pipeline.encoder.group, in_flight.count)
@@ -136,24 +157,26 @@ class Submitter:
     def _sent(self, batch: Batch[Item], task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if task.cancelled():  # perhaps before it began, so that it could not say so itself
-            rest = [item for item in batch.items if not item.future.done()]
-            self._results.fail(rest, ClosedError("the producer was stopped; the message was not sent"))
+            self._results.fail(
+                _unfinished(batch.items), ClosedError("the producer was stopped; the message was not sent")
+            )
 
     async def _send(self, batch: Batch[Item]) -> None:
         items = batch.items
         try:
             await self._send_items(batch.queue, items)  # type: ignore[arg-type]  # keys are message queues here
         except MqframeError as problem:
-            self._results.fail(items, problem)
+            self._results.fail(_unfinished(items), problem)
         except asyncio.CancelledError:
-            self.cut_off.interrupted += len(items)
+            rest = _unfinished(items)
+            self.cut_off.interrupted += len(rest)
             interrupted = ClosedError("the producer was stopped; the message may or may not be stored")
             interrupted.maybe_stored = True
-            self._results.fail(items, interrupted)
+            self._results.fail(rest, interrupted)
             raise
         except Exception as problem:  # one batch's fault must not leave its futures without an answer
             log.exception("submitted batch failed", queue=str(batch.queue))
-            self._results.fail(items, GiveUpError(f"the batch could not be sent: {problem!r}"))
+            self._results.fail(_unfinished(items), GiveUpError(f"the batch could not be sent: {problem!r}"))
         finally:
             self._accumulator.done(batch)
             self._in_flight.release(sum([len(item.message.body) for item in items]), len(items))
@@ -165,40 +188,59 @@ class Submitter:
         deadline = self._clock.monotonic() + self._timeout
         route = await pipeline.route(queue.topic, self._timeout)
         if pipeline.forbidden:
-            address = await pipeline.address(route, queue, self._timeout)
+            address = await pipeline.patience.over(partial(pipeline.address, route, queue), self._timeout)
             items = self._allowed(items, queue, address)
             if not items:
                 return
-        bound = any(item.queue is not None for item in items)
         ids = pipeline.encoder.take_ids(len(items))
-        batch = self._packed(items, ids)
-        rules = NEVER if bound else self._rules
-        fixed = queue if bound else None
+        bound = sum([item.queue is not None for item in items])
+        rules = self._rules if not bound else BOUND if bound == len(items) else ONCE
+        tries = _Tries(route, deadline, rules, queue, fixed=bool(bound))
         try:
-            result = await pipeline.deliver(
-                batch, rules, route, deadline, fixed=fixed, first=queue, mode="async"
-            )
+            await self._deliver(items, ids, tries)
         except MqframeError as problem:
-            free = (
-                [(item, i) for item, i in zip(items, ids, strict=True) if item.queue is None] if bound else []
-            )
-            left = deadline - self._clock.monotonic()
-            if not free or self._rules.next_delay(1, problem, left, lambda: 0.5) is None:
+            if rules is not ONCE:
                 raise
-            # Only those that are bound to the queue must not go elsewhere.
-            self._results.fail([item for item in items if item.queue is not None], problem)
-            items, ids = [item for item, _ in free], [i for _, i in free]
-            batch = self._packed(items, ids)
-            again = self._rules.after_one()
-            result = await pipeline.deliver(
-                batch,
-                again,
-                route,
-                deadline,
-                avoid=queue.broker_name,
-                doubt=problem if problem.maybe_stored else None,
-                mode="async",
-            )
+            await self._send_apart(items, ids, tries, problem)
+
+    async def _send_apart(
+        self, items: Sequence[Item], ids: Sequence[str], tried: _Tries, problem: MqframeError
+    ) -> None:
+        """Go on after `problem`: of these messages only those bound to the queue must not go elsewhere."""
+        passing = is_passing(problem)
+        free = self._rules if passing else self._rules.after(problem)
+        doubt = problem if problem.maybe_stored else None
+        works = []
+        for is_bound, rules in ((True, BOUND if passing else None), (False, free)):
+            pairs = [each for each in zip(items, ids, strict=True) if (each[0].queue is not None) is is_bound]
+            part, its_ids = [item for item, _ in pairs], [each for _, each in pairs]
+            if rules is None:
+                self._results.fail(part, problem)
+            else:
+                again = attrs.evolve(tried, rules=rules, fixed=is_bound, failed=True, doubt=doubt)
+                works.append(self._deliver_or_fail(part, its_ids, again))
+        await asyncio.gather(*works)
+
+    async def _deliver_or_fail(self, items: Sequence[Item], ids: list[str], tries: _Tries) -> None:
+        try:
+            await self._deliver(items, ids, tries)
+        except MqframeError as problem:
+            self._results.fail(items, problem)
+
+    async def _deliver(self, items: Sequence[Item], ids: list[str], tries: _Tries) -> None:
+        queue = tries.queue
+        result = await self._pipeline.deliver(
+            self._packed(items, ids),
+            tries.rules,
+            tries.route,
+            tries.deadline,
+            fixed=queue if tries.fixed else None,
+            first=None if tries.failed else queue,
+            avoid=queue.broker_name if tries.failed else None,
+            doubt=tries.doubt,
+            mode="async",
+            gates=self._gates,
+        )
         one = len(items) == 1
         self._results.resolve(items, (result,) if one else split_send_result(result, ids))
 
@@ -220,3 +262,7 @@ class Submitter:
             except Forbidden as refusal:
                 self._results.fail([item], refusal)
         return allowed
+
+
+def _unfinished(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if not item.future.done()]

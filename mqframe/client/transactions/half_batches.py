@@ -18,7 +18,6 @@ from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import (
     AnswerError,
     BodyError,
-    ConnectError,
     FixError,
     MessageError,
     MqframeError,
@@ -31,7 +30,8 @@ from mqframe.core.messages.checks import check_message, check_properties_size
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe.core.requests.messages import SendHalfBatch
-from mqframe.core.sending.retries import FLOW_CONTROL_CODES, RetryRules
+from mqframe.core.retry.passing import is_passing
+from mqframe.core.sending.retries import BOUND, ONCE, RetryRules
 from mqframe.core.sending.time_limit import time_limit
 from mqframe.core.transactions.half_batch import (
     ELEMENTS_MAX,
@@ -50,8 +50,6 @@ IN_FLIGHT_BYTES_MAX: Final = 4 * 1024 * 1024
 """Batches that wait for their answers at once; well below what a connection takes unsent (8 MiB)."""
 IN_FLIGHT_MAX: Final = 256
 """Single halves, or ends, of one call that wait for their answers at once, count."""
-_RULES: Final = RetryRules(2, FLOW_CONTROL_CODES)
-"""Only where nothing was stored: a half that is stored twice could be delivered twice."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -64,6 +62,8 @@ class _Asked:
     own: dict[str, str]
     timeout: float | None
     prepared: PreparedSend | UnpreparedSend
+    rules: RetryRules = BOUND
+    """A half that is stored twice could be delivered twice."""
 
 
 class HalfBatches:
@@ -113,14 +113,13 @@ class HalfBatches:
         chosen = queue or pipeline.choose(route)
         if not self._in_flight.acquire(size):
             await self._in_flight.wait(size, self._turn_seconds)
+        other = pipeline.choose(route, chosen.broker_name) if queue is None else chosen
+        movable = other.broker_name != chosen.broker_name
         try:
-            return await self._prepare_in(chosen, asked)
-        except ConnectError:
+            return await self._prepare_in(chosen, attrs.evolve(asked, rules=ONCE) if movable else asked)
+        except MqframeError as problem:
             # Of single halves some may be stored, and be committed by the same word as others.
-            if queue is not None or chosen.broker_name in self._without:
-                raise
-            other = pipeline.choose(route, chosen.broker_name)
-            if other.broker_name == chosen.broker_name:
+            if not movable or chosen.broker_name in self._without or not is_passing(problem):
                 raise
             return await self._prepare_in(other, asked)
         finally:
@@ -151,19 +150,22 @@ class HalfBatches:
         ) from failures[0]
 
     async def _end(self, half: PreparedHalf, outcome: TransactionOutcome, timeout: float | None) -> EndStatus:
-        seconds = time_limit(timeout, self._seconds)
         pipeline = self._running().pipeline
         queue = MessageQueue(half.topic, half.broker_name, half.queue_id)
-        route = pipeline.transport.known_route(half.topic) or await pipeline.transport.find_route(
-            half.topic, seconds
-        )
-        address = await pipeline.address(route, queue, seconds)
         request = end_request(self._group, half, outcome)
-        answer = await pipeline.transport.invoke(address, request, timeout=seconds)
-        status = end_status(answer.code, answer.remark)
-        if status is None:
-            raise answer_error(answer.code, answer.remark, address)
-        return status
+
+        async def call(left: float) -> EndStatus:
+            route = pipeline.transport.known_route(half.topic)
+            if route is None:
+                route = await pipeline.transport.find_route(half.topic, left)
+            address = await pipeline.address(route, queue, left)
+            answer = await pipeline.transport.invoke(address, request, timeout=left)
+            status = end_status(answer.code, answer.remark)
+            if status is None:
+                raise answer_error(answer.code, answer.remark, address)
+            return status
+
+        return await pipeline.patience.over(call, time_limit(timeout, self._seconds))
 
     # Halves
 
@@ -189,6 +191,7 @@ class HalfBatches:
         return await self._stored(sent, message.topic, count, True)
 
     async def _single(self, queue: MessageQueue, asked: _Asked) -> tuple[PreparedHalf, ...]:
+        asked = attrs.evolve(asked, rules=BOUND)
         batches = self._single_halves(asked.message, asked.count)
 
         async def one(batch: SendBatch) -> PreparedHalf:
@@ -231,7 +234,7 @@ class HalfBatches:
         asked.prepared.carried_by(batch, beside_others=not batch.packed)
         message, timeout = batch.messages[0], asked.timeout
         return asked.prepared.done(
-            await self._running().send(message, batch, queue, timeout=timeout, rules=_RULES)
+            await self._running().send(message, batch, queue, timeout=timeout, rules=asked.rules)
         )
 
     async def _stored(self, sent: SendResult, topic: str, count: int, repeatable: bool) -> PreparedHalf:

@@ -32,7 +32,7 @@ from mqframe.core.messages.message import (
     with_properties,
 )
 from mqframe.core.requests.messages import EndTransaction
-from mqframe.core.sending.retries import NEVER
+from mqframe.core.sending.retries import BOUND
 from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.hooks.interfaces import TransactionEnd
@@ -143,7 +143,7 @@ class TransactionSends:
         self._known.begin(transaction_id)
         try:
             sent = await api.send(
-                shown, batch, where.queue, where.selector, where.sharding_key, where.timeout, NEVER
+                shown, batch, where.queue, where.selector, where.sharding_key, where.timeout, BOUND
             )
         except BaseException:  # re-raised: nothing was done in it, so nothing is to be delivered
             self._known.end(transaction_id, TransactionOutcome.ROLLBACK)
@@ -156,8 +156,14 @@ class TransactionSends:
         self._known.end(half.transaction_id, outcome)
         try:
             pipeline = self._running().pipeline
-            route = await pipeline.route(half.topic, self._seconds)
-            address = await pipeline.address(route, sent.queue, self._seconds)
+
+            async def find_address(left: float) -> str:
+                return await pipeline.address(await pipeline.route(half.topic, left), sent.queue, left)
+
+            async def notify(left: float) -> None:
+                await pipeline.transport.oneway(await find_address(left), request, timeout=left)
+
+            address = await pipeline.patience.over(find_address, self._seconds)
             request = end_request(self._group, prepared_half(sent, half.topic, 1), outcome)
             if pipeline.hooks:
                 end = TransactionEnd(
@@ -165,7 +171,7 @@ class TransactionSends:
                     from_check=False, region_id=sent.region_id, trace_on=sent.trace_on,
                 )  # fmt: skip
                 transaction_ended(pipeline.hooks, end)
-            await pipeline.transport.oneway(address, request, timeout=self._seconds)
+            await pipeline.patience.over(notify, self._seconds)
         except MqframeError as problem:
             log.warning(
                 "end of a transaction was not sent; the broker will ask",

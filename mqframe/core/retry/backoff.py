@@ -16,24 +16,46 @@ from mqframe.core.consuming.group_config import (
 )
 from mqframe.core.errors import AnswerError, Refusal
 
-# Sends that a broker's flow control refused
+# Calls to a broker or name server that is busy or restarts
 
-FIRST_SECONDS: Final = 1.0
+FIRST_SECONDS: Final = 0.1
 FACTOR: Final = 1.6
 JITTER: Final = 0.2
-CAP_SECONDS: Final = 120.0
-_STEPS_TO_CAP: Final = 11
-"""1.6 ** 11 passes the cap; larger powers need not be computed, and would overflow in the end."""
+CAP_SECONDS: Final = 2.0
+_STEPS_TO_CAP: Final = 7
+"""1.6 ** 7 passes the cap; larger powers need not be computed, and would overflow in the end."""
+LAST_SECONDS: Final = 0.02
+"""With less time left no further try is begun."""
 
 
 def backoff_seconds(tries: int, randomness: Callable[[], float]) -> float:
-    """The wait after the `tries`-th refusal (1, 2, …), s: 1 s, each time 1.6 times as long, at most 120 s.
+    """The pause after the `tries`-th failure (1, 2, …), s: 0.1 s, each time 1.6 times as long, at most 2 s.
 
     `randomness` returns numbers in [0, 1).
     """
     plain = FIRST_SECONDS * FACTOR ** min(tries - 1, _STEPS_TO_CAP)
     jitter = 1 + JITTER * (2 * randomness() - 1)
     return min(plain * jitter, CAP_SECONDS)
+
+
+class Pauses:
+    """The pauses between the tries of one call, which may take only so long."""
+
+    __slots__ = ("_count", "_randomness")
+
+    def __init__(self, randomness: Callable[[], float]) -> None:
+        self._count = 0
+        self._randomness = randomness
+
+    def next_pause(self, seconds_left: float) -> float | None:
+        """Seconds until the next try; `None` when time is up.
+
+        Never more than half of what is left, so that a server which returns late is found in time.
+        """
+        if seconds_left < LAST_SECONDS:
+            return None
+        self._count += 1
+        return min(backoff_seconds(self._count, self._randomness), seconds_left / 2)
 
 
 # Pulls (DefaultMQPushConsumerImpl.java)

@@ -1,31 +1,24 @@
 """Which failed sends are tried again, and when.
 
-The reference treats its two ways of sending differently; so do these rules. A send whose answer is awaited
-is tried again after every failure on the way, and after the answers in `RETRY_CODES`
-(DefaultMQProducerImpl.sendDefaultImpl, DefaultMQProducer.retryResponseCodes). Of a send with a callback an
-answer is final; only failures on the way are tried again, full buffers excepted
-(MQClientAPIImpl.sendMessageAsync, onExceptionImpl).
+A broker that is busy or restarts is no failure yet: as long as it is certain that nothing was stored, a send
+goes on within its time, with pauses. That is ours; whatever else happened is tried again as the reference
+does, which treats its two ways of sending differently. A send whose answer is awaited is tried again after
+every failure on the way, and after the answers in `RETRY_CODES` (DefaultMQProducerImpl.sendDefaultImpl,
+DefaultMQProducer.retryResponseCodes). Of a send with a callback other answers are final; failures on the way
+are tried again (MQClientAPIImpl.sendMessageAsync, onExceptionImpl).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 import attrs
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import (
-    AccessError,
-    AnswerError,
-    CallTimeout,
-    ConnectError,
-    ConnectionLost,
-    MqframeError,
-    RouteError,
-    TooMuchInFlight,
-)
-from mqframe.core.retry.backoff import backoff_seconds
+from mqframe.core.errors import AccessError, AnswerError, CallTimeout, ConnectionLost, MqframeError
+from mqframe.core.retry.backoff import Pauses
+from mqframe.core.retry.passing import is_passing
 
 RETRY_CODES: Final = frozenset(
     {
@@ -39,9 +32,6 @@ RETRY_CODES: Final = frozenset(
         ResponseCode.GO_AWAY,
     }
 )
-FLOW_CONTROL_CODES: Final = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
-"""Answers after which a retry waits instead of following at once."""
-
 STORED_CODES: Final = frozenset(
     {
         ResponseCode.SUCCESS,
@@ -57,48 +47,83 @@ STORED_CODES: Final = frozenset(
 class RetryRules:
     """What is tried again.
 
-    `retries`: tries after the first; `codes`: answers tried again; `errors`: failures on the way that
-    are; `not_store_ok`: whether a stored message whose flush or replica was late is sent again.
+    `retries`: tries after the first, those after problems that pass not counted; `codes`: answers tried
+    again; `errors`: failures on the way that are; `not_store_ok`: whether a stored message whose flush or
+    replica was late is sent again; `waits`: whether problems that pass are waited for.
     """
 
     retries: int
     codes: frozenset[int] = frozenset()
     errors: tuple[type[MqframeError], ...] = ()
     not_store_ok: bool = False
+    waits: bool = True
+
+    def allow(self, problem: MqframeError) -> bool:
+        """Whether a problem that does not pass is tried again, as long as there are tries."""
+        if isinstance(problem, AnswerError):
+            # Who may not send here, may not elsewhere.
+            return problem.code in self.codes and not isinstance(problem, AccessError)
+        return isinstance(problem, self.errors)
+
+    def after(self, problem: MqframeError) -> RetryRules | None:
+        """The rules for what follows on one try that met `problem`, which does not pass; `None`: nothing."""
+        if not self.retries or not self.allow(problem):
+            return None
+        return attrs.evolve(self, retries=self.retries - 1)
+
+
+class Tries:
+    """Decides what follows on one failed try of a send after the other. `randomness`: as for pauses."""
+
+    __slots__ = ("_failed", "_left", "_pauses", "_rules")
+
+    def __init__(self, rules: RetryRules, randomness: Callable[[], float]) -> None:
+        self._rules = rules
+        self._left = rules.retries
+        self._pauses = Pauses(randomness)
+        self._failed: set[str] = set()
 
     def next_delay(
-        self, tries: int, problem: MqframeError, seconds_left: float, randomness: Callable[[], float]
+        self, problem: MqframeError, broker: str, brokers: Collection[str], seconds_left: float
     ) -> float | None:
-        """Seconds until the next try after `tries` tries, the last of which met `problem`.
+        """Seconds until the next try, when the last one met `problem` at `broker`.
 
-        `None`: no more tries, because the problem is final or because time is up.
+        `brokers`: all that may take the message. A problem that passes is followed by a pause once each of
+        them had one. `None`: no more tries, because the problem is final or because time is up.
         """
-        if tries > self.retries or seconds_left <= 0:
+        if seconds_left <= 0:
             return None
-        if not isinstance(problem, AnswerError):
-            return 0.0 if isinstance(problem, self.errors) else None
-        if problem.code not in self.codes or isinstance(problem, AccessError):
-            return None  # who may not send here, may not elsewhere
-        if problem.code not in FLOW_CONTROL_CODES:
+        if not is_passing(problem):
+            return 0.0 if self._rules.allow(problem) and self.take_one() else None
+        if not self._rules.waits:
+            return None
+        self._failed.add(broker)
+        if not self._failed.issuperset(brokers):
             return 0.0
-        delay = backoff_seconds(tries, randomness)
-        return delay if delay < seconds_left else None
+        self._failed.clear()
+        return self._pauses.next_pause(seconds_left)
 
-    def after_one(self) -> RetryRules:
-        """The rules for what is left once one try was made elsewhere."""
-        return attrs.evolve(self, retries=max(0, self.retries - 1))
+    def take_one(self) -> bool:
+        """Use one of the tries that are counted; returns whether there was one."""
+        self._left -= 1
+        return self._left >= 0
+
+    @property
+    def any_left(self) -> bool:
+        """Whether tries that are counted are left."""
+        return self._left > 0
 
 
-NEVER: Final = RetryRules(0)
-"""For sends to a given queue, by selector or by sharding key, and for one-way sends."""
+BOUND: Final = RetryRules(0)
+"""For sends to a given queue, by selector or by sharding key: a repetition could overtake what follows."""
+ONCE: Final = RetryRules(0, waits=False)
 
 
 def awaited_rules(retries: int, more_codes: Iterable[int] = (), *, not_store_ok: bool = False) -> RetryRules:
     """Rules of a send whose answer is awaited."""
-    errors = (ConnectError, ConnectionLost, CallTimeout, TooMuchInFlight, RouteError)
-    return RetryRules(retries, RETRY_CODES.union(more_codes), errors, not_store_ok)
+    return RetryRules(retries, RETRY_CODES.union(more_codes), (ConnectionLost, CallTimeout), not_store_ok)
 
 
 def submitted_rules(retries: int) -> RetryRules:
     """Rules of a send whose result comes later."""
-    return RetryRules(retries, frozenset(), (ConnectError, ConnectionLost, CallTimeout))
+    return RetryRules(retries, frozenset(), (ConnectionLost, CallTimeout))

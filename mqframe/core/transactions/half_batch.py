@@ -28,7 +28,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.messages import SendHalfBatch
-from mqframe.core.sending.retries import FLOW_CONTROL_CODES
+from mqframe.core.retry.passing import PASSING_CODES
 from mqframe.core.storage.record import HEADS
 
 ELEMENTS_MAX: Final = 32767
@@ -38,8 +38,7 @@ OP_RECORD_BYTES_MAX: Final = 1024
 _REFUSED: Final = (p.DELAY, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS, p.TIMER_DELIVER_MS, p.TRANSACTION_PREPARED)
 _REFUSED_WORDS: Final = tuple(f"{name}{p.NAME_END}".encode() for name in _REFUSED)
 _FIXED_BYTES: Final = HEADS[True, True].size + 4
-_NOTHING_DONE: Final = FLOW_CONTROL_CODES | {
-    ResponseCode.SERVICE_NOT_AVAILABLE,
+_NOTHING_DONE: Final = PASSING_CODES | {
     ResponseCode.SLAVE_NOT_AVAILABLE,
     ResponseCode.MESSAGE_ILLEGAL,
     ResponseCode.NO_PERMISSION,

@@ -114,8 +114,9 @@ def test_a_recall_that_cannot_be():
         for handle in ("", "x", None, "ä"):
             with pytest.raises(MessageError, match="no recall handle"):
                 await producer.recall("orders", handle)
+        handle = recall_handle("orders", "broker-z", 1_700_000_009_000, "u")
         with pytest.raises(RouteError, match="broker-z"):
-            await producer.recall("orders", recall_handle("orders", "broker-z", 1_700_000_009_000, "u"))
+            await clock.finish(producer.recall("orders", handle))
 
     in_async(scenario)
 

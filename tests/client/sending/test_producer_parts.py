@@ -12,7 +12,7 @@ from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import FixError, MessageError, PluginError
 from mqframe.core.messages.json_codec import JsonCodec
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.core.sending.retries import NEVER
+from mqframe.core.sending.retries import BOUND
 from mqframe.hooks.interfaces import ForbiddenHook, QueueSelector, RpcHook, SendHook
 from mqframe.testing.manual_clock import ManualClock
 
@@ -101,7 +101,7 @@ def test_a_message_goes_anywhere_unless_it_is_bound(route):
     parts = ProducerParts("g", ProducerSettings(retries_sync=5))
     assert bound(route, parts) is None
     assert bound(route, parts, queue=SECOND) is SECOND
-    assert (parts.rules(None), parts.rules(SECOND)) == (parts.awaited, NEVER)
+    assert (parts.rules(None), parts.rules(SECOND)) == (parts.awaited, BOUND)
     assert parts.awaited.retries == 5
 
 

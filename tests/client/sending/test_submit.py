@@ -14,6 +14,7 @@ from mqframe.core.errors import (
     ConnectionLost,
     MessageError,
     TooMuchInFlight,
+    answer_error,
 )
 from mqframe.core.messages.batch import decode_batch
 from mqframe.core.messages.message import Message, MessageQueue
@@ -232,15 +233,52 @@ def test_an_answer_is_final_for_all_of_the_batch():
 def test_a_failed_batch_does_not_stop_the_next_one():
     async def play(producer, broker, clock):
         queue = MessageQueue("t", "broker-a", 0)
-        broker.script(SendMessageV2, ConnectError("x"))
+        broker.script(SendMessageV2, ConnectionLost("x"))
         first = await producer.submit(Message("t", b"a"), queue=queue)
         await producer.flush()
         second = await producer.submit(Message("t", b"b"), queue=queue)
         await producer.flush()
-        assert isinstance(first.exception(), ConnectError)
+        assert isinstance(first.exception(), ConnectionLost)
         assert second.result().queue_offset == 0
 
     scene(play)
+
+
+def test_a_queue_waits_for_its_broker_and_keeps_its_order():
+    async def play(producer, broker, clock):
+        queue = MessageQueue("t", "broker-a", 0)
+        away = [
+            ConnectError("x"),
+            answer_error(2, "busy", "a"),
+            ConnectError("x"),
+            answer_error(14, "no", "a"),
+        ]
+        broker.script(SendBatchMessage, *away)
+        futures = [await producer.submit(Message("t", body), queue=queue) for body in bodies(7)]
+        began = clock.monotonic()
+        await clock.aadvance(2.9)
+        assert [(await future).queue_offset for future in futures] == list(range(7))
+        assert [body for body, _ in broker.stored[0]] == bodies(7)
+        assert clock.monotonic() - began < 3
+
+    scene(play, settings=ProducerSettings(batch_messages_max=3))
+
+
+def test_of_a_mixed_batch_what_is_free_goes_elsewhere_and_the_rest_waits():
+    async def play(producer, broker, clock):
+        broker.script(SendBatchMessage, ConnectError("x"))
+        broker.script(SendMessageV2, ConnectError("x"), ConnectError("x"), ConnectError("x"))
+        bound = await producer.submit(Message("t", b"bound"), queue=broker.queue("t", 0))
+        free = await producer.submit(Message("t", b"free"))
+        more = await producer.submit(Message("t", b"more"))
+        await clock.aadvance(0.003)
+        assert not bound.done()
+        assert [(await free).queue_offset, (await more).queue_offset] == [0, 1]
+        await clock.aadvance(1)
+        assert (await bound).queue_offset == 2
+        assert [body for body, _ in broker.stored[0]] == [b"free", b"more", b"bound"]
+
+    scene(play, queues=1)
 
 
 class Watch(SendHook):
@@ -304,7 +342,7 @@ def test_what_was_prepared_stays_with_its_message_when_some_are_tried_again():
 
     async def play(producer, broker, clock):
         queue = broker.queue("t", 0)
-        broker.script(SendBatchMessage, ConnectError("refused"))
+        broker.script(SendBatchMessage, ConnectionLost("gone"))
         bound = await producer.submit(Message("t", b"bound"), queue=queue)
         free = await producer.submit(Message("t", b"free"))
         more = await producer.submit(Message("t", b"more"))
@@ -372,10 +410,10 @@ def test_stop_sends_what_waits():
 def test_messages_that_may_be_stored_say_so_when_what_was_free_is_refused_elsewhere():
     async def play(producer, broker, clock):
         broker.script(SendBatchMessage, ConnectionLost("gone"))
-        broker.script(SendMessageV2, ConnectError("refused; nothing was sent"), ConnectError("refused"))
+        broker.script(SendMessageV2, *[ConnectError("refused; nothing was sent")] * 50)
         free = await producer.submit(Message("t", b"free"))
         bound = await producer.submit(Message("t", b"bound"), queue=broker.queue("t", 0))
-        await clock.aadvance(0.002)
+        await clock.aadvance(3.1)
         for future in (free, bound):
             with pytest.raises(ConnectionLost, match="gone; the message may or may not be stored") as caught:
                 await future

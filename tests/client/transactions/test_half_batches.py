@@ -122,8 +122,9 @@ class TestHalves:
                 [half] = await producer.prepare("orders", batch(b"1"), 1)
                 assert half.broker_name == "broker-a"
             # Refused, or gone from the route, which was asked for when it was refused before.
+            queue = MessageQueue("orders", "broker-b", 0)
             with pytest.raises((ConnectError, RouteError), match=r"refused|broker-b of topic orders"):
-                await producer.prepare("orders", batch(b"1"), 1, queue=MessageQueue("orders", "broker-b", 0))
+                await scene.clock.finish(producer.prepare("orders", batch(b"1"), 1, queue=queue))
             assert len(scene.bodies(HALF_TOPIC)) == 4
 
         play_batches(scenario, brokers=2)
@@ -187,7 +188,7 @@ class TestUnfinishedEnds:
 
             scene.handlers()[EndTransaction.CODE] = end
             with pytest.raises(EndsUnfinished, match=r"2 of 4 halves were ended \(COMMIT\).*busy") as caught:
-                await producer.end(halves, COMMIT)
+                await scene.clock.finish(producer.end(halves, COMMIT))
             assert caught.value.statuses == [DONE, None, DONE, EndStatus.UNCERTAIN]
             busy = False
             before, done = EndStatus.ENDED_BEFORE, DONE
@@ -202,11 +203,27 @@ class TestUnfinishedEnds:
             halves = await producer.prepare("orders", batch(b"1", b"2"), 2)
             await scene.cluster.kill_broker()
             with pytest.raises(EndsUnfinished) as caught:
-                await producer.end(halves, COMMIT)
+                await scene.clock.finish(producer.end(halves, COMMIT))
             assert caught.value.statuses == [None]
             await scene.cluster.start_broker()
             assert await producer.end(halves, COMMIT) == [DONE]
             assert scene.bodies() == [b"1", b"2"]
+
+        play_batches(scenario)
+
+    def test_a_restart_is_no_fault(self, play_batches: Any) -> None:
+        async def scenario(scene: BatchScene) -> None:
+            producer = await scene.producer()
+            halves = await producer.prepare("orders", batch(b"1", b"2"), 2)
+            await scene.cluster.stop_broker()
+            ending = asyncio.ensure_future(producer.end(halves, COMMIT))
+            more = asyncio.ensure_future(producer.prepare("orders", batch(b"3"), 1))
+            await scene.clock.aadvance(1.0)
+            assert not ending.done()
+            await scene.cluster.start_broker()
+            assert await scene.clock.finish(ending) == [DONE]
+            assert await producer.end(await scene.clock.finish(more), COMMIT) == [DONE]
+            assert sorted(scene.bodies()) == [b"1", b"2", b"3"]
 
         play_batches(scenario)
 
@@ -324,7 +341,7 @@ class TestOtherBrokers:
             scene.handlers()[SendMessageV2.CODE] = single
             producer = await scene.producer()
             with pytest.raises(AnswerError, match="disk full"):
-                await producer.prepare("orders", batch(b"1", b"2", b"3"), 3)
+                await scene.clock.finish(producer.prepare("orders", batch(b"1", b"2", b"3"), 3))
             await scene.until(lambda: len(scene.bodies(OP_HALF_TOPIC)) == 2)
             assert scene.bodies() == []
 
@@ -340,7 +357,8 @@ class TestOtherBrokers:
             brokers = []
             for _ in range(4):
                 try:
-                    brokers += [half.broker_name for half in await producer.prepare("orders", batch(b"1"), 1)]
+                    halves = await scene.clock.finish(producer.prepare("orders", batch(b"1"), 1))
+                    brokers += [half.broker_name for half in halves]
                 except ConnectError:
                     brokers.append("")
             # A route that was asked for anew meanwhile has no queues of the broker that is gone.

@@ -70,14 +70,43 @@ class TestBlocks:
     def test_an_end_that_got_lost_is_given_again_without_a_listener(self, play: Any) -> None:
         async def scenario(scene: TransactionScene) -> None:
             producer = await scene.producer()
-            async with producer.transaction(Message("orders", b"x")):
-                await scene.cluster.kill_broker()
+
+            async def transaction() -> None:
+                async with producer.transaction(Message("orders", b"x")):
+                    await scene.cluster.kill_broker()
+
+            await scene.clock.finish(transaction())
             assert scene.cluster.running == [False]
             await scene.cluster.start_broker()
             await scene.clock.aadvance(30.0)  # the next heartbeat
             await scene.clock.aadvance(CHECK)
             await scene.until(scene.bodies)
             assert scene.bodies() == [b"x"]
+
+        play(scenario)
+
+    def test_a_restart_is_no_fault(self, play: Any) -> None:
+        async def scenario(scene: TransactionScene) -> None:
+            producer = await scene.producer()
+
+            async def transaction(body: bytes) -> None:
+                async with producer.transaction(Message("orders", body)):
+                    begun.set()
+                    await over.wait()
+
+            begun, over = asyncio.Event(), asyncio.Event()
+            first = asyncio.ensure_future(transaction(b"x"))
+            await begun.wait()
+            await scene.cluster.stop_broker()
+            second = asyncio.ensure_future(transaction(b"y"))
+            over.set()
+            await scene.clock.aadvance(1.0)
+            assert (first.done(), second.done()) == (False, False)
+            await scene.cluster.start_broker()
+            await scene.clock.finish(first)
+            await scene.clock.finish(second)
+            await scene.until(lambda: len(scene.bodies()) == 2)
+            assert sorted(scene.bodies()) == [b"x", b"y"]
 
         play(scenario)
 

@@ -16,6 +16,7 @@ from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.errors import CallTimeout, Refusal, answer_error
 from mqframe.core.retry.backoff import (
     DELAY_MS_MAX,
+    Pauses,
     backoff_seconds,
     check_policy,
     listed_waits,
@@ -38,7 +39,9 @@ def customized(*waits):
     return GroupRetryPolicy("CUSTOMIZED", CustomizedRetryPolicy(list(waits)), None)
 
 
-@pytest.mark.parametrize(("tries", "seconds"), [(1, 1.0), (2, 1.6), (3, 2.56), (4, 4.096), (30, 120.0)])
+@pytest.mark.parametrize(
+    ("tries", "seconds"), [(1, 0.1), (2, 0.16), (3, 0.256), (4, 0.4096), (7, 1.6777216), (8, 2.0), (30, 2.0)]
+)
 def test_without_jitter(tries, seconds):
     assert backoff_seconds(tries, lambda: 0.5) == pytest.approx(seconds)
 
@@ -47,9 +50,18 @@ def test_without_jitter(tries, seconds):
 def test_jitter_is_a_fifth_and_the_cap_holds(tries, random):
     plain = backoff_seconds(tries, lambda: 0.5)
     found = backoff_seconds(tries, lambda: random)
-    assert found <= 120
+    assert found <= 2.0
     assert found <= plain * 1.2 + 1e-9
-    assert found >= min(plain * 0.8, 120 * 0.8) - 1e-9
+    assert found >= min(plain * 0.8, 2.0 * 0.8) - 1e-9
+
+
+def test_pauses_grow_until_half_of_the_time_is_shorter():
+    pauses = Pauses(lambda: 0.5)
+    left, found = 1.0, []
+    while (pause := pauses.next_pause(left)) is not None:
+        found.append(round(pause, 3))
+        left -= pause
+    assert found == [0.1, 0.16, 0.256, 0.242, 0.121, 0.06, 0.03, 0.015]
 
 
 @pytest.mark.parametrize(

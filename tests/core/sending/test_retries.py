@@ -1,9 +1,12 @@
-"""What is tried again, code by code, as Apache RocketMQ has it."""
+"""What is tried again, code by code: as Apache RocketMQ has it, and with pauses while it passes by itself."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import (
+    BadAnswer,
     CallTimeout,
     ConnectError,
     ConnectionLost,
@@ -13,62 +16,137 @@ from mqframe.core.errors import (
     TooMuchInFlight,
     answer_error,
 )
-from mqframe.core.sending.retries import NEVER, awaited_rules, submitted_rules
+from mqframe.core.sending.retries import BOUND, ONCE, Tries, awaited_rules, submitted_rules
 
 RETRIED = {1, 2, 14, 16, 17, 204, 205, 1500}
+PASSING = {2, 14, 215}
 
 
 def half():
     return 0.5
 
 
+def delays(rules, problem, count, *, seconds=30.0, brokers=("b",)):
+    """What `count` tries in turn are followed by, each of which meets `problem` at the first broker."""
+    tries = Tries(rules, half)
+    return [tries.next_delay(problem, brokers[0], brokers, seconds) for _ in range(count)]
+
+
 @pytest.mark.parametrize("code", sorted(set(ResponseCode) | {999}))
 def test_answers_of_awaited_sends(code):
-    delay = awaited_rules(2).next_delay(1, answer_error(code, "no", "b:1"), 3.0, half)
-    assert (delay is not None) == (code in RETRIED)
-    if code in RETRIED:
-        assert delay == (1.0 if code == 2 else 0.0)
+    found = delays(awaited_rules(2), answer_error(code, "no", "b:1"), 3)
+    if code in PASSING:
+        assert found == pytest.approx([0.1, 0.16, 0.256])
+    else:
+        assert found == ([0.0, 0.0, None] if code in RETRIED else [None] * 3)
 
 
 @pytest.mark.parametrize("code", sorted(ResponseCode))
-def test_answers_of_submitted_messages_are_final(code):
-    assert submitted_rules(2).next_delay(1, answer_error(code, "no", "b:1"), 3.0, half) is None
+def test_other_answers_of_submitted_messages_are_final(code):
+    found = delays(submitted_rules(2), answer_error(code, "no", "b:1"), 1)
+    assert found == [pytest.approx(0.1) if code in PASSING else None]
+
+
+def early(problem):
+    """The same problem, met before anything was sent."""
+    problem.maybe_stored = False
+    return problem
 
 
 @pytest.mark.parametrize(
-    ("problem", "awaited", "submitted"),
+    "problem",
     [
-        (ConnectError("x"), True, True),
-        (ConnectionLost("x"), True, True),
-        (CallTimeout("x"), True, True),
-        (TooMuchInFlight("x"), True, False),
-        (RouteError("x"), True, False),
-        (HeaderError("x"), False, False),
-        (TlsError("x"), False, False),
-        (answer_error(ResponseCode.NO_PERMISSION, "check signature failed.", "b:1"), False, False),
+        ConnectError("x"),
+        RouteError("x"),
+        TooMuchInFlight("x"),
+        early(ConnectionLost("x")),
+        early(CallTimeout("x")),
+        answer_error(2, "busy", "b:1"),
+        answer_error(14, "no", "b:1"),
+        answer_error(215, "slow down", "b:1"),
     ],
+    ids=repr,
 )
-def test_failures_on_the_way(problem, awaited, submitted):
-    assert (awaited_rules(2).next_delay(1, problem, 3.0, half) == 0.0) == awaited
-    assert (submitted_rules(2).next_delay(1, problem, 3.0, half) == 0.0) == submitted
-    assert NEVER.next_delay(1, problem, 3.0, half) is None
+@pytest.mark.parametrize("rules", [awaited_rules(0), awaited_rules(2), submitted_rules(2), BOUND])
+def test_what_stored_nothing_and_passes_is_waited_for_however_many_tries_that_takes(problem, rules):
+    found = delays(rules, problem, 50)
+    assert found[:3] == pytest.approx([0.1, 0.16, 0.256])
+    assert found[-1] == pytest.approx(2.0)
+    assert delays(ONCE, problem, 1) == [None]
 
 
-def test_the_number_of_tries_and_the_time_are_limits():
-    rules = awaited_rules(2)
-    assert rules.next_delay(2, ConnectError("x"), 0.1, half) == 0.0
-    assert rules.next_delay(3, ConnectError("x"), 0.1, half) is None
-    assert rules.next_delay(1, ConnectError("x"), 0.0, half) is None
+@pytest.mark.parametrize("problem", [ConnectionLost("x"), CallTimeout("x")], ids=repr)
+def test_what_may_be_stored_is_tried_so_often_again_at_once_and_never_when_it_is_bound(problem):
+    for rules in (awaited_rules(2), submitted_rules(2)):
+        assert delays(rules, problem, 3) == [0.0, 0.0, None]
+        assert rules.after(problem).retries == 1
+        assert rules.after(problem).after(problem).after(problem) is None
+    assert delays(BOUND, problem, 1) == [None]
 
 
-def test_flow_control_backs_off_only_while_time_is_left():
+@pytest.mark.parametrize(
+    "problem",
+    [
+        HeaderError("x"),
+        TlsError("x"),
+        BadAnswer("x"),
+        answer_error(ResponseCode.NO_PERMISSION, "check signature failed.", "b:1"),
+        answer_error(
+            ResponseCode.SERVICE_NOT_AVAILABLE, "org.apache.rocketmq.acl.common.AclException: x", "b:1"
+        ),
+    ],
+    ids=repr,
+)
+def test_what_is_final(problem):
+    for rules in (awaited_rules(2), submitted_rules(2), BOUND):
+        assert delays(rules, problem, 1) == [None]
+        assert rules.after(problem) is None
+
+
+def test_both_kinds_of_problems_count_by_themselves():
+    tries = Tries(awaited_rules(2), half)
+    lost, away = ConnectionLost("x"), ConnectError("x")
+    found = [tries.next_delay(problem, "b", ("b",), 3.0) for problem in (lost, away, away, lost, away, lost)]
+    assert found == [0.0, pytest.approx(0.1), pytest.approx(0.16), 0.0, pytest.approx(0.256), None]
+
+
+def test_other_brokers_are_tried_at_once_and_all_are_waited_for_together():
+    tries = Tries(awaited_rules(2), half)
     busy = answer_error(2, "busy", "b:1")
-    rules = awaited_rules(5)
-    assert rules.next_delay(2, busy, 3.0, half) == pytest.approx(1.6)
-    assert rules.next_delay(2, busy, 1.6, half) is None
+    found = [tries.next_delay(busy, broker, ("a", "b", "c"), 3.0) for broker in "abcbca"]
+    assert found == [0.0, 0.0, pytest.approx(0.1), 0.0, 0.0, pytest.approx(0.16)]
+
+
+def test_a_broker_that_is_gone_from_the_route_is_not_waited_for():
+    tries = Tries(awaited_rules(2), half)
+    assert tries.next_delay(ConnectError("x"), "gone", ("a",), 3.0) == 0.0
+    assert tries.next_delay(ConnectError("x"), "a", ("a",), 3.0) == pytest.approx(0.1)
+
+
+@given(st.floats(0.1, 100), st.lists(st.floats(0, 1, exclude_max=True), min_size=200, max_size=200))
+def test_the_time_is_the_limit_and_is_used_to_its_end(seconds, chance):
+    tries = Tries(BOUND, iter(chance).__next__)
+    left = seconds
+    while (delay := tries.next_delay(ConnectError("x"), "b", ("b",), left)) is not None:
+        assert 0 < delay <= 2.0
+        left -= delay
+    assert 0 < left <= 0.02
+    assert tries.next_delay(ConnectError("x"), "b", ("b",), 0.0) is None
+
+
+def test_no_time_no_try():
+    for problem in (ConnectError("x"), ConnectionLost("x"), answer_error(1, "no", "b:1")):
+        assert delays(awaited_rules(2), problem, 1, seconds=0.0) == [None]
 
 
 def test_more_codes_can_be_retried():
     rules = awaited_rules(2, (13, 215))
-    assert rules.next_delay(1, answer_error(13, "no", "b:1"), 3.0, half) == 0.0
-    assert rules.next_delay(1, answer_error(215, "no", "b:1"), 3.0, half) == 1.0
+    assert delays(rules, answer_error(13, "no", "b:1"), 3) == [0.0, 0.0, None]
+    assert delays(rules, answer_error(215, "no", "b:1"), 1) == [pytest.approx(0.1)]
+
+
+def test_tries_that_are_counted_can_be_taken():
+    tries = Tries(awaited_rules(2), half)
+    assert tries.any_left
+    assert [tries.take_one() for _ in range(3)] == [True, True, False]
+    assert not tries.any_left

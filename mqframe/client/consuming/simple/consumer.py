@@ -146,11 +146,13 @@ class AsyncSimpleConsumer(AsyncClient):
         default that of the consumer.
 
         Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
-        that was cancelled while it waited goes to the next, as long as its time is not over.
+        that was cancelled while it waited goes to the next, as long as its time is not over. Brokers that
+        cannot be asked are waited for as long, and for `client.request_timeout_seconds` at least.
         Raises `FixError` without subscription and for numbers that make no sense, `RouteError` when no topic
         was there within `await_duration`, and what the last broker's call raised when none could be asked.
         """
         calls = self._needed()
+        assert self._instance is not None
         if not 1 <= max_messages <= MESSAGES_MAX:
             raise FixError(f"max_messages is {max_messages}; 1 to {MESSAGES_MAX} can be received at once")
         if invisible_duration < 0.001:
@@ -163,22 +165,13 @@ class AsyncSimpleConsumer(AsyncClient):
         end = self._clock.monotonic() + seconds
         if self._announcing:  # a pop that comes first would begin where the broker says
             await asyncio.wait(self._announcing)
-        sources, missing = await self._sources(end)
-        # All are asked before one is waited for.
-        alone = len(sources) == 1 and not missing
-        wait = seconds if alone else 0.0
-        while True:
-            began = self._clock.monotonic()
-            messages = await self._guarded(self._ask_in_turn(calls, sources, options, wait, end))
-            now = self._clock.monotonic()
-            if messages or now >= end:
-                return messages
-            if wait and now - began < PAUSE_SECONDS:
-                await self._clock.sleep(min(PAUSE_SECONDS, end - now))
-            if missing:
-                sources, missing = await self._sources(end)
-            alone = len(sources) == 1 and not missing
-            wait = seconds if alone else TURN_SECONDS
+
+        async def look(_: float) -> list[PoppedMessage]:
+            return await self._guarded(self._look(calls, options, seconds, end))
+
+        patient_seconds = max(seconds, self._instance.settings.request_timeout_seconds)
+        # What a pop took whose answer was lost comes again when its time is over.
+        return await self._instance.patience.over(look, patient_seconds, also=(ConnectionLost,))
 
     async def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
@@ -258,6 +251,27 @@ class AsyncSimpleConsumer(AsyncClient):
             message_model=MessageModel.CLUSTERING.value,
             subscription_data_set=self._subscriptions.subscriptions(),
         )
+
+    async def _look(
+        self, calls: PopCalls, options: _Options, seconds: float, end: float
+    ) -> list[PoppedMessage]:
+        """The first messages that there are until `end`, which is so many `seconds` from the beginning."""
+        sources, missing = await self._sources(end)
+        # All are asked before one is waited for.
+        alone = len(sources) == 1 and not missing
+        wait = min(seconds, max(0.0, end - self._clock.monotonic())) if alone else 0.0
+        while True:
+            began = self._clock.monotonic()
+            messages = await self._ask_in_turn(calls, sources, options, wait, end)
+            now = self._clock.monotonic()
+            if messages or now >= end:
+                return messages
+            if wait and now - began < PAUSE_SECONDS:
+                await self._clock.sleep(min(PAUSE_SECONDS, end - now))
+            if missing:
+                sources, missing = await self._sources(end)
+            alone = len(sources) == 1 and not missing
+            wait = seconds if alone else TURN_SECONDS
 
     async def _ask_in_turn(
         self, calls: PopCalls, sources: Sequence[_Source], options: _Options, wait: float, end: float

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.offsets import master_address
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, FixError, ReceiptError
+from mqframe.core.errors import AnswerError, ConnectionLost, FixError, ReceiptError
 from mqframe.core.filtering.filter_expression import MessageChoice
 from mqframe.core.messages.message import MessageQueue, guard_bodies
 from mqframe.core.popping.bodies import BatchAck, BatchAckBody, bits_of
@@ -55,6 +55,8 @@ class PopCalls:
         self._init_mode = init_mode
         self._ordered = ordered
         self.outages = instance.outages
+        self._seconds = instance.settings.request_timeout_seconds
+        self._patience = instance.patience
 
     async def pop(
         self,
@@ -115,7 +117,7 @@ class PopCalls:
             offset=handle.offset,
             bname=handle.broker_name,
         )
-        await self._call(message.topic, handle, request)
+        await self._acknowledge(message.topic, handle, request)
         message.acknowledged = True
 
     async def acknowledge_all(self, messages: Sequence[PoppedMessage]) -> None:
@@ -178,7 +180,7 @@ class PopCalls:
         self, topic: str, broker_name: str, pairs: Sequence[tuple[PoppedMessage, ReceiptHandle]]
     ) -> None:
         body = BatchAckBody(list(self._batches(topic, [handle for _, handle in pairs])), broker_name)
-        await self._call(topic, pairs[0][1], BatchAckMessage(), loose_json.dumps(body))
+        await self._acknowledge(topic, pairs[0][1], BatchAckMessage(), loose_json.dumps(body))
         for message, _ in pairs:
             message.acknowledged = True
 
@@ -217,11 +219,38 @@ class PopCalls:
             )
         return handle
 
-    async def _call(self, topic: str, handle: ReceiptHandle, request: Request, body: bytes = b"") -> Frame:
+    async def _acknowledge(
+        self, topic: str, handle: ReceiptHandle, request: Request, body: bytes = b""
+    ) -> None:
+        """Have the broker of `handle` acknowledge; again, too, where the connection ended before the answer,
+        and nothing that it has acknowledged by then is an error."""
+        lost = False
+
+        async def once_more(seconds: float) -> None:
+            nonlocal lost
+            try:
+                await self._call_once(topic, handle, request, body, seconds)
+            except ConnectionLost as problem:
+                lost = lost or problem.maybe_stored
+                raise
+            except ReceiptError:
+                if not lost:
+                    raise
+
+        await self._patience.over(once_more, self._seconds, also=(ConnectionLost,))
+
+    async def _call(self, topic: str, handle: ReceiptHandle, request: Request) -> Frame:
+        return await self._patience.over(
+            lambda seconds: self._call_once(topic, handle, request, b"", seconds), self._seconds
+        )
+
+    async def _call_once(
+        self, topic: str, handle: ReceiptHandle, request: Request, body: bytes, seconds: float
+    ) -> Frame:
         queue = MessageQueue(topic, handle.broker_name, handle.queue_id)
         address = await master_address(self._instance, queue)
         try:
-            return await self._instance.call(address, request, body)
+            return await self._instance.call(address, request, body, timeout=seconds)
         except AnswerError as refused:
             if refused.code == ResponseCode.NO_MESSAGE:
                 raise ReceiptError(refused.code, refused.remark, address) from refused

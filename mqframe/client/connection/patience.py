@@ -1,0 +1,55 @@
+"""Calls that wait while a server is busy or restarts, for both APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import attrs
+
+from mqframe.client.connection.route_cache import is_unknown_topic
+from mqframe.core.errors import MqframeError, RouteError
+from mqframe.core.retry.backoff import Pauses
+from mqframe.core.retry.passing import is_passing
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Patience:
+    """How calls wait: by which clock, and with which `randomness` (numbers in [0, 1)) in their pauses."""
+
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    randomness: Callable[[], float]
+
+    async def over(
+        self,
+        work: Callable[[float], Awaitable[T]],
+        seconds: float,
+        *,
+        also: tuple[type[MqframeError], ...] = (),
+    ) -> T:
+        """What `work` returns, which is told how many of the `seconds` are left.
+
+        It is tried again, with pauses, while what it raises is certain to have done nothing and may pass; for
+        work that may be done twice, after the errors `also`, too. Raises the last one.
+        """
+        deadline = self.monotonic() + seconds
+        pauses: Pauses | None = None
+        while True:
+            try:
+                return await work(deadline - self.monotonic())
+            except MqframeError as problem:
+                if not (_may_pass(problem) or isinstance(problem, also)):
+                    raise
+                pauses = pauses or Pauses(self.randomness)
+                delay = pauses.next_pause(deadline - self.monotonic())
+                if delay is None:
+                    raise
+            await self.sleep(delay)
+
+
+def _may_pass(problem: MqframeError) -> bool:
+    # Who looks for a topic has looked again for a while already: it may have been made just now.
+    return is_passing(problem) and not (isinstance(problem, RouteError) and is_unknown_topic(problem))
