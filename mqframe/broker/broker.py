@@ -78,6 +78,7 @@ class Broker:
         self._registration = NameServerRegistration(
             self._client, clock, state.live, state.identity, state.topics
         )
+        self._client.on_close = self._registration.connection_closed
         try:
             self._services = services = [] if sections.is_slave else make_services(state, settings)
             self._replication = make_replication(sections, state, self._client, self._registration, post)

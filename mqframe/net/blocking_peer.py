@@ -232,17 +232,18 @@ class BlockingPeer:
         remaining = max(0.0, deadline - self._clock.monotonic())
         if not self._send_lock.acquire(timeout=remaining):
             raise TooMuchInFlight(f"{self.address} does not read; nothing was sent")
+        sent = 0
         try:
-            try:
+            with contextlib.suppress(BlockingIOError):
                 sent = self._socket.send(data, socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                sent = 0
             if sent < len(data):
                 self._send_rest(memoryview(data), sent, deadline)
             self.last_used = self._clock.monotonic()
         except OSError as problem:
             self._connection.blame(str(problem))
-            raise ConnectionLost(f"connection to {self.address}: {self._connection.reason}") from problem
+            lost = ConnectionLost(f"connection to {self.address}: {self._connection.reason}")
+            lost.maybe_stored = sent > 0
+            raise lost from problem
         finally:
             self._send_lock.release()
 

@@ -140,16 +140,12 @@ class AsyncCluster:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="mqframe-"))
         try:
-            self._name_server = NameServer(
-                NameServerSettings(port=0, **self._nameserver_fields), self.clock, self._net, self._plugins
-            )
             if self._access_settings is not None:
                 plugins, keep = self._plugins or PluginManager(), kept_below(self._directory, ConfigFile)
                 self._access = Access(
                     self._access_settings, self.clock, plugins, cluster="DefaultCluster", keep=keep
                 )
-                self._name_server.enforce(self._access)
-            await self._name_server.start()
+            await self._start_name_server(port=0)
             for index in range(self._count):
                 fields: dict[str, Any] = {"name": f"broker-{chr(ord('a') + index)}", "port": 0}
                 fields |= {"nameservers": (self.nameserver,), **self._broker_fields}
@@ -194,6 +190,19 @@ class AsyncCluster:
                 await broker.register()
         finally:
             await client.close()
+
+    async def restart_name_server(self) -> None:
+        """Stop the name server, unless it was stopped, and start one on its port, which knows nobody yet."""
+        port = int(self.nameserver.rpartition(":")[2])
+        await self.name_server.stop()
+        await self._start_name_server(port)
+
+    async def _start_name_server(self, port: int) -> None:
+        settings = NameServerSettings(port=port, **self._nameserver_fields)
+        self._name_server = NameServer(settings, self.clock, self._net, self._plugins)
+        if self._access is not None:
+            self._name_server.enforce(self._access)
+        await self._name_server.start()
 
     async def stop_broker(self, index: int = 0) -> None:
         """Stop a broker in good order."""
@@ -294,6 +303,7 @@ class Cluster:
     kill_broker = _in_loop(AsyncCluster.kill_broker)
     start_broker = _in_loop(AsyncCluster.start_broker)
     restart_broker = _in_loop(AsyncCluster.restart_broker)
+    restart_name_server = _in_loop(AsyncCluster.restart_name_server)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` in the cluster's loop and wait for its result."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -23,6 +24,7 @@ from mqframe.core.codes import PERM_READ, PERM_WRITE
 from mqframe.core.errors import BodyError, CallTimeout, MqframeError, answer_error
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetBrokerMemberGroup, RegisterBroker, UnregisterBroker
+from mqframe.core.retry.backoff import Pauses
 from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode, dumps
@@ -77,6 +79,7 @@ class NameServerRegistration:
         self._holders: dict[str, str] = {}
         self._announced = -1
         self._task: asyncio.Task[None] | None = None
+        self._returns: dict[str, asyncio.Task[None]] = {}
         self._timer: Every | None = None
         self._looks: Every | None = None
 
@@ -140,6 +143,22 @@ class NameServerRegistration:
         self._topics.take_changed()
         self._announced = self._topics.changes
         await self._register_at(self._live.current.nameservers, self._topics.dump())
+
+    def connection_closed(self, address: str) -> None:
+        """The connection to a server ended: a name server that restarts knows nobody, and is told at once."""
+        if self._timer is not None and address in self._live.current.nameservers:
+            task = self._returns.get(address)
+            if task is None or task.done():
+                self._returns[address] = asyncio.ensure_future(self._return_to(address))
+
+    async def _return_to(self, server: str) -> None:
+        """Register at `server` as soon as it is there, or until the timer's next turn."""
+        pauses = Pauses(random.random)
+        until = self._clock.monotonic() + self._live.current.register_interval_ms / 1000
+        while (pause := pauses.next_pause(until - self._clock.monotonic())) is not None:
+            await self._clock.sleep(pause)
+            if await self._register(server, await self._body(self._topics.dump())):
+                return
 
     async def _announce_where_missing(self) -> None:
         """Announce all topics to name servers that list nobody, or a broker of before, in place of this one.
@@ -282,8 +301,10 @@ class NameServerRegistration:
         for timer in (self._timer, self._looks):
             if timer is not None:
                 timer.stop()
-        if self._task is not None:
-            self._task.cancel()
+        self._timer = None
+        for task in (self._task, *self._returns.values()):
+            if task is not None:
+                task.cancel()
 
     async def _announce_until_current(self) -> None:
         while not self.is_current:

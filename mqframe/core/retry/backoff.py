@@ -14,7 +14,8 @@ from mqframe.core.consuming.group_config import (
     GroupRetryPolicy,
     SubscriptionGroupConfig,
 )
-from mqframe.core.errors import AnswerError, Refusal
+from mqframe.core.errors import AnswerError, ConnectionLost, MqframeError, Refusal
+from mqframe.core.retry.passing import is_passing
 
 # Calls to a broker or name server that is busy or restarts
 
@@ -70,10 +71,23 @@ BUSY_SECONDS: Final = 0.02
 """After the broker's flow control refused a pull (PULL_TIME_DELAY_MILLS_WHEN_BROKER_FLOW_CONTROL)."""
 
 
-def pull_backoff(error: Exception, error_seconds: float = ERROR_SECONDS) -> float:
-    """The wait after a pull that raised `error`, s, at most `error_seconds`."""
-    busy = isinstance(error, AnswerError) and error.code == ResponseCode.FLOW_CONTROL
-    return min(BUSY_SECONDS if busy else ERROR_SECONDS, error_seconds)
+def pull_backoff(
+    error: MqframeError,
+    failures: int,
+    randomness: Callable[[], float],
+    error_seconds: float = ERROR_SECONDS,
+) -> float:
+    """The wait after the `failures`-th pull in a row that failed, by `error`: s, at most `error_seconds`.
+
+    Java's wait 3 s after any; ours find a broker that restarts as soon as `backoff_seconds` lets them, and
+    look every 3 s when it stays away.
+    """
+    if isinstance(error, AnswerError) and error.code == ResponseCode.FLOW_CONTROL:
+        return min(BUSY_SECONDS, error_seconds)
+    restarts = is_passing(error) or isinstance(error, ConnectionLost)
+    if restarts and failures <= _STEPS_TO_CAP:
+        return min(backoff_seconds(failures, randomness), error_seconds)
+    return min(ERROR_SECONDS, error_seconds)
 
 
 # Rebalances

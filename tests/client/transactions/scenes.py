@@ -119,10 +119,7 @@ class Scene:
 
     async def end(self, work: Awaitable[T]) -> T:
         """The result of `work`; time passes until it is there."""
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
+        return await self.clock.finish(work)
 
     async def settle(self) -> None:
         for _ in range(5):

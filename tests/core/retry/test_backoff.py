@@ -13,7 +13,7 @@ from mqframe.core.consuming.group_config import (
     SubscriptionGroupConfig,
 )
 from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
-from mqframe.core.errors import CallTimeout, Refusal, answer_error
+from mqframe.core.errors import CallTimeout, ConnectError, ConnectionLost, Refusal, answer_error
 from mqframe.core.retry.backoff import (
     DELAY_MS_MAX,
     Pauses,
@@ -74,10 +74,22 @@ def test_pauses_grow_until_half_of_the_time_is_shorter():
     ],
 )
 def test_a_pull_waits_long_after_an_error_and_short_after_flow_control(problem, seconds) -> None:
-    assert pull_backoff(problem) == seconds
-    assert pull_backoff(problem, 0.5) == min(seconds, 0.5)
-    assert pull_backoff(problem, 0.01) == 0.01
-    assert pull_backoff(problem, 60.0) == seconds
+    for failures in (1, 2, 100):
+        assert pull_backoff(problem, failures, lambda: 0.5) == seconds
+        assert pull_backoff(problem, failures, lambda: 0.5, 0.5) == min(seconds, 0.5)
+        assert pull_backoff(problem, failures, lambda: 0.5, 0.01) == 0.01
+        assert pull_backoff(problem, failures, lambda: 0.5, 60.0) == seconds
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [ConnectError("x"), ConnectionLost("x"), answer_error(2, "busy", "a:1"), answer_error(14, "", "a")],
+)
+def test_a_pull_looks_soon_again_for_a_broker_that_restarts(problem) -> None:
+    waits = [pull_backoff(problem, failures, lambda: 0.5) for failures in range(1, 10)]
+    assert waits[:7] == pytest.approx([0.1 * 1.6**n for n in range(7)])
+    assert waits[7:] == [3.0, 3.0]
+    assert pull_backoff(problem, 7, lambda: 0.5, 0.5) == 0.5
 
 
 @given(st.integers(0, 100), st.lists(st.integers(1, 10**6), min_size=1, max_size=5))

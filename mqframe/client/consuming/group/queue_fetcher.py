@@ -79,13 +79,15 @@ class MessageSink(Protocol):
 
 class _Fetch:
     """The pulls of one assigned queue. `held_back`: `waiter` waits for room rather than after an error;
-    `asked`: offset of the last pull; `fruitless`: answers in a row that came at once and moved nothing."""
+    `asked`: offset of the last pull; `failures`: failed tries in a row; `fruitless`: answers in a row that
+    came at once and moved nothing."""
 
     __slots__ = (
         "asked",
         "assigned",
         "broker_id",
         "counted",
+        "failures",
         "fruitless",
         "held_back",
         "limits",
@@ -99,6 +101,7 @@ class _Fetch:
         self.asked = 0
         self.broker_id = MASTER_ID
         self.counted = (0, 0)
+        self.failures = 0
         self.fruitless = 0
         self.held_back = False
         self.task: asyncio.Task[None] | None = None
@@ -289,6 +292,11 @@ class QueueFetcher:
             if seconds > 0.0:
                 await self._pause(fetch, seconds, held_back)
 
+    def _failed(self, fetch: _Fetch, problem: MqframeError, error_seconds: float) -> float:
+        """The seconds until the next try, after one that met `problem`."""
+        fetch.failures += 1
+        return pull_backoff(problem, fetch.failures, self._instance.patience.randomness, error_seconds)
+
     async def _pull_once(self, fetch: _Fetch) -> float:
         """One pull; returns the seconds until the next."""
         assigned, strategy = fetch.assigned, self._strategy
@@ -298,7 +306,7 @@ class QueueFetcher:
                 assigned.place(await strategy.first_offset(queue))
             except MqframeError as problem:
                 self._log_failure("the first offset was not found", queue, problem)
-                return ERROR_SECONDS
+                return self._failed(fetch, problem, ERROR_SECONDS)
         ticket, began = assigned.held, self._clock.monotonic()
         fetch.asked = assigned.next_offset or 0
         subscription = strategy.find(queue.topic)
@@ -316,7 +324,8 @@ class QueueFetcher:
             fetch.broker_id = MASTER_ID  # whoever suggested another one may not know that it is away
             if isinstance(problem, ConnectError | ConnectionLost):
                 self._routes_late.ask(queue.topic)
-            return pull_backoff(problem, self._options.error_seconds)
+            return self._failed(fetch, problem, self._options.error_seconds)
+        fetch.failures = 0
         if strategy.find(queue.topic) is not subscription:
             # The broker went by another filter, so what is subscribed now may be among what it dropped.
             return 0.0
