@@ -38,6 +38,12 @@ class ClientSettings:
     request_timeout_seconds: float = setting(
         3.0, doc="longest wait for an answer to anything but a send or a pull, s", check=at_least(0.001)
     )
+    patience_seconds: float = setting(
+        3.0,
+        doc="longest time for which pops, acknowledgements and the like wait for brokers that are busy or"
+        " restart, s; 0: the first failure is an error. Sends wait for producer.send_timeout_seconds",
+        check=at_least(0),
+    )
     unpacked_bytes_max: int = setting(
         64 * 1024 * 1024,
         doc="most bytes that the packed body of a received message may unpack to; a larger one is an error of"

@@ -96,6 +96,10 @@ class ScriptedBroker:
         """Answer the next requests of `kind` by `answers`: an error to raise or to answer, or a function."""
         self._scripts[kind.CODE].extend(answers)
 
+    def unscript(self, kind: type[Request]) -> None:
+        """Answer requests of `kind` as usual from now on."""
+        self._scripts[kind.CODE].clear()
+
     def sent(self, kind: type[Request]) -> list[Any]:
         """The requests of `kind` so far."""
         return [request for request in self.requests if type(request) is kind]

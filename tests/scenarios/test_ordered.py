@@ -281,7 +281,8 @@ async def spread(scene, topic, mark=b"") -> dict[str, MessageQueue | None]:
     found: dict[str, MessageQueue | None] = {}
     for key in KEYS:
         try:
-            sent = await scene.producer.send(Message(topic, mark + key.encode()), sharding_key=key)
+            message = Message(topic, mark + key.encode())
+            sent = await scene.clock.finish(scene.producer.send(message, sharding_key=key))
         except RouteError:
             found[key] = None
         else:

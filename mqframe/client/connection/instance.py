@@ -77,7 +77,7 @@ class ClientInstance:
         self.outages = Outages(clock)
         """Servers that cannot be reached at the moment."""
         self.clock = clock
-        self.patience = Patience(clock.monotonic, clock.sleep, random.random)
+        self.patience = Patience(clock.monotonic, clock.sleep, random.random, settings.patience_seconds)
         """How calls wait while a server is busy or restarts."""
         servers = NameServers(parse_addresses(nameserver_text(settings)), random.randrange(1 << 16))
         self._routes = RouteCache(

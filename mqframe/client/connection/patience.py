@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import TypeVar
 
 import attrs
@@ -17,11 +18,15 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Patience:
-    """How calls wait: by which clock, and with which `randomness` (numbers in [0, 1)) in their pauses."""
+    """How calls wait: by which clock, and with which `randomness` (numbers in [0, 1)) in their pauses.
+
+    `seconds`: longest time that trouble may last before it is raised; 0: none.
+    """
 
     monotonic: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     randomness: Callable[[], float]
+    seconds: float = inf
 
     async def over(
         self,
@@ -35,16 +40,41 @@ class Patience:
         It is tried again, with pauses, while what it raises is certain to have done nothing and may pass; for
         work that may be done twice, after the errors `also`, too. Raises the last one.
         """
-        deadline = self.monotonic() + seconds
+        began = self.monotonic()
         pauses: Pauses | None = None
         while True:
             try:
-                return await work(deadline - self.monotonic())
+                return await work(began + seconds - self.monotonic())
             except MqframeError as problem:
                 if not (_may_pass(problem) or isinstance(problem, also)):
                     raise
                 pauses = pauses or Pauses(self.randomness)
-                delay = pauses.next_pause(deadline - self.monotonic())
+                delay = pauses.next_pause(began + min(seconds, self.seconds) - self.monotonic())
+                if delay is None:
+                    raise
+            await self.sleep(delay)
+
+    async def through(
+        self, work: Callable[[], Awaitable[T]], *, also: tuple[type[MqframeError], ...] = ()
+    ) -> T:
+        """What `work` returns, which may take any time; tried again as `over` does.
+
+        `also`: errors that end a connection; trouble begins anew where it was there for a while.
+        """
+        pauses: Pauses | None = None
+        until = 0.0
+        while True:
+            began = self.monotonic()
+            try:
+                return await work()
+            except MqframeError as problem:
+                lost = isinstance(problem, also)
+                if not (_may_pass(problem) or lost):
+                    raise
+                now = self.monotonic()
+                if pauses is None or (lost and now - began >= self.seconds):
+                    pauses, until = Pauses(self.randomness), now + self.seconds
+                delay = pauses.next_pause(until - now)
                 if delay is None:
                     raise
             await self.sleep(delay)

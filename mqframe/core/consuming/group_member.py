@@ -109,12 +109,12 @@ JOINING: Final[tuple[tuple[Do, str], ...]] = (
     (Do.LOAD_OFFSETS, ""),
     (Do.LOOK_UP_TOPICS, ""),
     (Do.CHECK_FILTERS, "rebalances"),
+    (Do.SERVE_OPERATORS, ""),  # whoever finds it in its group can ask it
     (Do.REGISTER, ""),
     (Do.READ_GROUP_CONFIG, "ordered"),
     (Do.START_LISTENERS, "listens"),
     (Do.START_TIMERS, "listens"),
     (Do.ATTACH_HOOKS, ""),
-    (Do.SERVE_OPERATORS, ""),
     (Do.START_REBALANCE, "rebalances"),
     (Do.FIND_RETRY_ROUTE, "retries"),
 )

@@ -25,7 +25,7 @@ JITTER: Final = 0.2
 CAP_SECONDS: Final = 2.0
 _STEPS_TO_CAP: Final = 7
 """1.6 ** 7 passes the cap; larger powers need not be computed, and would overflow in the end."""
-LAST_SECONDS: Final = 0.02
+LAST_SECONDS: Final = 0.1
 """With less time left no further try is begun."""
 
 

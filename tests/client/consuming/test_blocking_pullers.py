@@ -13,6 +13,7 @@ from real_time import until
 from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer
 from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer
 from mqframe.client.sending.blocking_producer import Producer
+from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import ClosedError, FixError, ReceiptError, RouteError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.testing.cluster import Cluster
@@ -158,7 +159,7 @@ def test_simple_consumer_changes_the_time_of_a_message(cluster) -> None:
 @pytest.mark.parametrize("kind", [LitePullConsumer, SimpleConsumer])
 def test_a_start_that_fails_leaves_nothing_behind(kind) -> None:
     before = threading.active_count()
-    consumer = kind("failing", nameserver="127.0.0.1:1")
+    consumer = kind("failing", client=ClientSettings(nameserver="127.0.0.1:1", patience_seconds=0))
     consumer.subscribe("orders")
     with pytest.raises(RouteError, match="no name server answered"):
         consumer.start()

@@ -41,11 +41,11 @@ class TestJoining:
             Do.LOAD_OFFSETS,
             Do.LOOK_UP_TOPICS,
             Do.CHECK_FILTERS,
+            Do.SERVE_OPERATORS,
             Do.REGISTER,
             Do.START_LISTENERS,
             Do.START_TIMERS,
             Do.ATTACH_HOOKS,
-            Do.SERVE_OPERATORS,
             Do.START_REBALANCE,
             Do.FIND_RETRY_ROUTE,
         ]

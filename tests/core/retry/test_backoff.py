@@ -61,7 +61,7 @@ def test_pauses_grow_until_half_of_the_time_is_shorter():
     while (pause := pauses.next_pause(left)) is not None:
         found.append(round(pause, 3))
         left -= pause
-    assert found == [0.1, 0.16, 0.256, 0.242, 0.121, 0.06, 0.03, 0.015]
+    assert found == [0.1, 0.16, 0.256, 0.242, 0.121, 0.06]
 
 
 @pytest.mark.parametrize(

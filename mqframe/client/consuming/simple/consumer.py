@@ -147,7 +147,7 @@ class AsyncSimpleConsumer(AsyncClient):
 
         Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
         that was cancelled while it waited goes to the next, as long as its time is not over. Brokers that
-        cannot be asked are waited for as long, and for `client.request_timeout_seconds` at least.
+        cannot be asked are waited for, at most `client.patience_seconds`.
         Raises `FixError` without subscription and for numbers that make no sense, `RouteError` when no topic
         was there within `await_duration`, and what the last broker's call raised when none could be asked.
         """
@@ -166,12 +166,11 @@ class AsyncSimpleConsumer(AsyncClient):
         if self._announcing:  # a pop that comes first would begin where the broker says
             await asyncio.wait(self._announcing)
 
-        async def look(_: float) -> list[PoppedMessage]:
+        async def look() -> list[PoppedMessage]:
             return await self._guarded(self._look(calls, options, seconds, end))
 
-        patient_seconds = max(seconds, self._instance.settings.request_timeout_seconds)
         # What a pop took whose answer was lost comes again when its time is over.
-        return await self._instance.patience.over(look, patient_seconds, also=(ConnectionLost,))
+        return await self._instance.patience.through(look, also=(ConnectionLost,))
 
     async def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
@@ -204,18 +203,22 @@ class AsyncSimpleConsumer(AsyncClient):
     # Running
 
     async def start(self) -> None:
-        """Join the group. Raises `ClosedError` after `stop`, `RouteError` when no name server answers,
-        `AnswerError` when a broker refuses an expression. Twice does no harm."""
+        """Join the group. Raises `ClosedError` after `stop`, `RouteError` when no name server answers within
+        `client.patience_seconds`, `AnswerError` when a broker refuses an expression. Twice does no harm."""
         if self._stopped:
             raise ClosedError(f"the consumer of group {self.group} was stopped; make a new one")
         if self._instance is not None:
             return
         instance = await self._lease.open()
         begun = PopBeginnings(self.group, instance, last=self._from == "last")
-        try:
+
+        async def look() -> None:
             await look_up(instance, self.group, self.topics)
             await check_filters(instance, self.group, self._subscriptions.by_topic.values())
             await begun.find(self.topics)
+
+        try:
+            await instance.patience.through(look, also=(ConnectionLost,))
         except BaseException:
             await self._lease.close(instance)
             raise

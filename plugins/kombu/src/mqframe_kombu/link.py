@@ -79,7 +79,10 @@ class Link:
         self.nameserver = nameserver
         self.options = options
         self.inbox = Inbox()
-        self._client = ClientSettings(nameserver=nameserver, request_timeout_seconds=options.request_timeout)
+        # Celery is to hear of an outage in `reconnect_after`: what waits for brokers is `trouble`, not calls.
+        self._client = ClientSettings(
+            nameserver=nameserver, request_timeout_seconds=options.request_timeout, patience_seconds=0
+        )
         self._hooks = list(hooks)
         self._net = net
         self._process = os.getpid()

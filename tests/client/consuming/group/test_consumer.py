@@ -52,24 +52,37 @@ def test_it_is_known_only_while_it_runs(make) -> None:
 
 @pytest.mark.parametrize("make", [push, lite_pull])
 @pytest.mark.parametrize(
-    ("kind", "problem", "raised"),
+    ("kind", "problems", "raised"),
     [
-        (GetRouteinfoByTopic, ConnectError("away"), RouteError),
-        (CheckClientConfig, AnswerError(23, "no such property", "b"), AnswerError),
+        (GetRouteinfoByTopic, [ConnectError("away")] * 50, RouteError),
+        (CheckClientConfig, [AnswerError(23, "no such property", "b")], AnswerError),
     ],
 )
-def test_a_start_that_failed_may_be_repeated(make, kind, problem, raised) -> None:
+def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> None:
     async def story(scene):
         consumer = make(scene)
-        scene.broker.script(kind, problem)
+        scene.broker.script(kind, *problems)
         with pytest.raises(raised):
-            await consumer.start()
+            await scene.end(consumer.start())
+        scene.broker.unscript(kind)
         with pytest.raises(ClosedError, match="is not running"):
             _ = consumer.client_id
         await consumer.start()
         await scene.pass_time()
         queues = consumer.queues if isinstance(consumer, AsyncPushConsumer) else consumer.assignment
         assert queues == [scene.broker.queue("orders", 0)]
+        await scene.end(consumer.stop())
+
+    play(story)
+
+
+@pytest.mark.parametrize("make", [push, lite_pull])
+def test_a_start_waits_for_name_servers_that_restart(make) -> None:
+    async def story(scene):
+        consumer = make(scene)
+        scene.broker.script(GetRouteinfoByTopic, *[ConnectError("away")] * 4)
+        await scene.end(consumer.start())
+        assert len(scene.broker.sent(GetRouteinfoByTopic)) > 4
         await scene.end(consumer.stop())
 
     play(story)

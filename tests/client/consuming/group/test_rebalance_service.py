@@ -156,10 +156,10 @@ class TestRebalance:
 
     def test_no_name_server_is_an_error_at_the_start(self) -> None:
         async def story(scene):
-            scene.broker.script(GetRouteinfoByTopic, *[CallTimeout("late")] * 3)
+            scene.broker.script(GetRouteinfoByTopic, *[CallTimeout("late")] * 50)
             scene.consumer.subscribe("orders", "*", CollectingListener())
             with pytest.raises(RouteError, match="no name server answered"):
-                await scene.consumer.start()
+                await scene.end(scene.consumer.start())
 
         play(story)
 

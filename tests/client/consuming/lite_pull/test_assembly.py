@@ -81,7 +81,7 @@ def test_one_pull_at_a_time_for_each_queue() -> None:
         (AnswerError(ResponseCode.FLOW_CONTROL, "busy", "b"), 0.02),
         (AnswerError(ResponseCode.NO_PERMISSION, "no", "b"), 0.5),
         (CallTimeout("late"), 0.5),
-        (ConnectionLost("gone"), 0.5),
+        (ConnectionLost("gone"), 0.1),
     ],
     ids=["flow control", "refused", "late", "lost"],
 )
@@ -90,9 +90,9 @@ def test_a_pull_that_fails_is_made_again_after_a_pause(problem, pause) -> None:
         scene.broker.put("orders", 0, b"a")
         scene.broker.script(LitePullMessage, problem)
         await scene.assign(settings=LitePullSettings(error_seconds=0.5))
-        await scene.clock.aadvance(pause * 0.9)
+        await scene.clock.aadvance(pause * 0.79)
         assert scene.pulls == [(0, 0)]
-        await scene.clock.aadvance(pause * 0.2)
+        await scene.clock.aadvance(pause * 0.42)
         assert scene.pulls == [(0, 0), (0, 0), (0, 1)]
         assert await scene.poll() == [b"a"]
 
