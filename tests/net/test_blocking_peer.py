@@ -137,6 +137,17 @@ def test_a_connection_over_which_nothing_came_since_a_call_is_closed_with_its_ti
     client.close()
 
 
+def test_a_request_of_which_not_a_byte_left_was_not_served(server: ServerThread) -> None:
+    client = BlockingClient(ManualClock())
+    client.invoke(server.address, ROUTE("t"))
+    [peer] = client._peers.values()
+    peer._socket.shutdown(socket.SHUT_WR)
+    with pytest.raises(ConnectionLost, match="Broken pipe") as problem:
+        client.invoke(server.address, ROUTE("t"))
+    assert not problem.value.maybe_stored
+    client.close()
+
+
 def test_a_server_that_said_a_wrong_length_once_is_connected_to_anew(pool: ThreadPoolExecutor) -> None:
     clock, lost, answered = ManualClock(), [], threading.Semaphore(0)
     client = BlockingClient(clock, on_close=lost.append)

@@ -23,6 +23,7 @@ from mqframe import (
     ConnectError,
     Message,
     Producer,
+    ReceivedMessage,
     SendHook,
     reply_to,
 )
@@ -225,6 +226,34 @@ def test_a_name_server_that_restarts() -> None:
             b"sent",
             b"submitted",
         ]
+
+    play(story)
+
+
+def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
+    async def story(scene: Scene) -> None:
+        clock = scene.clock
+        producer, answers = await scene.producer(), await scene.producer("answers")
+        asked, over = asyncio.Event(), asyncio.Event()
+
+        async def answer(message: ReceivedMessage) -> None:
+            asked.set()
+            await over.wait()
+            await answers.send(reply_to(message, message.body.upper()))
+
+        responder = AsyncPushConsumer(
+            "answers", nameserver=scene.cluster.nameserver, clock=clock, consume_from="first"
+        )
+        responder.subscribe("questions", "*", answer)
+        await scene.started(responder)
+        asking = asyncio.ensure_future(producer.request(Message("questions", b"why"), timeout=30.0))
+        await scene.end(asked.wait())
+        await scene.cluster.stop_broker()
+        over.set()
+        await clock.aadvance(1.0)
+        assert not asking.done()
+        await scene.cluster.start_broker()
+        assert (await scene.end(asking)).body == b"WHY"
 
     play(story)
 

@@ -96,6 +96,47 @@ def test_all_topics_at_the_start_and_again_and_again() -> None:
     scene(play)
 
 
+def test_a_name_server_whose_connection_ended_is_told_all_as_soon_as_it_is_there() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        registration.connection_closed("two")  # before the start nobody is told
+        await clock.aadvance(5.0)
+        assert servers.take() == []
+        await registration.start()
+        servers.take()
+        servers.away.add("two")
+        for server in ("two", "two", "a broker"):
+            registration.connection_closed(server)
+        await clock.aadvance(1.0)
+        assert servers.take() == []
+        servers.away.clear()
+        await clock.aadvance(1.1)
+        assert servers.take() == [("two", RegisterBroker, ["t"])]
+        await clock.aadvance(20.0)
+        assert servers.take() == []
+        await registration.stop()
+        registration.connection_closed("two")
+        servers.take()
+        await clock.aadvance(60.0)
+        assert servers.take() == []
+
+    scene(play)
+
+
+def test_one_that_stays_away_is_looked_for_until_the_next_registration_of_all() -> None:
+    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+        await registration.start()
+        servers.away.add("two")
+        registration.connection_closed("two")
+        await clock.aadvance(INTERVAL * 3)
+        assert clock.timers == 1
+        servers.away.clear()
+        servers.take()
+        await clock.aadvance(INTERVAL)
+        assert servers.take() == [("one", RegisterBroker, ["t"]), ("two", RegisterBroker, ["t"])]
+
+    scene(play)
+
+
 def test_a_change_goes_out_alone_but_whole_to_a_server_that_was_away() -> None:
     async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
         servers.away.add("two")
