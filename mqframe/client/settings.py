@@ -80,9 +80,14 @@ class ProducerSettings:
         check=at_least(0),
     )
     retries_sync: int = setting(
-        2, doc="tries after the first, of a send whose answer is awaited", check=within(0, 100)
+        2,
+        doc="tries after the first, of a send whose answer is awaited; those that stored nothing for certain"
+        " are not counted",
+        check=within(0, 100),
     )
-    retries_async: int = setting(2, doc="tries after the first, of submitted messages", check=within(0, 100))
+    retries_async: int = setting(
+        2, doc="tries after the first, of submitted messages, counted likewise", check=within(0, 100)
+    )
     retry_codes: tuple[int, ...] = setting(
         (),
         doc="answer codes that an awaited send is tried again on, besides 1, 2, 14, 16, 17, 204, 205, 1500",

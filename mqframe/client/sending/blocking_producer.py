@@ -32,8 +32,9 @@ class Producer(ProducerThread):
     classes or objects.
 
     A send that was cancelled, timed out or lost its connection may or may not have been stored; a send to a
-    given queue, by selector or by sharding key is never repeated nor moved. After a fork the child must make
-    its own.
+    given queue, by selector or by sharding key is never moved, nor repeated once it may be stored. What is
+    certain not to be stored is tried again within its time, while a broker is busy or restarts. After a fork
+    the child must make its own.
 
     Raises `PluginError` for a strategy that is not installed, `SettingError`, `MessageError` (group name).
 
@@ -180,7 +181,10 @@ class Producer(ProducerThread):
         deliver_at: datetime | int | None = None,
         delay_level: int | None = None,
     ) -> None:
-        """Send `message` without waiting for, or hearing, an answer. Never repeated. Options as of `send`."""
+        """Send `message` without waiting for, or hearing, an answer. Options as of `send`.
+
+        Waits for a connection at most `timeout`; never repeated once it may have left.
+        """
         later = not (delay is None and deliver_at is None and (delay_level is None))
         extra = delay_properties(delay, deliver_at, delay_level) if later else ""
         run_blocking(self._running().oneway(message, queue, selector, sharding_key, timeout, extra))

@@ -47,8 +47,9 @@ class AsyncProducer(AsyncClient):
     classes or objects.
 
     A send that was cancelled, timed out or lost its connection may or may not have been stored; a send to a
-    given queue, by selector or by sharding key is never repeated nor moved. After a fork the child must make
-    its own.
+    given queue, by selector or by sharding key is never moved, nor repeated once it may be stored. What is
+    certain not to be stored is tried again within its time, while a broker is busy or restarts. After a fork
+    the child must make its own.
 
     Raises `PluginError` for a strategy that is not installed, `SettingError`, `MessageError` (group name).
 
@@ -250,7 +251,10 @@ class AsyncProducer(AsyncClient):
         deliver_at: datetime | int | None = None,
         delay_level: int | None = None,
     ) -> None:
-        """Send `message` without waiting for, or hearing, an answer. Never repeated. Options as of `send`."""
+        """Send `message` without waiting for, or hearing, an answer. Options as of `send`.
+
+        Waits for a connection at most `timeout`; never repeated once it may have left.
+        """
         later = not (delay is None and deliver_at is None and delay_level is None)
         extra = delay_properties(delay, deliver_at, delay_level) if later else ""
         await self._running().oneway(message, queue, selector, sharding_key, timeout, extra)

@@ -89,7 +89,8 @@ class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
         default that of the consumer.
 
         Topics and brokers take turns; all are asked before one is waited for. What a broker hands out to one
-        that was cancelled while it waited goes to the next, as long as its time is not over.
+        that was cancelled while it waited goes to the next, as long as its time is not over. Brokers that
+        cannot be asked are waited for, at most `client.patience_seconds`.
         Raises `FixError` without subscription and for numbers that make no sense, `RouteError` when no topic
         was there within `await_duration`, and what the last broker's call raised when none could be asked.
         """
@@ -120,8 +121,8 @@ class SimpleConsumer(SyncClient[AsyncSimpleConsumer]):
         return self._do(lambda: self._client.client_id)
 
     def start(self) -> None:
-        """Join the group. Raises `ClosedError` after `stop`, `RouteError` when no name server answers,
-        `AnswerError` when a broker refuses an expression. Twice does no harm.
+        """Join the group. Raises `ClosedError` after `stop`, `RouteError` when no name server answers within
+        `client.patience_seconds`, `AnswerError` when a broker refuses an expression. Twice does no harm.
         """
         super().start()
 
