@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from mqframe.core.errors import AnswerError
 from mqframe.core.retry.passing import BUSY_CODES
 from mqframe.core.sending.busy_window import BusyWindow
+
+T = TypeVar("T")
 
 
 class BusyGates:
@@ -39,12 +41,11 @@ class BusyGates:
             raise
         return self._monotonic() - began
 
-    @contextmanager
-    def passing(self, broker: str) -> Iterator[None]:
-        """Around a try that has entered: learns from how it ends, and lets those in who wait."""
+    async def watched(self, broker: str, trying: Awaitable[T]) -> T:
+        """The result of a try that has entered; learns from how it ends, and lets those in who wait."""
         window = self._windows[broker]
         try:
-            yield
+            result = await trying
         except AnswerError as answer:
             if answer.code in BUSY_CODES:
                 window.refused()
@@ -56,6 +57,7 @@ class BusyGates:
             raise
         else:
             window.taken()
+            return result
         finally:
             if broker in self._waiting:
                 self._admit(broker)

@@ -9,7 +9,7 @@ One template for both APIs: everything that waits goes through a `SendTransport`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Protocol
 
 import attrs
@@ -36,12 +36,11 @@ from mqframe.core.errors import (
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.sending.answer import read_send_answer, split_send_result
 from mqframe.core.sending.queue_choice import FaultLatency, QueueChoice
-from mqframe.core.sending.retries import RetryRules, Tries
+from mqframe.core.sending.retries import UNCERTAIN, RetryRules, Tries
 from mqframe.core.versions import check_has
 from mqframe.hooks.interfaces import ForbiddenContext, ForbiddenHook, QueueSelector, SendContext, SendHook
 from mqframe.hooks.isolate import after_each, before_each, check_forbidden
 
-UNCERTAIN = "the message may or may not be stored"
 DOUBT_SECONDS: Final = 1.0
 """A route that seems to be old is asked for again so often at most."""
 
@@ -184,37 +183,25 @@ class SendPipeline:
         one met that may have stored them (`maybe_stored`), as a cancelled one may.
         """
         monotonic = self.clock.monotonic
-        tried: list[str] = []
-        tries: Tries | None = None
+        tries = Tries(rules, self._randomness.random, doubt)
         stored: SendResult | None = None
         while True:
-            queue = fixed or (first if first is not None and not tried else self.choose(route, avoid))
+            queue = fixed or (first if first is not None and not tries.tried else self.choose(route, avoid))
             began = monotonic()
-            tried.append(queue.broker_name)
-            delay: float | None
+            tries.tried.append(queue.broker_name)
             try:
-                more = rules.retries > 0 if tries is None else tries.any_left
-                if gates is None:
-                    result = await self._try(batch, route, queue, deadline - began, more, mode)
-                else:
+                if gates is not None:
                     deadline += await gates.enter(queue.broker_name)
                     began = monotonic()
-                    with gates.passing(queue.broker_name):
-                        result = await self._try(batch, route, queue, deadline - began, more, mode)
+                trying = self._try(batch, route, queue, deadline - began, tries.any_left, mode)
+                result = await (trying if gates is None else gates.watched(queue.broker_name, trying))
             except MqframeError as problem:
-                now = monotonic()
-                if self._faults is not None:
-                    self._note_failure(queue, problem, now - began)
-                self._doubt_route(route.topic, problem, now)
-                if problem.maybe_stored:
-                    doubt = doubt or problem
-                tries = tries or Tries(rules, self._randomness.random)
                 brokers = {each.broker_name for each in ((fixed,) if fixed else route.write_queues())}
-                delay = tries.next_delay(problem, queue.broker_name, brokers, deadline - now)
-                if delay is None or (delay and stored is not None):
-                    if stored is not None:
-                        return stored
-                    shown = explained(problem, doubt, tried)
+                delay = self._delay_after(problem, tries, queue, brokers, began, deadline)
+                if stored is not None and delay != 0.0:
+                    return stored
+                if delay is None:
+                    shown = tries.explain(problem)
                     if shown is problem:
                         raise
                     raise shown from problem
@@ -226,7 +213,6 @@ class SendPipeline:
                     self._note_success(queue, monotonic() - began)
                 if result.status is SendStatus.SEND_OK or not rules.not_store_ok:
                     return result
-                tries = tries or Tries(rules, self._randomness.random)
                 if monotonic() >= deadline or not tries.take_one():
                     return result
                 stored, delay = result, 0.0
@@ -234,6 +220,21 @@ class SendPipeline:
             if delay:
                 await self.transport.sleep(delay)
             route = self._latest(route, fixed)
+
+    def _delay_after(
+        self,
+        problem: MqframeError,
+        tries: Tries,
+        queue: MessageQueue,
+        brokers: Collection[str],
+        began: float,
+        deadline: float,
+    ) -> float | None:
+        """Seconds until the next try, as `Tries` says, and what else is to be learnt of `problem`."""
+        now = self.clock.monotonic()
+        self._note_failure(queue, problem, now - began)
+        self._doubt_route(queue.topic, problem, now)
+        return tries.next_delay(problem, brokers, deadline - now)
 
     def _latest(self, route: TopicRoute, fixed: MessageQueue | None) -> TopicRoute:
         """What is known by now in place of `route`; that itself where a new one has no queue to try.
@@ -388,20 +389,3 @@ def vip_address(address: str) -> str:
     if not port.isdecimal() or len(port) > 5:
         raise RouteError(f"{address!r} is not an address like host:port; nothing was sent")
     return f"{host}:{int(port) - 2}"
-
-
-def explained(problem: MqframeError, doubt: MqframeError | None, tried: Sequence[str]) -> MqframeError:
-    """What is raised after the last try met `problem`, and an earlier one perhaps `doubt`.
-
-    It says how often and where it was tried, and whether the message may be stored.
-    """
-    many = f"tried {len(tried)} times, brokers {', '.join(dict.fromkeys(tried))}"
-    if problem.maybe_stored:
-        more = f"; {many}" if len(tried) > 1 else ""
-        return type(problem)(f"{problem}; {UNCERTAIN}{more}")
-    if doubt is not None:
-        last = str(problem).removesuffix("; nothing was sent")  # true of that try only
-        return type(doubt)(f"{doubt}; {UNCERTAIN}; {many}; the last one met {type(problem).__name__}: {last}")
-    if len(tried) > 1:
-        problem.add_note(many)
-    return problem

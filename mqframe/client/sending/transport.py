@@ -63,7 +63,8 @@ class AsyncTransport:
         self.sleep = clock.sleep
 
     async def find_route(self, topic: str, seconds: float) -> TopicRoute:
-        """Ask a name server now, and for a second again: one that was made just now may not be known yet."""
+        """Ask a name server now, and for two seconds again: the topic may have been made, or its broker be
+        back, a moment ago."""
         try:
             return await within(self._clock, seconds, self._find_route(topic))
         except CallTimeout:

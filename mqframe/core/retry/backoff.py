@@ -99,7 +99,7 @@ REBALANCE_LOCK_SECONDS: Final = 0.5
 
 ROUTE_AGAIN_SECONDS: Final = 0.5
 """Before a topic without a route is looked for again, at first."""
-ROUTE_LOOKS_SECONDS: Final = (0.1, 0.3, 0.6)
+ROUTE_LOOKS_SECONDS: Final = (0.1, 0.3, 0.6, 1.0)
 """Waits of a send before it looks again for a topic that name servers do not know (yet)."""
 
 

@@ -41,6 +41,7 @@ STORED_CODES: Final = frozenset(
     }
 )
 """Answers that mean that the message is stored."""
+UNCERTAIN: Final = "the message may or may not be stored"
 
 
 @attrs.frozen
@@ -73,31 +74,41 @@ class RetryRules:
 
 
 class Tries:
-    """Decides what follows on one failed try of a send after the other. `randomness`: as for pauses."""
+    """The tries of one send: decides what follows on each failed one, and what is raised in the end.
 
-    __slots__ = ("_failed", "_left", "_pauses", "_rules")
+    `randomness`: as for pauses; `doubt`: what an earlier try met that may have stored the message.
+    """
 
-    def __init__(self, rules: RetryRules, randomness: Callable[[], float]) -> None:
+    __slots__ = ("_doubt", "_failed", "_left", "_pauses", "_rules", "tried")
+
+    def __init__(
+        self, rules: RetryRules, randomness: Callable[[], float], doubt: MqframeError | None = None
+    ) -> None:
+        self.tried: list[str] = []
+        """The broker of each try that was begun; whoever makes one adds it."""
         self._rules = rules
         self._left = rules.retries
         self._pauses = Pauses(randomness)
         self._failed: set[str] = set()
+        self._doubt = doubt
 
     def next_delay(
-        self, problem: MqframeError, broker: str, brokers: Collection[str], seconds_left: float
+        self, problem: MqframeError, brokers: Collection[str], seconds_left: float
     ) -> float | None:
-        """Seconds until the next try, when the last one met `problem` at `broker`.
+        """Seconds until the next try, when the last one met `problem`.
 
         `brokers`: all that may take the message. A problem that passes is followed by a pause once each of
         them had one. `None`: no more tries, because the problem is final or because time is up.
         """
+        if problem.maybe_stored:
+            self._doubt = self._doubt or problem
         if seconds_left <= 0:
             return None
         if not is_passing(problem):
             return 0.0 if self._rules.allow(problem) and self.take_one() else None
         if not self._rules.waits:
             return None
-        self._failed.add(broker)
+        self._failed.add(self.tried[-1])
         if not self._failed.issuperset(brokers):
             return 0.0
         self._failed.clear()
@@ -112,6 +123,25 @@ class Tries:
     def any_left(self) -> bool:
         """Whether tries that are counted are left."""
         return self._left > 0
+
+    def explain(self, problem: MqframeError) -> MqframeError:
+        """What is raised after the last try met `problem`.
+
+        It says how often and where it was tried, and whether the message may be stored.
+        """
+        tried, doubt = self.tried, self._doubt
+        many = f"tried {len(tried)} times, brokers {', '.join(dict.fromkeys(tried))}"
+        if problem.maybe_stored:
+            more = f"; {many}" if len(tried) > 1 else ""
+            return type(problem)(f"{problem}; {UNCERTAIN}{more}")
+        if doubt is not None:
+            last = str(problem).removesuffix("; nothing was sent")  # true of that try only
+            return type(doubt)(
+                f"{doubt}; {UNCERTAIN}; {many}; the last one met {type(problem).__name__}: {last}"
+            )
+        if len(tried) > 1:
+            problem.add_note(many)
+        return problem
 
 
 BOUND: Final = RetryRules(0)

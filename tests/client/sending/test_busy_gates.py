@@ -22,8 +22,7 @@ class Scene:
         self.waited[name] = await self.gates.enter(broker)
         outcome = asyncio.get_running_loop().create_future()
         self.inside.append((name, outcome))
-        with self.gates.passing(broker):
-            await outcome
+        await self.gates.watched(broker, outcome)
 
     def start(self, *names, broker="b"):
         return [asyncio.ensure_future(self.send(name, broker)) for name in names]

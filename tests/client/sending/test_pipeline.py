@@ -180,7 +180,7 @@ def test_what_does_not_pass_within_the_time_is_told_with_how_often_it_was_met(cl
     began = clock.monotonic()
     with pytest.raises(AnswerError, match="too busy") as caught:
         deliver(port, submitted_rules(2), mode="async")
-    assert 2.95 < clock.monotonic() - began <= 3.0
+    assert 2.9 < clock.monotonic() - began <= 3.0
     assert caught.value.__notes__ == [f"tried {len(port.asked)} times, brokers a"]
     assert len(port.asked) > 6
 

@@ -29,7 +29,12 @@ def half():
 def delays(rules, problem, count, *, seconds=30.0, brokers=("b",)):
     """What `count` tries in turn are followed by, each of which meets `problem` at the first broker."""
     tries = Tries(rules, half)
-    return [tries.next_delay(problem, brokers[0], brokers, seconds) for _ in range(count)]
+    return [after(tries, problem, brokers[0], brokers, seconds) for _ in range(count)]
+
+
+def after(tries, problem, broker, brokers, seconds):
+    tries.tried.append(broker)
+    return tries.next_delay(problem, brokers, seconds)
 
 
 @pytest.mark.parametrize("code", sorted(set(ResponseCode) | {999}))
@@ -106,32 +111,32 @@ def test_what_is_final(problem):
 def test_both_kinds_of_problems_count_by_themselves():
     tries = Tries(awaited_rules(2), half)
     lost, away = ConnectionLost("x"), ConnectError("x")
-    found = [tries.next_delay(problem, "b", ("b",), 3.0) for problem in (lost, away, away, lost, away, lost)]
+    found = [after(tries, problem, "b", ("b",), 3.0) for problem in (lost, away, away, lost, away, lost)]
     assert found == [0.0, pytest.approx(0.1), pytest.approx(0.16), 0.0, pytest.approx(0.256), None]
 
 
 def test_other_brokers_are_tried_at_once_and_all_are_waited_for_together():
     tries = Tries(awaited_rules(2), half)
     busy = answer_error(2, "busy", "b:1")
-    found = [tries.next_delay(busy, broker, ("a", "b", "c"), 3.0) for broker in "abcbca"]
+    found = [after(tries, busy, broker, ("a", "b", "c"), 3.0) for broker in "abcbca"]
     assert found == [0.0, 0.0, pytest.approx(0.1), 0.0, 0.0, pytest.approx(0.16)]
 
 
 def test_a_broker_that_is_gone_from_the_route_is_not_waited_for():
     tries = Tries(awaited_rules(2), half)
-    assert tries.next_delay(ConnectError("x"), "gone", ("a",), 3.0) == 0.0
-    assert tries.next_delay(ConnectError("x"), "a", ("a",), 3.0) == pytest.approx(0.1)
+    assert after(tries, ConnectError("x"), "gone", ("a",), 3.0) == 0.0
+    assert after(tries, ConnectError("x"), "a", ("a",), 3.0) == pytest.approx(0.1)
 
 
 @given(st.floats(0.2, 100), st.lists(st.floats(0, 1, exclude_max=True), min_size=200, max_size=200))
 def test_the_time_is_the_limit_and_is_used_to_its_end(seconds, chance):
     tries = Tries(BOUND, iter(chance).__next__)
     left = seconds
-    while (delay := tries.next_delay(ConnectError("x"), "b", ("b",), left)) is not None:
+    while (delay := after(tries, ConnectError("x"), "b", ("b",), left)) is not None:
         assert 0 < delay <= 2.0
         left -= delay
     assert 0 < left < 0.1
-    assert tries.next_delay(ConnectError("x"), "b", ("b",), 0.0) is None
+    assert after(tries, ConnectError("x"), "b", ("b",), 0.0) is None
 
 
 def test_no_time_no_try():
