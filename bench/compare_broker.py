@@ -172,11 +172,13 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--busy", type=int, default=0, help="so many processes take what processor they get")
     arguments = parser.parse_args()
     modes = arguments.modes.split(",")
     jars, work = class_path(), pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
     servers = Servers(jars, work)
     table = {}
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.busy)]
     try:
         for flush in ("ASYNC_FLUSH", "SYNC_FLUSH"):
             wanted = [m for m in modes if (m == "flush64") == (flush == "SYNC_FLUSH")]
@@ -198,6 +200,9 @@ def main() -> None:
             )
         print(json.dumps(table))
     finally:
+        for process in busy:
+            process.kill()
+            process.wait()
         servers.stop()
         shutil.rmtree(work, ignore_errors=True)
 

@@ -95,8 +95,9 @@ class Handlers:
             return self._enter_large(fields, call)
         most = self._live.current.registration_bytes_max
         body, named = open_register_body(bytes(frame.body), frame.version, fields.compressed, most)
-        first = dict(islice(named, TURN_TOPICS))
-        if len(first) == TURN_TOPICS:
+        steps_taken = list(islice(named, TURN_TOPICS))
+        first = dict(filter(None, steps_taken))
+        if len(steps_taken) == TURN_TOPICS:
             return self._enter_in_turns(fields, call, body, first, named)
         # At once: whoever hears of a new topic may ask for its route next.
         registered, steps, is_news = self._begin(fields, call, body, first)
@@ -120,13 +121,14 @@ class Handlers:
         call: Call,
         body: RegisterBrokerBody,
         table: dict[str, TopicConfig],
-        named: Iterator[tuple[str, TopicConfig]],
+        named: Iterator[tuple[str, TopicConfig] | None],
     ) -> Reply:
         """Tens of thousands of topics are read, entered and looked through in slices."""
         most, read = self._live.current.route_entries_max, len(table)
         async for some in in_turns(named, TURN_TOPICS):
-            table.update(some)
-            read += len(some)
+            topics = list(filter(None, some))
+            table.update(topics)
+            read += len(topics)
             if read > most:
                 raise Refusal(
                     ResponseCode.SYSTEM_BUSY,

@@ -6,18 +6,16 @@ servers and, from 5.0.0, queue mappings. Source: RegisterBrokerBody.java, TopicC
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
+from mqframe.core.cluster.json_registration import Steps, json_steps
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.errors import BodyError
 from mqframe.core.wire import loose_json
-from mqframe.core.wire.bodies import Body, DataVersion
+from mqframe.core.wire.bodies import DataVersion
 
 BARE_BELOW: Final = 37
 """Versions below (3.0.11) send the topic table alone."""
@@ -34,28 +32,13 @@ _SURELY_SMALL_BYTES: Final = 1024
 """A zlib stream up to this has no more than that: zlib packs 1,032 to 1 at most."""
 
 _INT: Final = struct.Struct(">i")
-_NUMBER_KEY: Final = re.compile(rb"([{,])(\d+):")
 
 
 class RegistrationSteps(NamedTuple):
     """A registration whose topics are read one by one: `body` without them, and what reads them."""
 
     body: RegisterBrokerBody
-    topics: Iterator[tuple[str, TopicConfig]]
-
-
-class _RawTable(Body):
-    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
-    topic_config_table: dict[str, msgspec.Raw] = {}
-    topic_queue_mapping_info_map: dict[str, Any] | None = None
-
-
-class _RawBody(Body):
-    filter_server_list: list[str] = []
-    topic_config_serialize_wrapper: _RawTable = msgspec.field(default_factory=_RawTable)
-
-
-_decode_raw: Final = msgspec.json.Decoder(_RawBody, strict=False).decode
+    topics: Steps
 
 
 def is_large(data: bytes | bytearray | memoryview) -> bool:
@@ -77,36 +60,18 @@ def open_register_body(
 
     A compressed body of more than `plain_bytes_max` bytes, unpacked, is refused.
     """
-    if data and version >= BARE_BELOW and not compressed:
-        raw = _raw_body(data)
-        if raw is not None:
-            table = raw.topic_config_serialize_wrapper
-            mappings = table.topic_queue_mapping_info_map
-            wrapper = TopicConfigTable(table.data_version, None, {}, None, mappings)
-            body = RegisterBrokerBody(raw.filter_server_list, wrapper)
-            named = table.topic_config_table.items()
-            return RegistrationSteps(
-                body, ((name, loose_json.decode(each, TopicConfig)) for name, each in named)
-            )
+    if version >= BARE_BELOW and not compressed and len(data) > loose_json.DIALECT_BYTES_MAX:
+        body = RegisterBrokerBody()
+        return RegistrationSteps(body, json_steps(bytes(data), body))
     if data and version >= BARE_BELOW and compressed:
         parts = _Parts(_decompressed(data, plain_bytes_max))
         wrapper = TopicConfigTable(data_version=parts.version(), topic_queue_mapping_info_map={})
         body = RegisterBrokerBody([], wrapper)
         return RegistrationSteps(body, parts.steps(version, body))
     if len(data) > loose_json.DIALECT_BYTES_MAX:
-        raise BodyError(f"registration of {len(data)} bytes is neither JSON nor compressed")
+        raise BodyError(f"registration of {len(data)} bytes of a broker before 3.0.11 is too long")
     body = decode_register_body(data, version, compressed)
     return RegistrationSteps(body, iter(body.topic_config_serialize_wrapper.topic_config_table.items()))
-
-
-def _raw_body(data: bytes | memoryview) -> _RawBody | None:
-    """`None` where `data` is not JSON. Numbers as keys, which mappings of queues have, are taken."""
-    for text in (data, None):
-        try:
-            return _decode_raw(_NUMBER_KEY.sub(rb'\1"\2":', data) if text is None else text)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-    return None
 
 
 def decode_register_body(data: bytes | memoryview, version: int, compressed: bool) -> RegisterBrokerBody:

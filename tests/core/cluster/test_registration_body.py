@@ -18,6 +18,7 @@ from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, T
 from mqframe.core.errors import BodyError
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import DataVersion
+from mqframe.core.wire.loose_json import DIALECT_BYTES_MAX
 
 names = st.text(st.sampled_from("abc%_-"), min_size=1, max_size=8)
 words = st.text(st.sampled_from("+a.b=1"), min_size=1, max_size=5)
@@ -75,15 +76,16 @@ def test_topics_read_one_by_one_are_the_same(
     table: dict[str, TopicConfig], version: DataVersion, compressed: bool
 ) -> None:
     sent = body(table, version)
-    found, topics = open_register_body(encode_register_body(sent, compressed), 479, compressed)
-    assert found.topic_config_serialize_wrapper.topic_config_table == {}
-    found.topic_config_serialize_wrapper.topic_config_table = dict(topics)
-    assert found == sent
+    text = encode_register_body(sent, compressed)
+    for padding in (b"",) if compressed else (b"", b" " * DIALECT_BYTES_MAX):
+        found, topics = open_register_body(text + padding, 479, compressed)
+        found.topic_config_serialize_wrapper.topic_config_table = dict(filter(None, topics))
+        assert found == sent
 
 
 def test_topics_are_read_when_they_are_asked_for() -> None:
     text = b'{"topicConfigSerializeWrapper":{"topicConfigTable":{"a":{"perm":2},"b":{"perm":"no"}}}}'
-    _, topics = open_register_body(text, 479, False)
+    _, topics = open_register_body(text + b" " * DIALECT_BYTES_MAX, 479, False)
     assert next(topics) == ("a", TopicConfig(perm=2))
     with pytest.raises(BodyError, match="perm"):
         next(topics)
@@ -92,14 +94,18 @@ def test_topics_are_read_when_they_are_asked_for() -> None:
 def test_mappings_with_numbers_as_keys_are_read_and_other_dialects_have_a_limit() -> None:
     mapping = b'"topicQueueMappingInfoMap":{"t":{"bname":"b","currIdMap":{0:0,1:1}}}'
     text = b'{"topicConfigSerializeWrapper":{%b,"topicConfigTable":{"t":{"perm":6}}}}' % mapping
-    found, topics = open_register_body(text, 479, False)
-    wrapper = found.topic_config_serialize_wrapper
-    assert wrapper.topic_queue_mapping_info_map == {"t": {"bname": "b", "currIdMap": {"0": 0, "1": 1}}}
-    assert list(topics) == [("t", TopicConfig(perm=6))]
     loose = text.replace(b'"t":{"perm"', b"'t':{'perm'")
     assert loose != text
-    with pytest.raises(BodyError, match="neither JSON nor compressed"):
-        open_register_body(loose + b" " * 40_000, 479, False)
+    for small in (text, loose, text + b" " * DIALECT_BYTES_MAX):
+        found, topics = open_register_body(small, 479, False)
+        assert [each for each in topics if each] == [("t", TopicConfig(perm=6))]
+        wrapper = found.topic_config_serialize_wrapper
+        assert wrapper.topic_queue_mapping_info_map == {"t": {"bname": "b", "currIdMap": {"0": 0, "1": 1}}}
+    _, topics = open_register_body(loose + b" " * DIALECT_BYTES_MAX, 479, False)
+    with pytest.raises(BodyError, match="a key is expected"):
+        list(topics)
+    with pytest.raises(BodyError, match=r"before 3\.0\.11 is too long"):
+        open_register_body(text + b" " * DIALECT_BYTES_MAX, 36, False)
 
 
 def test_a_compressed_registration_has_a_longest_plain_form() -> None:
