@@ -18,6 +18,7 @@ from real_time import until
 from mqframe import (
     AnswerError,
     AsyncProducer,
+    AsyncPuller,
     AsyncPushConsumer,
     AsyncSimpleConsumer,
     ConnectError,
@@ -136,6 +137,8 @@ def test_a_broker_that_restarts(how: str) -> None:
         while len(got) < 3:
             got += await scene.end(worker.receive(1, await_duration=5.0))
         delayed = await producer.send(Message("orders", b"taken back"), delay=3600)
+        puller = await scene.started(AsyncPuller(nameserver=scene.cluster.nameserver, clock=clock))
+        assert len(await puller.queues("work")) == QUEUES
         half_done, over = asyncio.Event(), asyncio.Event()
 
         async def transaction() -> None:
@@ -170,6 +173,7 @@ def test_a_broker_that_restarts(how: str) -> None:
                 worker.change_invisible_duration(got[2], 60.0),
             ]
         tasks = [asyncio.ensure_future(work) for work in works]
+        pulling = asyncio.ensure_future(puller.pull(got[0].queue, 0))
         futures = [
             await producer.submit(Message("orders", b"submitted %d" % n), sharding_key=n % 3 or None)
             for n in range(200)
@@ -179,6 +183,7 @@ def test_a_broker_that_restarts(how: str) -> None:
         assert not any(future.done() for future in futures)
         await scene.cluster.start_broker()
         results = [await scene.end(task) for task in tasks]
+        assert [message.body for message in (await scene.end(pulling)).messages] == [got[0].body]
         assert results[5].body == b"MEANWHILE"
         await scene.end(producer.flush())
         places = {((await future).queue.queue_id, (await future).queue_offset) for future in futures}

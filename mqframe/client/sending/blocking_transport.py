@@ -62,7 +62,12 @@ class BlockingTransport:
 
     async def sleep(self, seconds: float) -> None:
         """Block."""
-        time.sleep(seconds)  # noqa: ASYNC251 - this coroutine is driven without a loop
+        await sleep_blocking(seconds)
+
+
+async def sleep_blocking(seconds: float) -> None:
+    """Block this thread, as a coroutine that never suspends."""
+    time.sleep(seconds)  # noqa: ASYNC251 - this coroutine is driven without a loop
 
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:

@@ -70,7 +70,7 @@ def test_a_topic_that_was_made_just_now_is_looked_for_again(known_after):
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(3.0, "create it"), (0.2, "within 0.2 s; nothing was sent")])
-def test_a_topic_that_nobody_makes_is_given_up_after_two_seconds_and_within_the_time_of_the_send(seconds, words):
+def test_a_topic_that_nobody_makes_is_given_up_after_two_seconds_or_the_time_of_the_send(seconds, words):
     async def story(scene):
         transport = AsyncTransport(scene.instance, scene.clock, "none", 4)
         asking = asyncio.ensure_future(transport.find_route("new", seconds))

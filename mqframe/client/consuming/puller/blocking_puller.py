@@ -20,6 +20,7 @@ class Puller(BlockingPullCalls):
     """Reads queues at any offset as `group`, without membership, balance or automatic commits.
 
     `timeout`: seconds that the answer to a pull may take beyond the time that the broker was allowed to wait.
+    Servers that restart are waited for, at most `client.patience_seconds`.
     `nameserver`, `rpc_hooks`, `client`, `net`, `plugins`: as of `PushConsumer`.
 
     The calling thread itself writes to and waits at the socket; many threads may share one.
