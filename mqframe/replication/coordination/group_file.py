@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,7 @@ CREATE TABLE IF NOT EXISTS coordination_leases (
     deadline REAL NOT NULL
 );
 """
+_BUSY_PAUSE_SECONDS: Final = 0.005
 _OF_GROUP: Final = "cluster = ? AND broker = ?"
 # Where nothing names the boot, a deadline that lies too far ahead is of an earlier one.
 _OVER: Final = f"{_OF_GROUP} AND (boot <> ? OR deadline <= ? OR deadline > ? + ttl_seconds)"
@@ -220,13 +222,25 @@ class GroupFile:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             database = sqlite3.connect(self.path, timeout=self.busy_seconds, isolation_level=None)
             try:
-                # Readers do not wait for writers; a commit is on the disk when it returns.
-                database.execute("PRAGMA journal_mode = WAL")
-                database.execute("PRAGMA synchronous = FULL")
-                database.executescript(_TABLES)
+                self._prepare(database)
             except sqlite3.Error:
                 database.close()
                 raise
             self._database = database
         self._database.execute(f"PRAGMA busy_timeout = {int(self.busy_seconds * 1000)}")
         return self._database
+
+    def _prepare(self, database: sqlite3.Connection) -> None:
+        until = self._monotonic() + self.busy_seconds
+        while True:
+            try:
+                # Readers do not wait for writers; a commit is on the disk when it returns.
+                database.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as problem:
+                # Of processes that open a new file at once SQLite refuses some without waiting.
+                if problem.sqlite_errorcode != sqlite3.SQLITE_BUSY or self._monotonic() >= until:
+                    raise
+                time.sleep(_BUSY_PAUSE_SECONDS)
+        database.execute("PRAGMA synchronous = FULL")
+        database.executescript(_TABLES)

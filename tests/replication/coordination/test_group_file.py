@@ -131,3 +131,29 @@ def test_a_file_can_be_opened_again(machine: Machine) -> None:
     file.close()
     file.close()
     assert file.read(HERE)[0] == ALL
+
+
+@pytest.mark.parametrize("looks", [3, 1000])
+def test_a_new_file_that_another_process_makes_too_is_waited_for(tmp_path: Path, looks: int) -> None:
+    path = tmp_path / "groups.sqlite3"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        now = 1000.0
+
+        def monotonic() -> float:
+            nonlocal looks, now
+            looks -= 1
+            now += 0.001
+            if not looks:
+                other.execute("ROLLBACK")
+            return now
+
+        file = GroupFile(path, monotonic, "boot")
+        file.busy_seconds = 0.01
+        if looks > 100:
+            with pytest.raises(CoordinationError, match="locked") as raised:
+                file.read(HERE)
+            assert not raised.value.maybe_stored
+            other.execute("ROLLBACK")
+        assert file.grant(HERE, TTL) == 1
+        file.close()
