@@ -8,17 +8,18 @@ Prints both medians of each figure, the ratio after / before, and that of the be
 on the machine disturbs least. `append` is `store_append.py`: processor time of the store for a message.
 `client` is `python_client.py` of each checkout against its own server: messages a second, and processor
 time of the client. `broker` drives both servers with the same Java client (needs java, javac and mvn):
-processor time of the server for a message. Rates are called so, more is better; times are in µs.
+processor time of the server for a message; `pipelined` does so with plain frames, which leave in windows and
+come in the same pieces each time. Rates are called so, more is better; times are in µs.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
 import re
 import resource
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -27,25 +28,28 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import pipelined
 from compare_broker import MODES, class_path, free_ports, measure, wait
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIENT_PARTS = ("awaited", "blocking", "concurrent", "submit", "submit_blocking", "consume32", "ordered32")
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+WINDOWS = {1024: 40, 100: 400, 16: 1200}
+"""Sends that leave at once: how often they do in a round."""
 
 Figures = Iterator[tuple[str, float]]
 
 
 class Server(NamedTuple):
-    """A running `mqframe server`, and where its name server answers."""
+    """A running `mqframe server`, where its name server answers, and the port of its broker."""
 
     process: subprocess.Popen[bytes]
     address: str
+    broker_port: int
 
     def processor_seconds(self) -> float:
-        """User and system time until now."""
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+        """What its threads have run until now."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        return sum(int((each / "schedstat").read_text().split()[0]) for each in tasks.iterdir()) / 1e9
 
     def stop(self) -> None:
         self.process.terminate()
@@ -78,7 +82,7 @@ class Checkout:
         )
         wait(name_port, process)
         wait(broker_port, process)
-        return Server(process, f"127.0.0.1:{name_port}")
+        return Server(process, f"127.0.0.1:{name_port}", broker_port)
 
 
 def append(checkout: Checkout) -> Figures:
@@ -119,6 +123,28 @@ def broker(server: Server, jars: str, mode: str, turn: int) -> Figures:
     yield f"broker: {mode}, us", spent * 1e6 / int(count[1])
 
 
+def pipelined_sends(checkout: Checkout) -> Figures:
+    """Processor time of a new server for a send, some of which come at once.
+
+    Servers of one checkout differ by some hundredths from start to start.
+    """
+    server = checkout.server("pipelined")
+    try:
+        with socket.create_connection(("127.0.0.1", server.broker_port)) as connection:
+            for width, times in WINDOWS.items():
+                window = pipelined.window_of(width)
+                for _ in range(times // 4):
+                    pipelined.send(connection, window, width)
+                before = server.processor_seconds()
+                for _ in range(times):
+                    pipelined.send(connection, window, width)
+                spent = server.processor_seconds() - before
+                yield f"broker: {width} sends at once, us", spent * 1e6 / (width * times)
+    finally:
+        server.stop()
+        shutil.rmtree(checkout.scratch / "pipelined")
+
+
 def in_turns(
     pair: tuple[Checkout, Checkout], turn: int, work: Callable[[Checkout], Figures], table: Table
 ) -> None:
@@ -138,6 +164,8 @@ def compare(
     for turn in range(rounds):
         if "append" in parts:
             in_turns(pair, turn, append, table)
+        if "pipelined" in parts:
+            in_turns(pair, turn, pipelined_sends, table)
         for part in clients if "client" in parts else ():
             in_turns(pair, turn, lambda checkout, part=part: client(checkout, part), table)  # type: ignore[misc]
     if "broker" in parts:

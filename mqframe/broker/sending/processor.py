@@ -116,11 +116,9 @@ class SendProcessor(Processor):
         if (
             target.is_retry
             or ("DEL" in text and names_delay(text))
-            or p.TRANSACTION_PREPARED in text
-            or p.MSG_REGION in text
-            or may_name_notes(text)
             or _CLUSTER in text
             or not (_KEY_INSIDE in text or text.startswith(_KEY))
+            or (text.count("_") > 1 and _names_with_underscores(text))
             or (self._words and any(word in text for word in self._words))
         ):
             record = self._pending(call, fields, target, queue_id, text)
@@ -273,6 +271,11 @@ class SendProcessor(Processor):
             call.reply(Reply(status_code(outcome), ext=ext))
 
         store.when_decided(end, answer)
+
+
+def _names_with_underscores(text: str) -> bool:
+    # Most properties have no underscore but that of the unique key, so that none of these is looked for.
+    return p.TRANSACTION_PREPARED in text or p.MSG_REGION in text or may_name_notes(text)
 
 
 def _refusal(problem: Exception) -> Refusal:

@@ -178,10 +178,11 @@ async def sleep_by(clock: SimulatedClock | HostClock, seconds: float) -> None:
 @contextmanager
 def instead_of_system_clocks(current: Callable[[], Clock]) -> Iterator[None]:
     """Inside, every `SystemClock` reads `current()`: that of all who were given no other."""
-    before = SystemClock.now_ms, SystemClock.monotonic
+    now_ms, monotonic = SystemClock.now_ms, SystemClock.monotonic
     SystemClock.now_ms = lambda clock: current().now_ms()  # type: ignore[method-assign, assignment]
-    SystemClock.monotonic = lambda clock: current().monotonic()  # type: ignore[method-assign, assignment]
+    SystemClock.monotonic = staticmethod(lambda: current().monotonic())
     try:
         yield
     finally:
-        SystemClock.now_ms, SystemClock.monotonic = before  # type: ignore[method-assign]
+        SystemClock.now_ms = now_ms  # type: ignore[method-assign]
+        SystemClock.monotonic = staticmethod(monotonic)
