@@ -18,6 +18,8 @@ from interop.conftest import StartJava, need
 from interop.foreign import ForeignClient
 from interop.mqadmin import rows, running
 from mqframe import Message, MqframeError, Producer, ProducerSettings, SendStatus
+from mqframe.client.sending.blocking_transport import run_blocking
+from mqframe.core.sending.retries import ONCE
 
 SHORT = (
     "election.lease_ms=3000",
@@ -180,7 +182,7 @@ class HeldSends:
     """Sends that are tried once, each in a thread of its own, and wait for their answer for a minute."""
 
     def __init__(self, nameserver: str) -> None:
-        patient = ProducerSettings(send_timeout_seconds=60, retries_sync=0)
+        patient = ProducerSettings(send_timeout_seconds=60)
         self._producer = Producer("held", nameserver=nameserver, settings=patient, client=CLIENT)
         self._pool = ThreadPoolExecutor(2 * SOME)
 
@@ -199,7 +201,8 @@ class HeldSends:
 
     def _one(self, body: bytes) -> bool:
         try:
-            return self._producer.send(Message(TOPIC, body)).status is SendStatus.SEND_OK
+            sending = self._producer._running().send(Message(TOPIC, body), None, None, rules=ONCE)
+            return run_blocking(sending).status is SendStatus.SEND_OK
         except MqframeError:
             return False
 
