@@ -113,15 +113,15 @@ class HalfBatches:
         chosen = queue or pipeline.choose(route)
         if not self._in_flight.acquire(size):
             await self._in_flight.wait(size, self._turn_seconds)
-        other = pipeline.choose(route, chosen.broker_name) if queue is None else chosen
-        movable = other.broker_name != chosen.broker_name
+        others = {each.broker_name for each in route.write_queues()} - {chosen.broker_name}
+        movable = queue is None and bool(others)
         try:
             return await self._prepare_in(chosen, attrs.evolve(asked, rules=ONCE) if movable else asked)
         except MqframeError as problem:
             # Of single halves some may be stored, and be committed by the same word as others.
             if not movable or chosen.broker_name in self._without or not is_passing(problem):
                 raise
-            return await self._prepare_in(other, asked)
+            return await self._prepare_in(pipeline.choose(route, chosen.broker_name), asked)
         finally:
             self._in_flight.release(size)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -112,6 +113,20 @@ class TestHalves:
             assert (scene.bodies(), scene.bodies(OP_HALF_TOPIC)) == ([], [b"0"])
 
         play_batches(scenario)
+
+    @pytest.mark.parametrize("brokers", [1, 2])
+    def test_they_go_round_all_queues(self, play_batches: Any, brokers: int) -> None:
+        async def scenario(scene: BatchScene) -> None:
+            producer = await scene.producer()
+            queues = await producer.queues("orders")
+            assert len(queues) == 2 * brokers
+            found = Counter[MessageQueue]()
+            for _ in range(3 * len(queues)):
+                [half] = await producer.prepare("orders", batch(b"1"), 1)
+                found[MessageQueue("orders", half.broker_name, half.queue_id)] += 1
+            assert found == dict.fromkeys(queues, 3)
+
+        play_batches(scenario, brokers=brokers)
 
     def test_a_broker_that_is_away_is_passed_by(self, play_batches: Any) -> None:
         async def scenario(scene: BatchScene) -> None:
