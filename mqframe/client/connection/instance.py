@@ -23,7 +23,7 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import MASTER_ID, TopicRoute
-from mqframe.core.errors import CallTimeout, ConnectionLost, MqframeError
+from mqframe.core.errors import CallTimeout, MqframeError
 from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged, UnregisterClient
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.refusals import refusal
@@ -237,7 +237,7 @@ class ClientInstance:
         seconds = self.settings.request_timeout_seconds
         try:
             if patient:
-                answer = await self.patience.over(call, seconds, also=(ConnectionLost,))
+                answer = await self.patience.over(call, seconds, repeatable=True)
             else:
                 answer = await call(seconds)
             self.outages.over("heartbeat failed", address)

@@ -9,7 +9,7 @@ from typing import TypeVar
 import attrs
 
 from mqframe.client.connection.route_cache import is_unknown_topic
-from mqframe.core.errors import MqframeError, RouteError
+from mqframe.core.errors import ConnectionLost, MqframeError, RouteError
 from mqframe.core.retry.backoff import Pauses
 from mqframe.core.retry.passing import is_passing
 
@@ -33,12 +33,12 @@ class Patience:
         work: Callable[[float], Awaitable[T]],
         seconds: float,
         *,
-        also: tuple[type[MqframeError], ...] = (),
+        repeatable: bool = False,
     ) -> T:
         """What `work` returns, which is told how many of the `seconds` are left.
 
-        It is tried again, with pauses, while what it raises is certain to have done nothing and may pass; for
-        work that may be done twice, after the errors `also`, too. Raises the last one.
+        It is tried again, with pauses, while what it raises is certain to have done nothing and may pass;
+        `repeatable` work, which may be done twice, after a lost connection, too. Raises the last one.
         """
         began = self.monotonic()
         pauses: Pauses | None = None
@@ -46,7 +46,7 @@ class Patience:
             try:
                 return await work(began + seconds - self.monotonic())
             except MqframeError as problem:
-                if not (_may_pass(problem) or isinstance(problem, also)):
+                if not (_may_pass(problem) or (repeatable and isinstance(problem, ConnectionLost))):
                     raise
                 pauses = pauses or Pauses(self.randomness)
                 delay = pauses.next_pause(began + min(seconds, self.seconds) - self.monotonic())
@@ -54,12 +54,10 @@ class Patience:
                     raise
             await self.sleep(delay)
 
-    async def through(
-        self, work: Callable[[], Awaitable[T]], *, also: tuple[type[MqframeError], ...] = ()
-    ) -> T:
-        """What `work` returns, which may take any time; tried again as `over` does.
+    async def through(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What `work` returns, which may take any time and be done twice; tried again as `over` does.
 
-        `also`: errors that end a connection; trouble begins anew where it was there for a while.
+        Trouble begins anew with a connection that is lost after it was there for a while.
         """
         pauses: Pauses | None = None
         until = 0.0
@@ -68,7 +66,7 @@ class Patience:
             try:
                 return await work()
             except MqframeError as problem:
-                lost = isinstance(problem, also)
+                lost = isinstance(problem, ConnectionLost)
                 if not (_may_pass(problem) or lost):
                     raise
                 now = self.monotonic()

@@ -21,7 +21,7 @@ from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.sending.hook_port import AttachedHooks
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.group_member import Action, Do, GroupMember
-from mqframe.core.errors import ConnectionLost, MqframeError
+from mqframe.core.errors import MqframeError
 from mqframe.core.measuring.sampled import SAMPLE_SECONDS
 from mqframe.core.messages.message import MessageQueue
 from mqframe.log import get_logger
@@ -169,7 +169,7 @@ class ConsumerRuntime:
             await look_up(self.instance, self._plan.group, topics)
             await self.parts.offsets.begin(topics)
 
-        await self.instance.patience.through(look, also=(ConnectionLost,))
+        await self.instance.patience.through(look)
 
     def _own_topics(self) -> list[str]:
         return sorted(self._plan.subscriptions.by_topic)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, Self, TypeVar
 
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
@@ -12,12 +12,13 @@ from mqframe.client.connection.lifecycle import described
 from mqframe.client.connection.patience import Patience
 from mqframe.client.connection.route_cache import ask_any, plain, read_route
 from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
+from mqframe.client.consuming.puller.patient_transport import PatientTransport
 from mqframe.client.from_config import Configurable
 from mqframe.client.sending.blocking_transport import run_blocking, sleep_blocking
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import TopicRoute
-from mqframe.core.errors import AccessError, AnswerError, ConnectionLost, RouteError
+from mqframe.core.errors import AccessError, AnswerError, RouteError
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.refusals import refusal
@@ -32,18 +33,12 @@ T = TypeVar("T")
 
 
 class BlockingPullTransport:
-    """Calls on the caller's thread, each at most `timeout` seconds; routes are kept until they fail.
+    """Calls on the caller's thread, each at most `timeout` seconds; routes are kept until they fail."""
 
-    All of them may be made twice, so they wait with `patience` for servers that restart.
-    """
-
-    def __init__(
-        self, remoting: BlockingClient, servers: NameServers, timeout: float, patience: Patience
-    ) -> None:
+    def __init__(self, remoting: BlockingClient, servers: NameServers, timeout: float) -> None:
         self._remoting = remoting
         self._servers = servers
         self._timeout = timeout
-        self._patience = patience
         self._routes: dict[str, TopicRoute] = {}
 
     async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
@@ -66,43 +61,27 @@ class BlockingPullTransport:
         return await self._ask_any(request, plain)
 
     async def _ask_any(self, request: Request, read: Callable[[Frame], T]) -> T:
-        async def invoke(address: str) -> Frame:
-            return self._remoting.invoke(address, request, timeout=self._timeout)
-
-        return await self._patiently(lambda: ask_any(self._servers, invoke, read))
+        return await ask_any(
+            self._servers, lambda address: self.invoke(address, request, timeout=self._timeout), read
+        )
 
     async def call(
         self, address: str, request: Request, body: bytes = b"", *, timeout: float | None = None
     ) -> Frame:
         """The successful answer of `address`."""
         seconds = self._timeout if timeout is None else timeout
-
-        async def call() -> Frame:
-            answer = self._remoting.invoke(address, request, body, timeout=seconds)
-            if answer.code:
-                raise refusal(request, answer, address)
-            return answer
-
-        return await self._patiently(call)
+        answer = self._remoting.invoke(address, request, body, timeout=seconds)
+        if answer.code:
+            raise refusal(request, answer, address)
+        return answer
 
     async def invoke(self, address: str, request: Request, *, timeout: float) -> Frame:
         """The answer of `address`, whatever its code."""
-
-        async def invoke() -> Frame:
-            return self._remoting.invoke(address, request, timeout=timeout)
-
-        return await self._patiently(invoke)
+        return self._remoting.invoke(address, request, timeout=timeout)
 
     async def invoke_all(self, address: str, requests: Sequence[Request], *, timeout: float) -> list[Frame]:
         """The answers of `address` to requests that are sent at once."""
-
-        async def invoke_all() -> list[Frame]:
-            return self._remoting.invoke_all(address, requests, timeout=timeout)
-
-        return await self._patiently(invoke_all)
-
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
-        return await self._patience.through(work, also=(ConnectionLost,))
+        return self._remoting.invoke_all(address, requests, timeout=timeout)
 
 
 class BlockingPullCalls(Configurable):
@@ -124,9 +103,9 @@ class BlockingPullCalls(Configurable):
         servers = NameServers(addresses, random.randrange(1 << 16))
         hooks = (plugins or PluginManager()).create_all("rpc_hook", rpc_hooks) if rpc_hooks else ()
         self._remoting = BlockingClient(SystemClock(), net, rpc_hooks=hooks)
+        transport = BlockingPullTransport(self._remoting, servers, timeout)
         patience = Patience(time.monotonic, sleep_blocking, random.random, settings.patience_seconds)
-        transport = BlockingPullTransport(self._remoting, servers, timeout, patience)
-        self._client = PullCalls(transport, group, timeout, settings)
+        self._client = PullCalls(PatientTransport(transport, patience), group, timeout, settings)
 
     def start(self) -> None:
         """Begin to work; for a few pulls it may be left out. Raises `ClosedError` once stopped."""

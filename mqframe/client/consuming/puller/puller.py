@@ -8,23 +8,19 @@ async with AsyncPuller("jobs", nameserver="127.0.0.1:9876") as puller:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient
 from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
+from mqframe.client.consuming.puller.patient_transport import PatientTransport
 from mqframe.client.settings import ClientSettings
-from mqframe.core.cluster.route import TopicRoute
-from mqframe.core.errors import ConnectionLost
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
-
-T = TypeVar("T")
 
 
 class AsyncPuller(PullCalls, AsyncClient):
@@ -59,7 +55,8 @@ class AsyncPuller(PullCalls, AsyncClient):
             instance = self._own = ClientInstance.connect(
                 with_nameserver(client, nameserver), clock or SystemClock(), net, rpc_hooks=hooks
             )
-        super().__init__(_InstanceTransport(instance), group, timeout, instance.settings)
+        transport = PatientTransport(_InstanceTransport(instance), instance.patience)
+        super().__init__(transport, group, timeout, instance.settings)
 
     async def start(self) -> None:
         """Begin to work; for a few pulls it may be left out. Raises `ClosedError` once stopped."""
@@ -73,32 +70,13 @@ class AsyncPuller(PullCalls, AsyncClient):
 
 
 class _InstanceTransport:
-    """The transport of an asyncio client: routes are renewed as those of its other parts.
-
-    Nothing that pullers ask changes anything that could not be asked again, so all of it waits for servers
-    that restart.
-    """
+    """The transport of an asyncio client: routes are renewed as those of its other parts."""
 
     def __init__(self, instance: ClientInstance) -> None:
-        self._instance = instance
-
-    async def route(self, topic: str, *, refresh: bool = False) -> TopicRoute:
-        return await self._patiently(lambda: self._instance.route(topic, refresh=refresh))
-
-    async def call(
-        self, address: str, request: Request, body: bytes = b"", *, timeout: float | None = None
-    ) -> Frame:
-        return await self._patiently(lambda: self._instance.call(address, request, body, timeout=timeout))
-
-    async def call_nameserver(self, request: Request) -> Frame:
-        return await self._patiently(lambda: self._instance.call_nameserver(request))
-
-    async def invoke(self, address: str, request: Request, *, timeout: float) -> Frame:
-        invoke = self._instance.remoting.invoke
-        return await self._patiently(lambda: invoke(address, request, timeout=timeout))
+        self.route = instance.route
+        self.call = instance.call
+        self.call_nameserver = instance.call_nameserver
+        self.invoke = instance.remoting.invoke
 
     async def invoke_all(self, address: str, requests: Sequence[Request], *, timeout: float) -> list[Frame]:
         return await asyncio.gather(*[self.invoke(address, each, timeout=timeout) for each in requests])
-
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
-        return await self._instance.patience.through(work, also=(ConnectionLost,))

@@ -170,7 +170,7 @@ class AsyncSimpleConsumer(AsyncClient):
             return await self._guarded(self._look(calls, options, seconds, end))
 
         # What a pop took whose answer was lost comes again when its time is over.
-        return await self._instance.patience.through(look, also=(ConnectionLost,))
+        return await self._instance.patience.through(look)
 
     async def ack(self, message: PoppedMessage) -> None:
         """The message is done. Raises `ReceiptError` when it was acknowledged before or its time is over."""
@@ -218,7 +218,7 @@ class AsyncSimpleConsumer(AsyncClient):
             await begun.find(self.topics)
 
         try:
-            await instance.patience.through(look, also=(ConnectionLost,))
+            await instance.patience.through(look)
         except BaseException:
             await self._lease.close(instance)
             raise

@@ -237,7 +237,7 @@ class PopCalls:
                 if not lost:
                     raise
 
-        await self._patience.over(once_more, self._seconds, also=(ConnectionLost,))
+        await self._patience.over(once_more, self._seconds, repeatable=True)
 
     async def _call(self, topic: str, handle: ReceiptHandle, request: Request) -> Frame:
         return await self._patience.over(

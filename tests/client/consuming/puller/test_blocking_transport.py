@@ -7,18 +7,16 @@ from typing import Any
 
 import pytest
 
-from mqframe.client.connection.patience import Patience
 from mqframe.client.consuming.puller.blocking_transport import BlockingPullTransport
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.core.cluster.name_servers import NameServers
 from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, ConnectError, ConnectionLost, MqframeError, RouteError
+from mqframe.core.errors import AnswerError, ConnectError, MqframeError, RouteError
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetAllTopicList
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.manual_clock import ManualClock
 
 ROUTE = loose_json.dumps(
     TopicRouteData(
@@ -45,15 +43,9 @@ class Remoting:
         return [self.invoke(address, each, timeout=timeout) for each in requests]
 
 
-def transport(*answers: Any, seconds: float = 0.0) -> tuple[BlockingPullTransport, Remoting]:
-    remoting, clock = Remoting(*answers), ManualClock()
-
-    async def sleep(seconds: float) -> None:
-        clock.advance(seconds)
-
-    patience = Patience(clock.monotonic, sleep, lambda: 0.5, seconds)
-    servers = NameServers(("n:1", "n:2"), 0)
-    return BlockingPullTransport(remoting, servers, 7.0, patience), remoting  # type: ignore[arg-type]
+def transport(*answers: Any) -> tuple[BlockingPullTransport, Remoting]:
+    remoting = Remoting(*answers)
+    return BlockingPullTransport(remoting, NameServers(("n:1", "n:2"), 0), 7.0), remoting  # type: ignore[arg-type]
 
 
 def test_routes_are_kept_until_they_are_wanted_anew() -> None:
@@ -70,19 +62,6 @@ def test_the_next_name_server_is_asked_when_one_cannot_be_reached() -> None:
     assert {address for address, _ in remoting.asked} == {"n:1", "n:2"}
     with pytest.raises(RouteError, match=r"no name server answered \(n:1, n:2\): down"):
         run_blocking(made.call_nameserver(GetAllTopicList()))
-
-
-def test_servers_that_restart_are_waited_for() -> None:
-    down, ok = [ConnectError("down")] * 4, Frame(0, body=ROUTE)
-    made, remoting = transport(
-        *down, ok, *down, ok, *down, ConnectionLost("x"), ok, ok, *down * 9, seconds=3.0
-    )
-    assert run_blocking(made.route("t")).topic == "t"
-    assert run_blocking(made.invoke("a:1", GetAllTopicList(), timeout=1.0)) is ok
-    assert run_blocking(made.invoke_all("a:1", [GetAllTopicList()] * 2, timeout=1.0)) == [ok, ok]
-    assert [address for address, _ in remoting.asked] == ["n:1", "n:2"] * 2 + ["n:1"] + ["a:1"] * 12
-    with pytest.raises(ConnectError, match="down"):
-        run_blocking(made.call("a:1", GetAllTopicList()))
 
 
 def test_a_refusal_is_final() -> None:
