@@ -141,10 +141,7 @@ class ClientScene:
 
     async def end(self, work: Awaitable[T], step_seconds: float = 0.1) -> T:
         """The result of `work`; time passes until it is there."""
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.pass_time(step_seconds)
-        return await task
+        return await self.clock.finish(work, step_seconds)
 
     def stored(self, group: str, queue_id: int = 0, topic: str = "orders") -> int | None:
         """The offset that the broker holds for `group`."""

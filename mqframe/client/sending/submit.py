@@ -34,7 +34,7 @@ log = get_logger("client")
 
 
 @attrs.frozen
-class _Tries:
+class _Delivery:
     """How messages for `queue` are sent: `fixed`: to no other; `failed`: it was tried before, and `doubt` is
     why they may be stored all the same."""
 
@@ -195,16 +195,16 @@ class Submitter:
         ids = pipeline.encoder.take_ids(len(items))
         bound = sum([item.queue is not None for item in items])
         rules = self._rules if not bound else BOUND if bound == len(items) else ONCE
-        tries = _Tries(route, deadline, rules, queue, fixed=bool(bound))
+        delivery = _Delivery(route, deadline, rules, queue, fixed=bool(bound))
         try:
-            await self._deliver(items, ids, tries)
+            await self._deliver(items, ids, delivery)
         except MqframeError as problem:
             if rules is not ONCE:
                 raise
-            await self._send_apart(items, ids, tries, problem)
+            await self._send_apart(items, ids, delivery, problem)
 
     async def _send_apart(
-        self, items: Sequence[Item], ids: Sequence[str], tried: _Tries, problem: MqframeError
+        self, items: Sequence[Item], ids: Sequence[str], tried: _Delivery, problem: MqframeError
     ) -> None:
         """Go on after `problem`: of these messages only those bound to the queue must not go elsewhere."""
         passing = is_passing(problem)
@@ -221,23 +221,23 @@ class Submitter:
                 works.append(self._deliver_or_fail(part, its_ids, again))
         await asyncio.gather(*works)
 
-    async def _deliver_or_fail(self, items: Sequence[Item], ids: list[str], tries: _Tries) -> None:
+    async def _deliver_or_fail(self, items: Sequence[Item], ids: list[str], delivery: _Delivery) -> None:
         try:
-            await self._deliver(items, ids, tries)
+            await self._deliver(items, ids, delivery)
         except MqframeError as problem:
             self._results.fail(items, problem)
 
-    async def _deliver(self, items: Sequence[Item], ids: list[str], tries: _Tries) -> None:
-        queue = tries.queue
+    async def _deliver(self, items: Sequence[Item], ids: list[str], delivery: _Delivery) -> None:
+        queue = delivery.queue
         result = await self._pipeline.deliver(
             self._packed(items, ids),
-            tries.rules,
-            tries.route,
-            tries.deadline,
-            fixed=queue if tries.fixed else None,
-            first=None if tries.failed else queue,
-            avoid=queue.broker_name if tries.failed else None,
-            doubt=tries.doubt,
+            delivery.rules,
+            delivery.route,
+            delivery.deadline,
+            fixed=queue if delivery.fixed else None,
+            first=None if delivery.failed else queue,
+            avoid=queue.broker_name if delivery.failed else None,
+            doubt=delivery.doubt,
             mode="async",
             gates=self._gates,
         )

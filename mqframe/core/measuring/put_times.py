@@ -43,12 +43,11 @@ class PutTimes:
     `failed`: puts that the store did not take; `longest_ms`: of all since the start.
     """
 
-    __slots__ = ("_begun", "_counts", "_current", "_last", "failed", "longest_ms")
+    __slots__ = ("_begun", "_current", "_last", "failed", "longest_ms")
 
     def __init__(self, now: float) -> None:
         self._begun = now
         self._current = Histogram(BOUNDS_MS)
-        self._counts = self._current.counts
         self._last = Histogram(BOUNDS_MS)
         self.failed = 0
         self.longest_ms = 0.0
@@ -56,7 +55,7 @@ class PutTimes:
     def add(self, took_ms: float) -> None:
         """Count a put. Every send passes here."""
         # Most take less than the first bound, a millisecond: for these nothing is to be looked for.
-        self._counts[bisect_left(BOUNDS_MS, took_ms) if took_ms > 1.0 else 0] += 1
+        self._current.counts[bisect_left(BOUNDS_MS, took_ms) if took_ms > 1.0 else 0] += 1
         if took_ms > self.longest_ms:
             self.longest_ms = took_ms
 
@@ -65,7 +64,6 @@ class PutTimes:
         if now - self._begun >= MINUTE_SECONDS:
             self._begun = now
             self._last, self._current = self._current, Histogram(BOUNDS_MS)
-            self._counts = self._current.counts
 
     def distribution(self) -> str:
         """How many puts of the last whole minute took how long, as Apache RocketMQ writes it."""
