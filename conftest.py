@@ -6,11 +6,10 @@ blocks run under `bash -euo pipefail` with this interpreter's scripts on the PAT
 started for the rest of the file instead, on free ports. Wherever a block says 127.0.0.1:9876, it gets the
 address of that server, which is started when it is first needed; so it is with 127.0.0.1:5557, its metrics.
 
-Then the `python` blocks of the file run once more, in order, with all that the first run left: topics with
-messages, groups with progress, files. So readers can paste a page again. `<!-- once: "why" -->` right before
-a block leaves it out of the second run, `<!-- once: page "why" -->` does so with all blocks of a page. The
-pages in `SPARK_ONCE` run again with `--spark-twice` alone: their second runs take ten seconds and more each,
-a minute of CI together.
+With `--twice`, as in long runs, the `python` blocks of the file then run once more, in order, with all that
+the first run left: topics with messages, groups with progress, files. So readers can paste a page again.
+`<!-- once: "why" -->` right before a block leaves it out of the second run, `<!-- once: page "why" -->` does
+so with all blocks of a page.
 
 With pytest-xdist (`-n 2`) a file of tests goes to one process as a whole, those that share something costly
 (Apache's servers) go to one process together, and what takes longest begins first. Each process that runs
@@ -19,8 +18,10 @@ tests with a Spark has its own one.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import importlib
+import inspect
 import os
 import re
 import shlex
@@ -62,15 +63,6 @@ SECONDS_MAX = 280
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 ONCE = re.compile(r'<!-- once: "[^"]+" -->\s*\Z')
 PAGE_ONCE = re.compile(r'^<!-- once: page "[^"]+" -->$', re.MULTILINE)
-SPARK_ONCE = (
-    "docs/tutorial_spark.md",
-    "docs/howto/spark.md",
-    "docs/howto/spark_decode.md",
-    "docs/howto/spark_from_kafka.md",
-    "docs/howto/spark_pipelines.md",
-    "docs/howto/spark_write.md",
-)
-"""Pages whose second run is left to `--spark-twice`."""
 SHARED = {
     "spark": ("plugins/spark/tests/", "spark"),
     "apache": ("tests/interop/", "apache|servers|topic"),
@@ -288,8 +280,7 @@ class Page(SybilFile):
 
     def collect(self) -> Iterator[SybilItem]:
         yield from super().collect()
-        name = self.path.relative_to(ROOT).as_posix()
-        if name in SPARK_ONCE and not self.config.getoption("spark_twice"):
+        if not self.config.getoption("twice"):
             return
         for document in self.documents:
             for example in second_run(document):
@@ -322,6 +313,16 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     told = told or inside in (("README.md",), ("CONTRIBUTING.md",))
     told = told or (inside[0] == "plugins" and inside[2:] == ("README.md",))
     return Page.from_parent(parent, path=file_path, sybils=[_pages]) if told else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run tests that are `async def` in a loop of their own."""
+    test = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(test):
+        return None
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}))
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -365,16 +366,24 @@ def rank(item: pytest.Item) -> int:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How long series are run (see `tests/trust`), and pages."""
+    """How pages are run, and which cases of series."""
     pages = parser.getgroup("pages", "pages of the documentation")
-    pages.addoption(
-        "--spark-twice", action="store_true", help="run the blocks of pages with a Spark again, too"
-    )
+    pages.addoption("--twice", action="store_true", help="run the blocks of pages again, where they were run")
     group = parser.getgroup("mqframe", "long series (-m long)")
     group.addoption(
         "--seed", type=int, default=0, help="seed of the first case; the same seeds, the same cases"
     )
     group.addoption("--cases", type=int, help="how many cases of each series")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test its seeds: `@pytest.mark.seeds(2, more=98)`."""
+    for mark in metafunc.definition.iter_markers("seeds"):
+        always = range(mark.args[0])
+        first = metafunc.config.getoption("seed") + len(always)
+        more = range(first, first + mark.kwargs["more"])
+        seeds = [*always, *(pytest.param(seed, marks=pytest.mark.long) for seed in more)]
+        metafunc.parametrize("seed", seeds)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -18,8 +18,9 @@ import pytest
 from elected_group import ElectedGroup, Engine, Etcd, Member, SharedFile
 from real_time import came, until
 from steady_load import TOPIC, Sender, consuming, rests, sending, stored
+from trust.series import wanted
 
-KILLS_BEFORE_A_RELEASE = 50
+KILLS_OF_A_LONG_RUN = 20
 SENDERS = 3
 SETTINGS = (
     "election.lease_ms=2000",
@@ -149,7 +150,7 @@ def report(senders: list[Sender], killer: Killer, in_topic: Counter[bytes]) -> s
 def test_all_that_was_acknowledged_is_there_after_many_kills(
     engine: Engine, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    seed = pytestconfig.getoption("seed")
+    seed, kills = wanted(pytestconfig, KILLS_OF_A_LONG_RUN)
     chance = random.Random(seed)
     more = [f"replication.min_in_sync={chance.choice((1, 2))}"]
     more.append(f"store.flush={chance.choice(('SYNC_FLUSH', 'ASYNC_FLUSH'))}")
@@ -161,7 +162,7 @@ def test_all_that_was_acknowledged_is_there_after_many_kills(
         killer = Killer(group, senders, chance)
         with consuming(group.nameserver) as consumed:
             with sending(*senders):
-                for _ in range(pytestconfig.getoption("cases") or KILLS_BEFORE_A_RELEASE):
+                for _ in range(kills):
                     killer.kill_something()
             acknowledged = {body for sender in senders for body in sender.acknowledged}
             end = group.until_alike()

@@ -11,7 +11,7 @@ from elected.story import Story
 from trust.checks import Broken
 from trust.series import Case, Cases, try_all, wanted
 
-CASES = 150
+CASES, CASES_OF_A_LONG_RUN = 15, 150
 
 
 def stories(seed: int) -> Cases:
@@ -46,5 +46,5 @@ def test_a_story_replays_by_its_seed(place: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(0)
 def test_elected_groups_lose_nothing_in_a_long_series(place: Path, pytestconfig: pytest.Config) -> None:
-    seed, cases = wanted(pytestconfig)
+    seed, cases = wanted(pytestconfig, CASES_OF_A_LONG_RUN)
     try_all(stories(seed), cases, place)

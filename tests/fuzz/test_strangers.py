@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from fuzz.campaign import Campaign, shrink
 from fuzz.steps import Step, load, save
+from trust.series import wanted
 
 CORPUS = sorted((Path(__file__).parents[1] / "data" / "fuzz").glob("*.json"))
 STALL_SECONDS = 0.05
 STALL_SECONDS_BESIDE_OTHERS = 0.25
 """What counts as a stall where other tests run: processor time, too, grows when caches are shared."""
 BATCHES, BATCHES_OF_A_LONG_CASE = 25, 150
-CASES_BEFORE_A_RELEASE = 100
+CASES_OF_A_LONG_RUN = 5
 MORE_BLOCKS_MAX = 60.0
 """Blocks of memory that a batch may add, once tables and caches are filled: what the sentinel remembers."""
 
@@ -56,8 +57,8 @@ def test_what_once_did_harm_does_none_any_more(path: Path, place: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(0)
 def test_a_normal_client_is_served_beside_many_strangers(place: Path, pytestconfig: pytest.Config) -> None:
-    first = pytestconfig.getoption("seed")
-    for seed in range(first, first + (pytestconfig.getoption("cases") or CASES_BEFORE_A_RELEASE)):
+    first, count = wanted(pytestconfig, CASES_OF_A_LONG_RUN)
+    for seed in range(first, first + count):
         with Campaign(place / "world", STALL_SECONDS) as campaign:
             campaign.run(seed, BATCHES_OF_A_LONG_CASE)
             assert not campaign.findings, told(campaign, seed, place)

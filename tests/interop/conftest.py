@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from real_time import until
@@ -40,6 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
     path: Path | None = config.getoption("--write-compatibility", None)
     if path is not None:
         config.pluginmanager.register(Compatibility(path))
+
+
+def newest_and(*further: str) -> list[Any]:
+    """Parameters: the version that every run is with, and `further` ones, which are for long runs."""
+    return [NEWEST, *(pytest.param(version, marks=pytest.mark.long) for version in further)]
 
 
 def need(*tools: str) -> None:
@@ -96,7 +102,7 @@ def starting(start: Callable[[Sequence[str]], ForeignClient]) -> Iterator[Callab
         client.end()
 
 
-@pytest.fixture(scope="session", params=[NEWEST, OLDER])
+@pytest.fixture(scope="session", params=newest_and(OLDER))
 def class_path(request: pytest.FixtureRequest) -> str:
     """Jars and test client of each version in turn."""
     return java_class_path(request.param)

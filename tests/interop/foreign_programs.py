@@ -1,9 +1,9 @@
 """The foreign test clients: jars and compiled classes, a Go program, Node modules; made once and kept.
 
-    python tests/interop/foreign_programs.py
+    python tests/interop/foreign_programs.py [--all]
 
-makes all of them. Tests make what they need themselves; CI begins here, while other tests run, as most of the
-time goes into downloads.
+makes those of usual runs, or those of long ones, too. Tests make what they need themselves; CI begins here,
+while other tests run, as most of the time goes into downloads.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import hashlib
 import subprocess
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -137,6 +138,6 @@ def _compiled(version: str, jars: Path, classes: Path) -> Path:
 
 if __name__ == "__main__":
     build_go_program()
-    for version_of_jars in (NEWEST, OLDER, LATEST):
+    for version_of_jars in (NEWEST, *((OLDER, LATEST) if "--all" in sys.argv else ())):
         build_class_path(version_of_jars)
     install_node_modules()

@@ -12,15 +12,15 @@ from command_runs import read, run
 from real_time import until
 
 from interop.apache import Apache
-from interop.conftest import java_class_path
-from interop.foreign_programs import NEWEST, OLDER
+from interop.conftest import java_class_path, newest_and
+from interop.foreign_programs import OLDER
 from interop.test_replication import MASTER, SLAVE, OurBroker, has_master, log_end, log_of, send
 from mqframe import Admin, ConsumeResult, ListenerContext, PushConsumer, ReceivedMessage
 from mqframe.core.replication.role_change import CHANGED_ROLE
 from mqframe.testing import Cluster
 
 
-@pytest.fixture(scope="module", params=[NEWEST, OLDER])
+@pytest.fixture(scope="module", params=newest_and(OLDER))
 def version(request: pytest.FixtureRequest) -> str:
     """The version of Apache's broker."""
     found: str = request.param

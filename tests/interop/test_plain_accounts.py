@@ -17,7 +17,7 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
 from mqframe.testing import Cluster
 
-pytestmark = pytest.mark.proves("users")
+pytestmark = [pytest.mark.proves("users"), pytest.mark.long]
 
 ADMIN = ("administrator", "12345678")
 MAIN = """\

@@ -94,7 +94,7 @@ def play(seed: int) -> None:
     assert (endpoint.in_flight_requests, endpoint.in_flight_bytes) == (0, 0)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 100))])
+@pytest.mark.seeds(2, more=98)
 def test_whatever_bytes_come_each_call_ends_once(seed: int) -> None:
     for number in range(ROUNDS):
         try:

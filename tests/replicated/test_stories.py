@@ -10,7 +10,7 @@ from replicated.story import Story
 from trust.checks import Broken
 from trust.series import Case, Cases, try_all, wanted
 
-CASES = 120
+CASES, CASES_OF_A_LONG_RUN = 12, 120
 
 
 def stories(seed: int) -> Cases:
@@ -45,5 +45,5 @@ def test_a_story_replays_by_its_seed(place: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(0)
 def test_slaves_agree_with_their_master_in_a_long_series(place: Path, pytestconfig: pytest.Config) -> None:
-    seed, cases = wanted(pytestconfig)
+    seed, cases = wanted(pytestconfig, CASES_OF_A_LONG_RUN)
     try_all(stories(seed), cases, place)

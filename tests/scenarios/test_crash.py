@@ -13,7 +13,7 @@ from mqframe.core.errors import MqframeError
 from mqframe.store.reader import StoreReader
 
 KILLS = 4
-KILLS_BEFORE_A_RELEASE = 25
+KILLS_OF_A_LONG_RUN = 25
 SENDERS = 3
 KILL_AFTER_SENDS = 60
 
@@ -35,7 +35,7 @@ def send_until_dead(
             return
 
 
-@pytest.mark.parametrize("kills", [KILLS, pytest.param(KILLS_BEFORE_A_RELEASE, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(KILLS_OF_A_LONG_RUN, marks=pytest.mark.long)])
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 def test_every_acknowledged_message_survives_sigkill(tmp_path: Path, flush: str, kills: int) -> None:
     data = tmp_path / "data"

@@ -280,9 +280,7 @@ async def played(seed: int) -> None:
             await world.stop()
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.long) for n in range(4, 400))]
-)
+@pytest.mark.seeds(4, more=396)
 def test_whatever_servers_answer_clients_end_their_calls_in_words_and_recover(
     seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:

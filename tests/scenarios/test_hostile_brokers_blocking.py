@@ -27,7 +27,7 @@ from mqframe.hooks.interfaces import RpcHook
 from mqframe.testing.cluster import Cluster
 
 SENDS = {kind.CODE for kind in (SendMessage, SendMessageV2, SendBatchMessage)}
-SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 40))]
+SEEDS = pytest.mark.seeds(2, more=38)
 
 
 class Liar(RpcHook):
@@ -90,7 +90,7 @@ def stored(cluster: Cluster, topic: str) -> set[bytes]:
     return found
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@SEEDS
 def test_a_blocking_producer_ends_its_calls_in_words_tells_the_truth_and_recovers(
     seed: int, cluster: Cluster
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_blocking_producer_ends_its_calls_in_words_tells_the_truth_and_recover
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@SEEDS
 def test_a_blocking_consumer_goes_on_after_lies(seed: int, ordered: bool, cluster: Cluster) -> None:
     cluster.create_topic("orders", 2)
     liar = Liar(seed)
@@ -175,7 +175,7 @@ def test_a_blocking_consumer_goes_on_after_lies(seed: int, ordered: bool, cluste
             until(lambda queue=queue: arrives(b"late", queue.queue_id))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@SEEDS
 def test_a_blocking_admin_ends_its_calls_in_words_and_recovers(seed: int, cluster: Cluster) -> None:
     cluster.create_topic("orders", 2)
     liar = Liar(seed)

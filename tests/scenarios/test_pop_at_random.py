@@ -132,7 +132,7 @@ class Play:
 
 
 @pytest.mark.parametrize("killing", [False, True])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))])
+@pytest.mark.seeds(1, more=19)
 def test_every_message_is_acknowledged_in_the_end_and_none_comes_too_early(seed: int, killing: bool) -> None:
     async def scenario() -> Play:
         clock = ManualClock()

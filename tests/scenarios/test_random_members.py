@@ -207,9 +207,7 @@ def check_redeliveries(group: Group) -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["steady", "restarted"])
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 20))]
-)
+@pytest.mark.seeds(2, more=18)
 def test_whatever_members_do_nothing_is_lost_and_the_order_is_kept(seed: int, restarts: bool) -> None:
     async def whole() -> None:
         clock = ManualClock()

@@ -149,7 +149,7 @@ class Story:
         await self.end(self.producer.stop())
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 20))])
+@pytest.mark.seeds(1, more=19)
 def test_every_message_succeeds_or_dies(seed) -> None:
     async def whole():
         clock = ManualClock()

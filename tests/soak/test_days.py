@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from soak.day import Day, Result
+from trust.series import wanted
 
 HOURS, HOURS_OF_A_LONG_CASE = 0.5, 24.0
-CASES_BEFORE_A_RELEASE = 3
+DAYS_OF_A_LONG_RUN = 1
 MORE_BLOCKS_MAX = 1000.0
 """Blocks of memory that an hour may add, once caches are filled."""
 
@@ -32,8 +33,8 @@ def test_an_hour_keeps_its_promises(seed: int, place: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(0)
 def test_a_day_keeps_its_promises(place: Path, pytestconfig: pytest.Config) -> None:
-    first = pytestconfig.getoption("seed")
-    for seed in range(first, first + (pytestconfig.getoption("cases") or CASES_BEFORE_A_RELEASE)):
+    first, count = wanted(pytestconfig, DAYS_OF_A_LONG_RUN)
+    for seed in range(first, first + count):
         folder = place / str(seed)
         folder.mkdir()
         result = Day(folder, seed, HOURS_OF_A_LONG_CASE).run()

@@ -15,7 +15,6 @@ import pytest
 from trust.checks import Broken
 
 EXAMPLES: Final = 3
-CASES_BEFORE_A_RELEASE: Final = 10_000
 
 
 class Case(NamedTuple):
@@ -30,9 +29,9 @@ Cases = Generator[Case, None, None]
 """Cases without an end; to be closed."""
 
 
-def wanted(config: pytest.Config) -> tuple[int, int]:
-    """The first seed and the number of cases of a long series, as the command line says."""
-    return config.getoption("seed"), config.getoption("cases") or CASES_BEFORE_A_RELEASE
+def wanted(config: pytest.Config, usual: int) -> tuple[int, int]:
+    """The first seed and the number of cases of a long series, as the command line says, or `usual` ones."""
+    return config.getoption("seed"), config.getoption("cases") or usual
 
 
 def try_all(cases: Cases, count: int, directory: Path, known: Collection[str] = frozenset()) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -31,13 +33,26 @@ class CommitsToTell:
 
     async def tell(self, master: str) -> None:
         """Tell the master at `master`, "host:port". Raises what a call raises; the rest is told next time."""
-        commits = self._offsets.own.all()
+        tables = defaultdict[tuple[str, str], list[Told]](list)
+        for commit in self._offsets.own.all():
+            tables[commit.group, commit.topic].append(commit)
+        commits = list(tables.values())
         for at in range(0, len(commits), _AT_ONCE):
-            told = [self._tell(master, commit) for commit in commits[at : at + _AT_ONCE]]
+            told = [self._tell_all(master, each) for each in commits[at : at + _AT_ONCE]]
             # All of them end, so that none goes on beside the next attempt.
             for outcome in await asyncio.gather(*told, return_exceptions=True):
                 if isinstance(outcome, BaseException):
                     raise outcome
+
+    async def _tell_all(self, master: str, commits: Sequence[Told]) -> None:
+        """Tell of the queues of one topic and group, one after the other.
+
+        A master of RocketMQ's that has nothing of them yet serves requests in several threads, and each makes a
+        table: that of one queue replaces that of another (ConsumerOffsetManager.commitOffset), which then
+        counts as told and is not there.
+        """
+        for commit in commits:
+            await self._tell(master, commit)
 
     async def _tell(self, master: str, commit: Told) -> None:
         # Asked once more: its clients, another slave or an operator may have been there since it was copied.

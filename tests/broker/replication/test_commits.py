@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple, cast
 
 from replicas import Pair, play, texts
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.replication.commits import CommitsToTell
+from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.admin import DeleteSubscriptionGroup
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
+from mqframe.net.client import Client
+from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = {"consumer_group": "g", "topic": "t", "queue_id": 0}
 
@@ -138,6 +145,44 @@ def test_a_slave_that_became_master_keeps_them_and_tells_nobody_later(tmp_path: 
         assert await committed(pair, demoted) == 4
 
     play(tmp_path, scenario)
+
+
+class Racing:
+    """A master that serves what comes at once in several threads, and makes a table where it finds none."""
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[str, str], dict[int, int]] = {}
+        self.serves = self.serves_max = 0
+
+    async def invoke(self, address: str, request: object, *, timeout: float) -> Answered:
+        if isinstance(request, QueryConsumerOffset):
+            return Answered(22)
+        assert isinstance(request, UpdateConsumerOffset)
+        key = (request.topic, request.consumer_group)
+        table = self.tables.get(key, {})
+        self.serves += 1
+        self.serves_max = max(self.serves_max, self.serves)
+        await asyncio.sleep(0)
+        self.serves -= 1
+        assert request.commit_offset is not None
+        self.tables[key] = {**table, request.queue_id: request.commit_offset}
+        return Answered(0)
+
+
+class Answered(NamedTuple):
+    code: int
+    remark: str = ""
+
+
+async def test_a_master_without_a_table_is_told_of_all_queues() -> None:
+    offsets = SlaveOffsets(ManualClock())
+    for group, topic, queue_id in product("gh", "tu", range(4)):
+        offsets.commit(group, topic, queue_id, 7)
+    master = Racing()
+    await CommitsToTell(offsets, cast("Client", master)).tell("127.0.0.1:1")
+    assert master.tables == {key: dict.fromkeys(range(4), 7) for key in product("tu", "gh")}
+    assert master.serves_max == 4, "those of different tables go together"
+    assert offsets.own.all() == []
 
 
 def test_a_master_whose_log_is_another_one_is_told_nothing(tmp_path: Path) -> None:

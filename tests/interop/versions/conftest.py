@@ -8,13 +8,13 @@ import pytest
 from real_time import until
 
 from interop.apache import Apache
-from interop.conftest import LIGHT, StartJava, java_class_path, java_client, starting
-from interop.foreign_programs import LATEST, NEWEST, OLDER
+from interop.conftest import LIGHT, StartJava, java_class_path, java_client, newest_and, starting
+from interop.foreign_programs import LATEST, OLDER
 from interop.servers import Servers
 from mqframe import Admin, Producer
 
 
-@pytest.fixture(scope="package", params=[OLDER, NEWEST, LATEST])
+@pytest.fixture(scope="package", params=newest_and(OLDER, LATEST))
 def version(request: pytest.FixtureRequest) -> str:
     """The version of Apache's servers."""
     found: str = request.param

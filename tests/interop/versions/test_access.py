@@ -11,8 +11,8 @@ from real_time import until
 from scenarios.access_uses import Use, poll, pop, pull, push, send, send_in_a_transaction
 
 from interop.apache import Apache
-from interop.conftest import LIGHT, java_class_path
-from interop.foreign_programs import LATEST, NEWEST, OLDER
+from interop.conftest import LIGHT, java_class_path, newest_and
+from interop.foreign_programs import LATEST, OLDER
 from interop.servers import Servers
 from interop.test_security import GUARDED
 from mqframe import AccessError, Admin, Message, Producer, Puller
@@ -36,14 +36,14 @@ def signed(access_key: str = "administrator", secret_key: str = "12345678") -> d
     return {"rpc_hooks": [("acl", {"access_key": access_key, "secret_key": secret_key})]}
 
 
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+@pytest.fixture(scope="module", params=[pytest.param(OLDER, marks=pytest.mark.long)])
+def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Apache's servers of the older version with access control."""
     home: Path = tmp_path_factory.mktemp("guarded")
     (home / "conf").mkdir()
     (home / "conf/plain_acl.yml").write_text(ACCOUNTS)
     conf = LIGHT + "aclEnable=true\n"
-    with Apache(java_class_path(OLDER), home, conf=conf, access=signed()) as running:
+    with Apache(java_class_path(request.param), home, conf=conf, access=signed()) as running:
         yield running.servers
 
 
@@ -78,7 +78,7 @@ def test_who_may_not_is_told_so(guarded: Servers) -> None:
         admin.create_topic("not_mine")
 
 
-@pytest.fixture(scope="module", params=[NEWEST, LATEST])
+@pytest.fixture(scope="module", params=newest_and(LATEST))
 def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Apache's servers where `shop` may read and write the topic `orders` in the group `shop`."""
     admins = signed("rocketmq")

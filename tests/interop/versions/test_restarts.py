@@ -316,7 +316,9 @@ def has_come(got: dict[str, Bodies], wanted: set[bytes], seconds: float) -> None
     assert {name: missing for name, each in got.items() if (missing := each.missing(wanted))} == {}
 
 
-@pytest.mark.parametrize("orderly", [False, True], ids=["killed", "orderly"])
+@pytest.mark.parametrize(
+    "orderly", [pytest.param(False, id="killed"), pytest.param(True, id="orderly", marks=pytest.mark.long)]
+)
 def test_all_clients_go_on_after_a_restart_and_nothing_is_lost(
     version: str, running: Apache, servers: Servers, admin: Admin, orderly: bool
 ) -> None:
