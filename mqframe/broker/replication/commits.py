@@ -47,8 +47,8 @@ class CommitsToTell:
     async def _tell_all(self, master: str, commits: Sequence[Told]) -> None:
         """Tell of the queues of one topic and group, one after the other.
 
-        A master of RocketMQ's that has nothing of them yet serves requests in several threads, and each makes a
-        table: that of one queue replaces that of another (ConsumerOffsetManager.commitOffset), which then
+        A master of RocketMQ's that has nothing of them yet serves requests in several threads, and each makes
+        a table: that of one queue replaces that of another (ConsumerOffsetManager.commitOffset), which then
         counts as told and is not there.
         """
         for commit in commits:
