@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -131,17 +132,19 @@ def place(path: Path, line: int = 1) -> str:
     return f"{path.relative_to(ROOT)}:{line}"
 
 
-def imports(path: Path) -> Iterator[tuple[str, list[str], int]]:
+@cache
+def imports(path: Path) -> list[tuple[str, list[str], int]]:
     """(module, names, line) of every import, those in functions included; relative ones made absolute."""
     package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
+    found: list[tuple[str, list[str], int]] = []
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, [], node.lineno
+            found += [(alias.name, [], node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            yield module, [alias.name for alias in node.names], node.lineno
+            found.append((module, [alias.name for alias in node.names], node.lineno))
+    return found
 
 
 def parts_of(module: str, names: list[str]) -> set[str]:
@@ -222,8 +225,9 @@ def test_core_is_pure() -> None:
 
 def test_plugins_import_public_names_only() -> None:
     wrong = []
+    tests = set(plugin_tests())
     for path in plugin_sources() + plugin_tests():
-        may = PLUGIN_MAY_IMPORT + (("mqframe.testing",) if path in plugin_tests() else ())
+        may = PLUGIN_MAY_IMPORT + (("mqframe.testing",) if path in tests else ())
         for module, names, line in imports(path):
             parts = (
                 [f"mqframe.{name}" for name in names if name in LEVELS] if module == "mqframe" else [module]

@@ -15,7 +15,7 @@ import tarfile
 import tomllib
 import venv
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from email.parser import Parser
 from pathlib import Path
@@ -171,21 +171,35 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
     assert sys.executable != str(python)
 
 
-def requirements() -> list[str]:
-    """What the distributions that the next test installs need of other people's."""
-    tables = [table(project)["project"] for project in PROJECTS if title(project) in LIGHT]
-    extras = table(ROOT)["project"]["optional-dependencies"]
-    stated = [*extras["standard"], *extras["metrics"], *(each for t in tables for each in t["dependencies"])]
-    return sorted({each for each in stated if not each.startswith("mqframe")})
-
-
-LIGHT = {
-    "mqframe",
+LIGHT = (
     *(f"mqframe-plugin-{name}" for name in ("averagely", "selectors", "offsetstore", "sql92")),
     *(f"mqframe-plugin-{name}" for name in ("acl", "dashboard", "etcd", "idempotence", "schedules")),
     *(f"mqframe-plugin-{name}" for name in ("avro", "opentelemetry", "protobuf", "pydantic")),
-}
+)
 """Those of `standard`, and all that bring commands or need something, but Spark, Celery, FastStream."""
+EVERY = tuple(title(project) for project in PROJECTS[1:])
+OF_TESTS = ("pytest", "hypothesis", "trustme", "opentelemetry-sdk")
+
+
+def requirements(plugins: Collection[str]) -> list[str]:
+    """What `plugins`, the kernel with what is usual beside it, and their tests need of other people's."""
+    kernel = table(ROOT)
+    tables = [table(project)["project"] for project in PROJECTS if title(project) in {"mqframe", *plugins}]
+    extras, groups = kernel["project"]["optional-dependencies"], kernel["dependency-groups"]
+    of_tests = [each for each in groups["test"] if each.startswith(OF_TESTS)]
+    stated = [*extras["standard"], *extras["metrics"], *(each for t in tables for each in t["dependencies"])]
+    return sorted({each for each in stated + of_tests if not each.startswith("mqframe")})
+
+
+def conformance_suites(plugins: Collection[str], folder: Path) -> list[Path]:
+    """Copies, in `folder`, of those files of the tests of `plugins` that hold a conformance suite."""
+    found = []
+    for project in PROJECTS[1:]:
+        if title(project) in plugins and (project / "tests").exists():
+            copy = folder / project.name / "tests"
+            shutil.copytree(project / "tests", copy, ignore=shutil.ignore_patterns("__pycache__"))
+            found += [path for path in copy.rglob("test_*.py") if "testing.conformance" in path.read_text()]
+    return sorted(found)
 
 
 def five_minutes() -> list[tuple[str, str]]:
@@ -219,15 +233,18 @@ def outside(path: str) -> dict[str, str]:
 
 @pytest.mark.slow
 @slow
+@pytest.mark.parametrize(
+    "plugins", [pytest.param(LIGHT, id="light"), pytest.param(EVERY, id="every", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("resolution", ["highest", "lowest-direct"])
-def test_the_newest_and_the_lowest_of_what_is_needed_give_a_command_line(
-    built: Path, tmp_path: Path, resolution: str
+def test_the_newest_and_the_lowest_of_what_is_needed_do_their_work(
+    built: Path, tmp_path: Path, plugins: tuple[str, ...], resolution: str
 ) -> None:
     run(UV, "venv", "--quiet", "--python", sys.executable, tmp_path / "env")
     python = tmp_path / "env/bin/python"
     install = [UV, "pip", "install", "--quiet", "--python", python, "--find-links", built]
     install += ["--resolution", resolution]
-    needed = requirements() if resolution == "lowest-direct" else []
+    needed = requirements(plugins) if resolution == "lowest-direct" else []
     run(*install, "mqframe[standard]", *needed, cwd=tmp_path)
 
     (_, installing), (_, serving), *blocks = five_minutes()
@@ -238,10 +255,16 @@ def test_the_newest_and_the_lowest_of_what_is_needed_give_a_command_line(
             run(*words, source.replace("127.0.0.1:9876", address), cwd=tmp_path, path=str(python.parent))
     assert {language for language, _ in blocks} == {"bash", "python"}
 
-    run(*install, *LIGHT, *needed, cwd=tmp_path)
+    all_of_it = ["mqframe[standard,all]"] if plugins == EVERY else []
+    run(*install, *all_of_it, *plugins, *needed, *OF_TESTS, cwd=tmp_path)
     helps = json.loads(run(python, "-c", EVERY_HELP, cwd=tmp_path, path=str(python.parent)))
     assert {"", "server", "topic list", "schedule remove", "dashboard", "idempotence"} <= helps.keys()
     assert {command: said for command, said in helps.items() if said} == {}
     loaded = run(python, "-c", EVERY_PLUGIN, cwd=tmp_path).splitlines()
-    assert {line.split()[0] for line in loaded} == LIGHT - {"mqframe"}
+    assert {line.split()[0] for line in loaded} == set(plugins)
     assert [line for line in loaded if not line.endswith(" loads")] == []
+
+    suites = conformance_suites(plugins, tmp_path)
+    assert {path.relative_to(tmp_path).parts[0] for path in suites} > {"acl", "avro", "offsetstore", "sql92"}
+    words = [python, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider", *suites]
+    assert " passed" in run(*words, cwd=tmp_path, path=str(python.parent))

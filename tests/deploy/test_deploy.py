@@ -123,7 +123,7 @@ def test_settings_on_pages_of_deployment_are_taken(tmp_path: Path) -> None:
     assert missing_in(Path(sys.executable).with_name("mqframe"), tmp_path) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @slow
 def test_what_the_image_installs_can_run_a_server(tmp_path: Path) -> None:
     (run,) = [rest for word, rest in stages()[0] if word == "RUN" and " install " in rest]

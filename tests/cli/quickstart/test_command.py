@@ -101,7 +101,7 @@ def test_everything_agrees_on_a_file_of_ones_own(numbers: Path) -> None:
     assert all(group["mean"] == group["spark_mean"] for group in report["groups"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="Spark is not installed")
 def test_everything_agrees_on_all_flights_of_a_year() -> None:
     done = start("--json")
