@@ -83,6 +83,7 @@ def test_python_blocks_run_again_after_all_have_run() -> None:
         "pytest",
         "-q",
         "--collect-only",
+        "--twice",
         "docs/howto/pop.md",
         "docs/tutorial.md",
     ]
