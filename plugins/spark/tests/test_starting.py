@@ -78,6 +78,12 @@ def test_all_but_left_workers_is_told_however_it_comes(parts: list[bytes], cuts:
         assert in_one == b"".join(part for part in parts if part != LEFT)
 
 
+def test_nothing_is_told_of_a_left_worker_that_was_ended_while_it_spoke() -> None:
+    lines = LEFT.splitlines(keepends=True)
+    for count in range(len(lines)):
+        assert sifted([NEWS, b"".join(lines[:count])], begun=True) == NEWS
+
+
 def test_the_banner_is_left_out_until_spark_has_begun() -> None:
     assert sifted([BANNER, NEWS], begun=False) == NEWS
     assert sifted([BANNER], begun=True) == BANNER

@@ -85,8 +85,11 @@ class Sieve:
         return told
 
     def end(self) -> bytes:
-        """What is left when nothing more comes."""
-        return self._given_up() + self._rest
+        """What is left when nothing more comes.
+
+        The beginning of such a traceback is not: its worker was ended while it wrote it.
+        """
+        return self._rest
 
     def _line(self, line: bytes, begun: bool) -> bytes:
         if self._held and line.startswith(_SOURCE_LINE):
