@@ -25,6 +25,7 @@ from mqframe.broker.tables.missing_tables import TOLD_OF, tell_of_missing
 from mqframe.core.errors import MqframeError, PluginError, StoreError
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
+from mqframe.core.requests.lasting import Saved
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.hooks.interfaces import BrokerPlace, BrokerPort, BrokerService
@@ -183,7 +184,8 @@ class Broker:
             handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
-        handlers = self._replication.watch(saved_before_answers(handlers, self._keeper.save_tables))
+        saves = {Saved.TABLES: self._keeper.save_tables, Saved.PROGRESS: self._save_progress}
+        handlers = self._replication.watch(saved_before_answers(handlers, saves))
         if self._sections.is_slave:
             handlers = refused_at_slaves(handlers, self._replication.refuses_readers)
         return audited(handlers)
@@ -241,9 +243,13 @@ class Broker:
             )  # fmt: skip
         await self._save_corrections()
 
+    async def _save_progress(self) -> bool:
+        """Save how far groups are; whether it is on disk, as is what it speaks of."""
+        return await self._keeper.save_rest(self._store.flush_log)
+
     async def _save_corrections(self) -> None:
         """Save what progress was corrected to. Raises `StoreError` when that cannot be."""
-        if not await self._keeper.save_rest(self._store.flush_log):
+        if not await self._save_progress():
             raise StoreError(
                 f"corrected progress cannot be saved below {self._state.directory / 'config'}: see the log;"
                 " free some space or mend the disk"
@@ -321,7 +327,7 @@ class Broker:
     async def _save(self) -> None:
         # Progress may speak of messages in topics that were made for them.
         await self._keeper.save_tables()
-        await self._keeper.save_rest(self._store.flush_log)
+        await self._save_progress()
 
     def _end_turn(self) -> asyncio.Future[bool] | None:
         """The answers to one read of a connection leave when what they say of topics and groups is saved.

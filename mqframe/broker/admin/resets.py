@@ -46,7 +46,7 @@ class ResetProcessor(Processor):
     # Reset
 
     @serves(InvokeBrokerToResetOffset)
-    async def reset(self, fields: InvokeBrokerToResetOffset, call: Call) -> OffsetTableBody:
+    def reset(self, fields: InvokeBrokerToResetOffset, call: Call) -> OffsetTableBody:
         topic = self._topics.need(fields.topic)
         self._groups.need(fields.group)
         members = self._clients.consumers.get(fields.group)

@@ -1,51 +1,34 @@
-"""Changes of topics, groups and modes are on disk when they are answered, or the answer says so."""
+"""Changes that operators make are on disk when they are answered, or the answer says so."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import iscoroutine
-from typing import Final, cast
+from typing import cast
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.requests import Request
-from mqframe.core.requests.admin import (
-    DeleteSubscriptionGroup,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateSubscriptionGroupList,
-    UpdateAndCreateTopic,
-    UpdateAndCreateTopicList,
-    UpdateBrokerConfig,
-)
-from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
-from mqframe.core.requests.pop import SetMessageRequestMode
+from mqframe.core.requests import REQUESTS
+from mqframe.core.requests.lasting import Saved
 from mqframe.core.requests.serving import Answer, Call, Handler
 
-CHANGES: Final[tuple[type[Request], ...]] = (
-    UpdateAndCreateTopic,
-    UpdateAndCreateTopicList,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateSubscriptionGroupList,
-    DeleteSubscriptionGroup,
-    UpdateAndGetGroupForbidden,
-    SetMessageRequestMode,
-    UpdateBrokerConfig,
-)
-"""The requests that change what is kept in tables in one turn, and whose answers promise it."""
+Save = Callable[[], Awaitable[bool]]
+"""Saves what changed by then, and says whether it is on disk."""
 
 
-def saved_before_answers(
-    handlers: Mapping[int, Handler], save: Callable[[], Awaitable[bool]]
-) -> dict[int, Handler]:
-    """`handlers`, those of `CHANGES` such that `save` has saved the tables before anybody hears of it.
+def saved_before_answers(handlers: Mapping[int, Handler], saves: Mapping[Saved, Save]) -> dict[int, Handler]:
+    """`handlers`, where nobody hears of a change before what its request says (`Request.SAVED`) is saved.
 
-    `save`: saves what changed by then, and says whether it is on disk. They raise `Refusal` 1 when it is not.
+    `saves`: what saves it. Handlers raise `Refusal` 1 when it is not.
     """
-    codes = {kind.CODE for kind in CHANGES}
-    return {code: _saving(handler, save) if code in codes else handler for code, handler in handlers.items()}
+    wanted = {code: saves.get(kind.SAVED) for code, kind in REQUESTS.items()}
+    return {
+        code: handler if (save := wanted.get(code)) is None else _saving(handler, save)
+        for code, handler in handlers.items()
+    }
 
 
-def _saving(handler: Handler, save: Callable[[], Awaitable[bool]]) -> Handler:
+def _saving(handler: Handler, save: Save) -> Handler:
     def serve(call: Call) -> Awaitable[Answer]:
         # The change is made in this turn: what the connection asks next finds it.
         return _saved(cast("Answer | Awaitable[Answer]", handler(call)), save)
@@ -53,7 +36,7 @@ def _saving(handler: Handler, save: Callable[[], Awaitable[bool]]) -> Handler:
     return serve
 
 
-async def _saved(answer: Answer | Awaitable[Answer], save: Callable[[], Awaitable[bool]]) -> Answer:
+async def _saved(answer: Answer | Awaitable[Answer], save: Save) -> Answer:
     saved = False
     try:
         saved = await save()

@@ -28,38 +28,9 @@ from mqframe.core.errors import MqframeError, Refusal, RetryError, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
 from mqframe.core.replication.hello import Hello, Welcome
-from mqframe.core.requests import Request
-from mqframe.core.requests.admin import (
-    DeleteSubscriptionGroup,
-    DeleteTopicInBroker,
-    ExchangeBrokerHaInfo,
-    GetAllDelayOffset,
-    GetBrokerHaStatus,
-    InvokeBrokerToResetOffset,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateSubscriptionGroupList,
-    UpdateAndCreateTopic,
-    UpdateAndCreateTopicList,
-)
-from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
-from mqframe.core.requests.messages import (
-    ConsumerSendMsgBack,
-    EndTransaction,
-    LitePullMessage,
-    PullMessage,
-    RecallMessage,
-    SendBatchMessage,
-    SendHalfBatch,
-    SendMessage,
-    SendMessageV2,
-)
-from mqframe.core.requests.pop import (
-    AckMessage,
-    BatchAckMessage,
-    ChangeInvisibleTime,
-    PopMessage,
-    SetMessageRequestMode,
-)
+from mqframe.core.requests import REQUESTS
+from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetAllDelayOffset, GetBrokerHaStatus
+from mqframe.core.requests.lasting import AtSlaves
 from mqframe.core.requests.serving import Answer, Call, Handler, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.net.access.access import Access
@@ -74,72 +45,36 @@ from mqframe.store.files.layout import Layout
 from mqframe.store.replica_store import ReplicaStore
 
 LOOK_SECONDS: Final = 1.0
-_OF_CLIENTS: Final[tuple[type[Request], ...]] = (
-    SendMessage,
-    SendMessageV2,
-    SendBatchMessage,
-    SendHalfBatch,
-    RecallMessage,
-    ConsumerSendMsgBack,
-    PopMessage,
-    AckMessage,
-    BatchAckMessage,
-    ChangeInvisibleTime,
-)
-_OF_READERS: Final[tuple[type[Request], ...]] = (PullMessage, LitePullMessage)
-_OF_OPERATORS: Final[tuple[type[Request], ...]] = (
-    UpdateAndCreateTopic,
-    UpdateAndCreateTopicList,
-    DeleteTopicInBroker,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateSubscriptionGroupList,
-    DeleteSubscriptionGroup,
-    InvokeBrokerToResetOffset,
-    UpdateAndGetGroupForbidden,
-    SetMessageRequestMode,
-)
 
 
 def refused_at_slaves(
     handlers: Mapping[int, Handler], refuses_readers: Callable[[], bool] = lambda: False
 ) -> dict[int, Handler]:
-    """`handlers`, with refusals for what writes messages (14; ends of transactions 11) and what changes
-    tables that are copied (1).
+    """`handlers`, with refusals for what a slave does not serve (`Request.AT_SLAVES`).
 
-    The codes are those of Apache's brokers of 4.9 (replication.md §5). `refuses_readers`: whether a pull
-    that comes now is refused, with the code of brokers of 5.x (2).
+    `refuses_readers`: whether a pull that comes now is refused.
     """
     readers = {
-        kind.CODE: _unless(refuses_readers, handlers[kind.CODE])
-        for kind in _OF_READERS
-        if kind.CODE in handlers
+        code: _unless(refuses_readers, handler)
+        for code, handler in handlers.items()
+        if code in REQUESTS and REQUESTS[code].AT_SLAVES is AtSlaves.PULLS
     }
     return {**handlers, **refusals("this broker is a slave"), **readers}
 
 
 def refusals(because: str) -> dict[int, Handler]:
     """The refusals of `refused_at_slaves` alone, which say `because`."""
-    sends = _refusing(
-        ResponseCode.SERVICE_NOT_AVAILABLE, f"{because}: it takes no messages; send to its master"
-    )
-    changes = _refusing(
-        ResponseCode.SYSTEM_ERROR, f"{because}: its tables are those of its master; change them there"
-    )
-    ends = _refusing(
-        ResponseCode.SLAVE_NOT_AVAILABLE,
-        f"{because}: transactions end at its master, which asks about open ones",
-    )
     return {
-        **{kind.CODE: sends for kind in _OF_CLIENTS},
-        EndTransaction.CODE: ends,
-        **{kind.CODE: changes for kind in _OF_OPERATORS},
+        code: _refusing(kind.AT_SLAVES.code, f"{because}: {kind.AT_SLAVES.why}")
+        for code, kind in REQUESTS.items()
+        if kind.AT_SLAVES.refuses
     }
 
 
 def _unless(refuses: Callable[[], bool], serve: Handler) -> Handler:
     refuse = _refusing(
-        ResponseCode.SYSTEM_BUSY,
-        "[REJECTREQUEST] replication.slave_reads (slaveReadEnable) is false; pull from its master",
+        AtSlaves.PULLS.code,
+        f"[REJECTREQUEST] replication.slave_reads (slaveReadEnable) is false; {AtSlaves.PULLS.why}",
     )
     return lambda call: refuse(call) if refuses() else serve(call)
 

@@ -7,10 +7,11 @@ from typing import Annotated
 from mqframe.core.parameters import OURS, Since
 from mqframe.core.requests.body_needs import GROUP, GROUPS, TOPICS
 from mqframe.core.requests.fields import Header, Int, Long, Request, request
+from mqframe.core.requests.lasting import AtSlaves, Saved
 from mqframe.core.requests.needs import Action, all_groups, all_topics, cluster, group, topic
 
 
-@request(17, needs=topic(Action.CREATE))
+@request(17, needs=topic(Action.CREATE), at_slaves=AtSlaves.TABLES, saved=Saved.TABLES)
 class UpdateAndCreateTopic(Request):
     """Create or change a topic."""
 
@@ -26,12 +27,14 @@ class UpdateAndCreateTopic(Request):
     force: Annotated[bool | None, Since("5.0.0", (False,))] = None
 
 
-@request(18, body="TopicConfigList", needs=TOPICS, since="5.3.0")
+@request(
+    18, body="TopicConfigList", needs=TOPICS, since="5.3.0", at_slaves=AtSlaves.TABLES, saved=Saved.TABLES
+)
 class UpdateAndCreateTopicList(Request):
     """Create or change several topics."""
 
 
-@request(215, needs=topic(Action.DELETE))
+@request(215, needs=topic(Action.DELETE), at_slaves=AtSlaves.TABLES)
 class DeleteTopicInBroker(Request):
     """Delete a topic and its queues."""
 
@@ -61,12 +64,14 @@ class GetTopicConfig(Request):
     lo: bool | None = None
 
 
-@request(200, body="SubscriptionGroupConfig", needs=GROUP)
+@request(200, body="SubscriptionGroupConfig", needs=GROUP, at_slaves=AtSlaves.TABLES, saved=Saved.TABLES)
 class UpdateAndCreateSubscriptionGroup(Request):
     """Create or change a consumer group."""
 
 
-@request(225, body="GroupConfigList", needs=GROUPS, since="5.3.1")
+@request(
+    225, body="GroupConfigList", needs=GROUPS, since="5.3.1", at_slaves=AtSlaves.TABLES, saved=Saved.TABLES
+)
 class UpdateAndCreateSubscriptionGroupList(Request):
     """Create or change several consumer groups."""
 
@@ -93,7 +98,7 @@ class GetSubscriptionGroupConfig(Request):
     group: str
 
 
-@request(207, needs=group(Action.DELETE, field="groupName"))
+@request(207, needs=group(Action.DELETE, field="groupName"), at_slaves=AtSlaves.TABLES, saved=Saved.TABLES)
 class DeleteSubscriptionGroup(Request):
     """Delete a consumer group; its progress too with `clean_offset`, which 4.x calls `remove_offset`.
 
@@ -172,7 +177,13 @@ class QuerySubscriptionByConsumer(Request):
     topic: str
 
 
-@request(222, answer_body="OffsetTableBody", needs=group(Action.UPDATE, field="group") & topic(Action.UPDATE))
+@request(
+    222,
+    answer_body="OffsetTableBody",
+    needs=group(Action.UPDATE, field="group") & topic(Action.UPDATE),
+    at_slaves=AtSlaves.TABLES,
+    saved=Saved.PROGRESS,
+)
 class InvokeBrokerToResetOffset(Request):
     """Set a group's offsets of a topic by time (-1: the end) or to one offset of one queue.
 
@@ -193,7 +204,7 @@ class GetBrokerRuntimeInfo(Request):
     """Counters and rates of a broker."""
 
 
-@request(25, body="key=value lines", needs=cluster(Action.UPDATE))
+@request(25, body="key=value lines", needs=cluster(Action.UPDATE), saved=Saved.TABLES)
 class UpdateBrokerConfig(Request):
     """Change settings of a running broker."""
 
@@ -280,7 +291,7 @@ class GetSystemTopicListFromBroker(Request):
     """The topics that the broker made for itself."""
 
 
-@request(323, needs=cluster(Action.UPDATE))
+@request(323, needs=cluster(Action.UPDATE), at_slaves=AtSlaves.TRANSACTIONS)
 class ResumeCheckHalfMessage(Request):
     """Check a half message again from the beginning; `msg_id` is its offset id."""
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar
 import msgspec
 
 from mqframe.core.errors import HeaderError
+from mqframe.core.requests.lasting import AtSlaves, Saved
 from mqframe.core.requests.needs import UNDECLARED, Needs
 
 Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -41,7 +42,11 @@ class Request(Header):
     """The first version of Apache RocketMQ's servers that serves it; empty: all from 4.9.0 on.
     Parameters that came later say so themselves (`mqframe.core.parameters`)."""
     NEEDS: ClassVar[Needs] = UNDECLARED
-    """What whoever sends it must be allowed to do."""
+    """What whoever sends it must be allowed to do, and whether it changes what lasts."""
+    AT_SLAVES: ClassVar[AtSlaves] = AtSlaves.SERVED
+    """What a slave does with it."""
+    SAVED: ClassVar[Saved] = Saved.NOTHING
+    """What its handler changes in one turn, and what is on disk before its answer leaves."""
 
     @classmethod
     def has_text_body(cls) -> bool:
@@ -82,10 +87,14 @@ def request(
     *,
     since: str = "",
     needs: Needs = UNDECLARED,
+    at_slaves: AtSlaves = AtSlaves.SERVED,
+    saved: Saved = Saved.NOTHING,
 ) -> Any:
     """Class decorator: enter a request kind into the table under its code.
 
     `needs`: what the sender must be allowed to do where a server asks; by default to change the cluster.
+    `at_slaves`: what becomes of it at a broker that copies another one. `saved`: what is on disk before it is
+    answered.
     A class whose module is loaded again, as in a notebook, takes the place of the one from before. Raises
     `ValueError` where the code belongs to another class.
     """
@@ -96,7 +105,7 @@ def request(
             raise ValueError(f"request code {code}: {holder.__name__} and {kind.__name__}")
         kind.CODE, kind.ANSWER, kind.BODY, kind.ANSWER_BODY = code, answer, body, answer_body
         kind.SINCE = since
-        kind.NEEDS = needs
+        kind.NEEDS, kind.AT_SLAVES, kind.SAVED = needs, at_slaves, saved
         REQUESTS[code] = kind
         return kind
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from mqframe.core.parameters import Since
 from mqframe.core.requests.fields import Int, Long, Request, request
+from mqframe.core.requests.lasting import AtSlaves, Saved
 from mqframe.core.requests.needs import Action, cluster, group, topic
 
 
@@ -88,7 +89,12 @@ class ConsumeMessageDirectly(Request):
     group_sys_flag: Annotated[Int | None, Since("5.0.0", alters=False)] = None
 
 
-@request(314, needs=group(Action.GET, field="srcGroup") & group(Action.UPDATE, field="destGroup"))
+@request(
+    314,
+    needs=group(Action.GET, field="srcGroup") & group(Action.UPDATE, field="destGroup"),
+    at_slaves=AtSlaves.TABLES,
+    saved=Saved.PROGRESS,
+)
 class CloneGroupOffset(Request):
     """Give a group the offsets of another. `offline`: also of topics that its members do not want."""
 
@@ -139,6 +145,8 @@ class DeleteExpiredCommitLog(Request):
     answer_body="GroupForbidden",
     needs=group(Action.UPDATE, field="group") & topic(Action.UPDATE),
     since="5.0.0",
+    at_slaves=AtSlaves.TABLES,
+    saved=Saved.TABLES,
 )
 class UpdateAndGetGroupForbidden(Request):
     """Whether a group may read a topic; changed when `readable` is given."""

@@ -11,6 +11,7 @@ import msgspec
 
 from mqframe.core.parameters import OURS, Since
 from mqframe.core.requests.fields import ONLY_OURS, Header, Int, Long, Request, request
+from mqframe.core.requests.lasting import AtSlaves
 from mqframe.core.requests.needs import Action, cluster, group, topic
 
 
@@ -45,7 +46,7 @@ class SendFields(Request):
     max_reconsume_times: Int | None = None
 
 
-@request(10, SendAnswer, body="message body", needs=topic(Action.PUB))
+@request(10, SendAnswer, body="message body", needs=topic(Action.PUB), at_slaves=AtSlaves.MESSAGES)
 class SendMessage(SendFields):
     """Store one message (first form of the header)."""
 
@@ -69,7 +70,9 @@ class SendFieldsV2(Request):
     broker_name: Annotated[str | None, Since("4.9.5", alters=False)] = msgspec.field(name="n", default=None)
 
 
-@request(310, SendAnswer, body="message body", needs=topic(Action.PUB, field="b"))
+@request(
+    310, SendAnswer, body="message body", needs=topic(Action.PUB, field="b"), at_slaves=AtSlaves.MESSAGES
+)
 class SendMessageV2(SendFieldsV2):
     """Store one message (short form of the header)."""
 
@@ -79,6 +82,7 @@ class SendMessageV2(SendFieldsV2):
     SendAnswer,
     body="batch of messages (mqframe.core.messages.batch)",
     needs=topic(Action.PUB, field="b"),
+    at_slaves=AtSlaves.MESSAGES,
 )
 class SendBatchMessage(SendFieldsV2):
     """Store several messages of one topic and queue."""
@@ -90,6 +94,7 @@ class SendBatchMessage(SendFieldsV2):
     body="batch of messages (mqframe.core.messages.batch)",
     needs=topic(Action.PUB, field="b"),
     since=ONLY_OURS,
+    at_slaves=AtSlaves.MESSAGES,
 )
 class SendHalfBatch(SendFieldsV2):
     """Store several messages of one topic and queue as one half message; brokers of this project only.
@@ -105,7 +110,7 @@ class RecallAnswer(Header):
     msg_id: str
 
 
-@request(370, RecallAnswer, needs=topic(Action.PUB), since="5.3.2")
+@request(370, RecallAnswer, needs=topic(Action.PUB), since="5.3.2", at_slaves=AtSlaves.MESSAGES)
 class RecallMessage(Request):
     """Take back a message that waits for a given time."""
 
@@ -152,7 +157,13 @@ class PullFields(Request):
     mqframe_bulk: Annotated[bool | None, OURS] = None
 
 
-@request(11, PullAnswer, answer_body="records, back to back", needs=topic(Action.SUB) & group(Action.SUB))
+@request(
+    11,
+    PullAnswer,
+    answer_body="records, back to back",
+    needs=topic(Action.SUB) & group(Action.SUB),
+    at_slaves=AtSlaves.PULLS,
+)
 class PullMessage(PullFields):
     """Read messages of one queue from an offset on, perhaps waiting for some."""
 
@@ -163,6 +174,7 @@ class PullMessage(PullFields):
     answer_body="records, back to back",
     needs=topic(Action.SUB) & group(Action.SUB),
     since="5.0.0",
+    at_slaves=AtSlaves.PULLS,
 )
 class LitePullMessage(PullFields):
     """As `PullMessage`, from a lite pull consumer."""
@@ -199,7 +211,7 @@ class QueryMessage(Request):
     unique_key: str | None = msgspec.field(default=None, name="_UNIQUE_KEY_QUERY")
 
 
-@request(36, needs=group(Action.SUB, field="group"))
+@request(36, needs=group(Action.SUB, field="group"), at_slaves=AtSlaves.MESSAGES)
 class ConsumerSendMsgBack(Request):
     """Hand a failed message back, to be delivered again later. `offset` is a commit-log offset.
 
@@ -217,7 +229,7 @@ class ConsumerSendMsgBack(Request):
     bname: Annotated[str | None, Since("4.9.5", alters=False)] = None
 
 
-@request(37, needs=topic(Action.PUB, optional=True))
+@request(37, needs=topic(Action.PUB, optional=True), at_slaves=AtSlaves.TRANSACTIONS)
 class EndTransaction(Request):
     """Commit (8), roll back (12) or leave open (0) a half message.
 

@@ -12,6 +12,7 @@ from typing import Annotated
 from mqframe.core.parameters import Since
 from mqframe.core.requests.body_needs import ACKS, ASSIGNMENT, REQUEST_MODE
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
+from mqframe.core.requests.lasting import AtSlaves, Saved
 from mqframe.core.requests.needs import Action, all_groups, cluster, group, popped, topic
 
 
@@ -36,6 +37,7 @@ class PopAnswer(Header):
     answer_body="records, back to back",
     needs=topic(Action.SUB) & group(Action.SUB),
     since="5.0.0",
+    at_slaves=AtSlaves.MESSAGES,
 )
 class PopMessage(GroupQueueRequest):
     """Take messages out, hidden from the group's other members for `invisible_time`.
@@ -57,7 +59,7 @@ class PopMessage(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(200051, needs=popped(Action.SUB), since="5.0.0")
+@request(200051, needs=popped(Action.SUB), since="5.0.0", at_slaves=AtSlaves.MESSAGES)
 class AckMessage(GroupQueueRequest):
     """One popped message is done. `extra_info`: its receipt handle.
 
@@ -69,7 +71,7 @@ class AckMessage(GroupQueueRequest):
     bname: str | None = None
 
 
-@request(200151, body="BatchAckBody", needs=ACKS, since="5.1.3")
+@request(200151, body="BatchAckBody", needs=ACKS, since="5.1.3", at_slaves=AtSlaves.MESSAGES)
 class BatchAckMessage(Request):
     """Several popped messages are done."""
 
@@ -82,7 +84,9 @@ class ChangeInvisibleTimeAnswer(Header):
     revive_qid: Int
 
 
-@request(200053, ChangeInvisibleTimeAnswer, needs=popped(Action.SUB), since="5.0.0")
+@request(
+    200053, ChangeInvisibleTimeAnswer, needs=popped(Action.SUB), since="5.0.0", at_slaves=AtSlaves.MESSAGES
+)
 class ChangeInvisibleTime(GroupQueueRequest):
     """Hide a popped message for `invisible_time` from now on; its handle is a new one afterwards."""
 
@@ -150,7 +154,14 @@ class QueryAssignment(Request):
     """Which queues has a member, and does it pull or pop them?"""
 
 
-@request(401, body="RequestModeBody", needs=REQUEST_MODE, since="5.0.0")
+@request(
+    401,
+    body="RequestModeBody",
+    needs=REQUEST_MODE,
+    since="5.0.0",
+    at_slaves=AtSlaves.TABLES,
+    saved=Saved.TABLES,
+)
 class SetMessageRequestMode(Request):
     """A group pulls or pops a topic from now on."""
 

@@ -8,16 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mqframe.broker.admin.saved_changes import CHANGES
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
     GetSubscriptionGroupConfig,
     GetTopicConfig,
+    InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
     UpdateAndCreateTopic,
 )
+from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
+from mqframe.core.requests.insight import CloneGroupOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.loose_json import dumps
 from mqframe.store.files.config_file import ConfigFile
@@ -183,5 +185,51 @@ def test_a_broker_that_stops_saves_and_answers_before(run, slow):
     run(scenario)
 
 
-def test_what_is_a_change_has_its_request_listed():
-    assert len({kind.CODE for kind in CHANGES}) == len(CHANGES) == 8
+async def consumed(world, offset):
+    """The group `g` is at `offset` of the topic `t`, and that is on disk."""
+    for _ in range(9):
+        await world.talker.ok_send("t")
+    await world.talker.ok(*group("g"))
+    await world.talker.ok(UpdateConsumerOffset("g", "t", 0, offset))
+    await world.talker.ok(CloneGroupOffset(src_group="g", dest_group="first", topic="t", offline=True))
+
+
+def group(name):
+    return UpdateAndCreateSubscriptionGroup(), dumps(SubscriptionGroupConfig(group_name=name))
+
+
+MOVES = [
+    (CloneGroupOffset(src_group="g", dest_group="h", topic="t", offline=True), "h", 5),
+    (
+        InvokeBrokerToResetOffset(topic="t", group="g", timestamp=0, is_force=True, queue_id=0, offset=2),
+        "g",
+        2,
+    ),
+]
+
+
+@pytest.mark.parametrize(("move", "name", "offset"), MOVES)
+def test_where_an_operator_moved_a_group_survives_a_kill(run, move, name, offset):
+    async def scenario(world):
+        await consumed(world, 5)
+        await world.talker.ok(*group("h"))
+        await world.talker.ok(move)
+        await world.cluster.kill_broker()
+        await world.cluster.start_broker()
+        answer = await world.join().ok(QueryConsumerOffset(name, "t", 0))
+        assert answer.ext["offset"] == str(offset)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("move", "name", "offset"), MOVES)
+def test_a_move_that_cannot_be_saved_is_no_success(run, full, move, name, offset):
+    async def scenario(world):
+        await consumed(world, 5)
+        await world.talker.ok(*group("h"))
+        full.append(True)
+        answer = await world.talker.invoke(move)
+        assert (answer.code, "cannot be saved" in answer.remark) == (1, True)
+        full.clear()
+
+    run(scenario)

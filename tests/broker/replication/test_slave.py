@@ -11,8 +11,9 @@ from replicas import Pair, play
 
 from mqframe.broker.replication.slave import refused_at_slaves
 from mqframe.core.errors import Refusal
-from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateAndCreateTopic
+from mqframe.core.requests.admin import DeleteTopicInBroker, ResumeCheckHalfMessage, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import QueryConsumerOffset
+from mqframe.core.requests.insight import CloneGroupOffset
 from mqframe.core.requests.messages import (
     ConsumerSendMsgBack,
     EndTransaction,
@@ -34,6 +35,8 @@ from mqframe.trouble import QUIET_SECONDS
         (EndTransaction, 11),
         (UpdateAndCreateTopic, 1),
         (DeleteTopicInBroker, 1),
+        (CloneGroupOffset, 1),
+        (ResumeCheckHalfMessage, 11),
     ],
 )
 def test_what_writes_is_refused(kind: Any, code: int) -> None:

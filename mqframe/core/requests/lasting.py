@@ -1,0 +1,41 @@
+"""What becomes of requests that write, at a slave and before their answers."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from mqframe.core.codes import ResponseCode
+
+
+class AtSlaves(Enum):
+    """What a slave does with requests of a kind: it copies its master's log and tables (replication.md §5).
+
+    The codes of refusals are those of Apache's brokers of 4.9.
+    """
+
+    SERVED = (ResponseCode.SUCCESS, "")
+    PULLS = (ResponseCode.SYSTEM_BUSY, "pull from its master")
+    """Served, unless readers are to go to its master; the code is that of brokers of 5.x."""
+    MESSAGES = (ResponseCode.SERVICE_NOT_AVAILABLE, "it takes no messages; send to its master")
+    TABLES = (ResponseCode.SYSTEM_ERROR, "its tables are those of its master; change them there")
+    TRANSACTIONS = (
+        ResponseCode.SLAVE_NOT_AVAILABLE,
+        "transactions end at its master, which asks about open ones",
+    )
+
+    def __init__(self, code: ResponseCode, why: str) -> None:
+        self.code = code
+        self.why = why
+
+    @property
+    def refuses(self) -> bool:
+        """Whether such requests are always refused."""
+        return self not in (AtSlaves.SERVED, AtSlaves.PULLS)
+
+
+class Saved(Enum):
+    """What is on disk before a request of a kind is answered."""
+
+    NOTHING = "nothing, or its handler sees to it"
+    TABLES = "topics, groups, modes, settings"
+    PROGRESS = "how far groups are"
