@@ -149,6 +149,8 @@ class Member:
         """Have it stand still: its connections stay, and nothing answers."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        # On a busy machine other threads serve until one has taken the signal.
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def resume(self) -> None:
         """Have it go on where it was."""

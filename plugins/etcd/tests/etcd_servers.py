@@ -85,6 +85,11 @@ class EtcdMember:
         assert self._process is not None
         self._process.send_signal(number)
 
+    def wait_until_it_stands(self) -> None:
+        """Wait until all threads stand: on a busy machine others serve until one has taken the signal."""
+        assert self._process is not None
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+
     def kill(self) -> None:
         """As a power loss: it does not say good-bye."""
         if self._process is not None:
@@ -178,6 +183,7 @@ class Paused:
 
     def __enter__(self) -> None:
         self._member.signal(signal.SIGSTOP)
+        self._member.wait_until_it_stands()
 
     def __exit__(self, *_: object) -> None:
         self._member.signal(signal.SIGCONT)
