@@ -353,7 +353,7 @@ def unit(file: str) -> str:
     """
     for name, (folder, fixtures) in SHARED.items():
         if file.startswith(folder) and file.endswith(".py"):
-            takes = rf"^\s*def test_\w+\([^)]*\b(?:{fixtures})\b"
+            takes = rf"^\s*(?:async )?def test_\w+\([^)]*\b(?:{fixtures})\b"
             if re.search(takes, (ROOT / file).read_text("utf-8"), re.MULTILINE):
                 return f"{name} {Path(file).parent.name}"
     return file

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -22,16 +20,6 @@ P = ParamSpec("P")
 SETTINGS = AccessSettings(
     authentication="acl2", authorization="acl2", initial_user="admin:secret", inner_credentials="inner:inside"
 )
-
-
-def in_a_loop(scenario: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """`scenario` as a test."""
-
-    @wraps(scenario)
-    def test(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(scenario(*args, **kwargs))
-
-    return test
 
 
 def keys(user: str, secret: str = "secret") -> list[Any]:

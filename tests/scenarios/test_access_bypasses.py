@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scenarios.access_scenes import enforcing, in_a_loop, keys, sending, signing, talking
+from scenarios.access_scenes import enforcing, keys, sending, signing, talking
 from scrapes import Scrape, scrape
 
 from mqframe import AsyncAdmin, AsyncPuller, MessageQueue
@@ -32,7 +32,6 @@ async def shop_of_orders(cluster: AsyncCluster, *topics: str, actions: list[str]
 
 
 @pytest.mark.parametrize("named", [None, "orders"])
-@in_a_loop
 async def test_nobody_ends_the_transaction_of_a_foreign_topic(tmp_path: Path, named: str | None) -> None:
     async with enforcing(tmp_path) as cluster, signing("admin") as admin, signing("shop") as shop:
         await shop_of_orders(cluster, "orders", "secrets", actions=["Pub"])
@@ -55,7 +54,6 @@ async def test_nobody_ends_the_transaction_of_a_foreign_topic(tmp_path: Path, na
             assert shown.value("mqframe_counter", name="authenticationFailures") == 0
 
 
-@in_a_loop
 async def test_nobody_takes_back_the_delayed_message_of_a_foreign_topic(tmp_path: Path) -> None:
     clock = ManualClock()
     async with enforcing(tmp_path, clock=clock) as cluster:
@@ -76,7 +74,6 @@ async def test_nobody_takes_back_the_delayed_message_of_a_foreign_topic(tmp_path
         assert came == {"orders": [], "secrets": [b"secrets"]}
 
 
-@in_a_loop
 async def test_the_index_gives_nothing_of_a_topic_with_the_same_hash(tmp_path: Path) -> None:
     """Java gives "Aa" and "BB" the same hash, so the keys of both lie in one chain of the index."""
     async with enforcing(tmp_path) as cluster, signing("admin") as admin, signing("shop") as shop:
@@ -91,7 +88,6 @@ async def test_the_index_gives_nothing_of_a_topic_with_the_same_hash(tmp_path: P
             assert b"secret" in bytes((await admin.invoke(broker, query)).body)
 
 
-@in_a_loop
 async def test_what_wants_no_answer_is_not_done_either(tmp_path: Path) -> None:
     async with enforcing(tmp_path) as cluster, talking() as stranger, signing("shop") as shop:
         await shop_of_orders(cluster, "orders", "secrets", actions=["Pub"])

@@ -10,7 +10,7 @@ from typing import Any
 import certificates
 import pytest
 import trustme
-from scenarios.access_scenes import bare, enforcing, in_a_loop, keys, plugins_hooks
+from scenarios.access_scenes import bare, enforcing, keys, plugins_hooks
 
 from mqframe import AccessError, AsyncAdmin, AsyncProducer, AsyncPuller, Message
 from mqframe.core.codes import ResponseCode
@@ -28,7 +28,6 @@ from mqframe.testing.cluster import AsyncCluster
 UNKNOWN_CODES = (0, 1, 2, 9, 99, 3011, 3999, 21_999, 2**31 - 1, -1)
 
 
-@in_a_loop
 async def test_not_one_request_passes_unsigned(tmp_path: Path) -> None:
     async with enforcing(tmp_path) as cluster:
         client = Client(SystemClock())
@@ -66,7 +65,6 @@ class WrongSignature(RpcHook):
         {"Signature": "c2VjcmV0"},
     ],
 )
-@in_a_loop
 async def test_all_that_is_wrong_is_answered_alike(tmp_path: Path, fields: dict[str, str]) -> None:
     async with enforcing(tmp_path) as cluster:
         client = Client(SystemClock(), rpc_hooks=[WrongSignature(**fields)])
@@ -77,7 +75,6 @@ async def test_all_that_is_wrong_is_answered_alike(tmp_path: Path, fields: dict[
         await client.close()
 
 
-@in_a_loop
 async def test_a_known_user_without_policies_may_do_nothing(tmp_path: Path) -> None:
     """But for what needs no more than to be known: to hand a reply on, or to say that it stops."""
     free = {34, 35, 46, 37, 39, 200151, 18, 225, 41, 42, 400, 401, 200, 324, 325, 326}
@@ -94,7 +91,6 @@ async def test_a_known_user_without_policies_may_do_nothing(tmp_path: Path) -> N
         await client.close()
 
 
-@in_a_loop
 async def test_users_do_what_their_policies_allow(tmp_path: Path) -> None:
     async with enforcing(tmp_path) as cluster:
         ns = cluster.nameserver
@@ -120,7 +116,6 @@ async def test_users_do_what_their_policies_allow(tmp_path: Path) -> None:
                     await puller.pull(sent.queue, sent.queue_offset)
 
 
-@in_a_loop
 async def test_nobody_has_a_foreign_message_sent_back_to_read_it(tmp_path: Path) -> None:
     async with enforcing(tmp_path) as cluster:
         ns = cluster.nameserver
@@ -148,7 +143,6 @@ async def test_nobody_has_a_foreign_message_sent_back_to_read_it(tmp_path: Path)
         assert "User:shop has no permission to access Topic:secrets" in (answers[1].remark or "")
 
 
-@in_a_loop
 async def test_users_outlive_the_servers(tmp_path: Path) -> None:
     async with (
         enforcing(tmp_path) as cluster,
@@ -171,7 +165,6 @@ async def test_users_outlive_the_servers(tmp_path: Path) -> None:
                 await admin.users()
 
 
-@in_a_loop
 async def test_changes_are_written_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "mqframe.audit")
     async with enforcing(tmp_path) as cluster:
@@ -197,7 +190,6 @@ async def test_changes_are_written_down(tmp_path: Path, caplog: pytest.LogCaptur
     assert not any("s3cr3t" in line or "Signature" in line for line in lines)
 
 
-@in_a_loop
 async def test_a_certificate_stands_for_a_user(tmp_path: Path) -> None:
     authority = trustme.CA()
     server = certificates.issue(authority, tmp_path / "server")
@@ -231,7 +223,6 @@ async def test_a_certificate_stands_for_a_user(tmp_path: Path) -> None:
                     await producer.send(Message("orders", b"no more"))
 
 
-@in_a_loop
 async def test_accounts_of_plain_acl(tmp_path: Path) -> None:
     accounts = """
 accounts:
@@ -262,7 +253,6 @@ accounts:
                 await admin.create_topic("mine")
 
 
-@in_a_loop
 async def test_no_rubbish_harms_another_connection(tmp_path: Path) -> None:
     """Fields, signatures and bodies of every kind of nonsense, beside a producer that is served as ever."""
     chance = random.Random(20_261)

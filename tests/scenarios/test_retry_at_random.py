@@ -149,7 +149,7 @@ class Story:
         await self.end(self.producer.stop())
 
 
-@pytest.mark.seeds(1, more=19)
+@pytest.mark.seeds(2, more=18)
 def test_every_message_succeeds_or_dies(seed) -> None:
     async def whole():
         clock = ManualClock()

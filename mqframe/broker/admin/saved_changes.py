@@ -21,9 +21,9 @@ def saved_before_answers(handlers: Mapping[int, Handler], saves: Mapping[Saved, 
 
     `saves`: what saves it. Handlers raise `Refusal` 1 when it is not.
     """
-    wanted = {code: saves.get(kind.SAVED) for code, kind in REQUESTS.items()}
+    wanted = {code: saves[kind.SAVED] for code, kind in REQUESTS.items() if kind.SAVED in saves}
     return {
-        code: handler if (save := wanted.get(code)) is None else _saving(handler, save)
+        code: _saving(handler, wanted[code]) if code in wanted else handler
         for code, handler in handlers.items()
     }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -33,12 +34,10 @@ class CommitsToTell:
 
     async def tell(self, master: str) -> None:
         """Tell the master at `master`, "host:port". Raises what a call raises; the rest is told next time."""
-        tables = defaultdict[tuple[str, str], list[Told]](list)
-        for commit in self._offsets.own.all():
-            tables[commit.group, commit.topic].append(commit)
-        commits = list(tables.values())
-        for at in range(0, len(commits), _AT_ONCE):
-            told = [self._tell_all(master, each) for each in commits[at : at + _AT_ONCE]]
+        by_table = groupby(self._offsets.own.all(), attrgetter("group", "topic"))
+        tables = [list(commits) for _, commits in by_table]
+        for at in range(0, len(tables), _AT_ONCE):
+            told = [self._tell_all(master, commits) for commits in tables[at : at + _AT_ONCE]]
             # All of them end, so that none goes on beside the next attempt.
             for outcome in await asyncio.gather(*told, return_exceptions=True):
                 if isinstance(outcome, BaseException):

@@ -94,7 +94,7 @@ class OwnCommits:
             self._commits.pop((topic, group), None)
 
     def all(self) -> list[Told]:
-        """All of them."""
+        """All of them; those of one topic and group follow each other."""
         return [
             Told(group, topic, queue_id, own.offset)
             for (topic, group), queues in self._commits.items()

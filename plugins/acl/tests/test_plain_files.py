@@ -167,7 +167,6 @@ def test_what_cannot_be_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 MANY = tuple(f"account-{number:05}" for number in range(1000))
 
 
-@pytest.mark.anyio
 async def test_many_accounts_are_read_beside_the_loop_and_the_former_count_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +188,6 @@ async def test_many_accounts_are_read_beside_the_loop_and_the_former_count_meanw
     assert place.keys() == {"operator", *MANY}
 
 
-@pytest.mark.anyio
 async def test_what_is_wrong_among_many_leaves_the_former_in_force(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -203,7 +201,6 @@ async def test_what_is_wrong_among_many_leaves_the_former_in_force(
     assert f"accessKey {MANY[0]} stands there twice" in told
 
 
-@pytest.mark.anyio
 async def test_many_accounts_count_from_the_start_and_a_change_of_them_beside_the_loop(
     tmp_path: Path,
 ) -> None:
