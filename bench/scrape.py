@@ -22,7 +22,7 @@ from pathlib import Path
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.cli.serving import YOUNG_OBJECTS_MAX
+from mqframe.cli.processes.serving import YOUNG_OBJECTS_MAX
 from mqframe.metrics.exporter import Exporter
 from mqframe.metrics.server import MetricsServer
 from mqframe.metrics.settings import MetricsSettings

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
     from mqframe.client.admin.admin import AsyncAdmin as AsyncAdmin
     from mqframe.client.admin.blocking_admin import Admin as Admin
+    from mqframe.client.configuration.consumer_settings import ConsumerSettings as ConsumerSettings
+    from mqframe.client.configuration.lite_pull_settings import LitePullSettings as LitePullSettings
     from mqframe.client.connection.instance import ClientInstance as ClientInstance
     from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer as LitePullConsumer
     from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer as AsyncLitePullConsumer
-    from mqframe.client.consuming.lite_pull.settings import LitePullSettings as LitePullSettings
     from mqframe.client.consuming.puller.blocking_puller import Puller as Puller
     from mqframe.client.consuming.puller.puller import AsyncPuller as AsyncPuller
     from mqframe.client.consuming.push.blocking_consumer import PushConsumer as PushConsumer
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from mqframe.client.consuming.push.listener import BatchListener as BatchListener
     from mqframe.client.consuming.push.listener import Handler as Handler
     from mqframe.client.consuming.push.listener import ListenerContext as ListenerContext
-    from mqframe.client.consuming.push.settings import ConsumerSettings as ConsumerSettings
     from mqframe.client.consuming.push.typed_handler import TypedHandler as TypedHandler
     from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer as SimpleConsumer
     from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
@@ -164,7 +164,7 @@ _HOME = {
         "client.consuming.push.blocking_consumer": "PushConsumer",
         "client.consuming.simple.blocking_consumer": "SimpleConsumer",
         "client.consuming.lite_pull.consumer": "AsyncLitePullConsumer",
-        "client.consuming.lite_pull.settings": "LitePullSettings",
+        "client.configuration.lite_pull_settings": "LitePullSettings",
         "client.transactions.blocking_producer": "TransactionProducer",
         "client.transactions.listener": "HalfMessage TransactionListener TransactionSendResult",
         "client.transactions.producer": "AsyncTransactionProducer",
@@ -174,7 +174,7 @@ _HOME = {
         "core.transactions.outcome": "TransactionOutcome",
         "client.sending.producer": "AsyncProducer",
         "client.consuming.puller.puller": "AsyncPuller",
-        "client.consuming.push.settings": "ConsumerSettings",
+        "client.configuration.consumer_settings": "ConsumerSettings",
         "client.consuming.push.consumer": "AsyncPushConsumer",
         "client.consuming.push.listener": "BatchListener Handler ListenerContext",
         "client.consuming.push.typed_handler": "TypedHandler",

@@ -98,7 +98,7 @@ def client_settings(cluster: Cluster) -> dict[str, Any]:
         return arguments
     import attrs
 
-    from mqframe.client.sections import AdminSection, ClientSection
+    from mqframe.client.configuration.sections import AdminSection, ClientSection
     from mqframe.core.config.layers import Given, Layer, Rank
     from mqframe.hooks.manager import same_plugin
     from mqframe.net.settings import NetSettings

@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "top": "live.top:top",
     "bench": "bench:app",
     "config": "config:app",
-    "context": "contexts.command:app",
+    "context": "context:app",
     "mqadmin": "mqadmin.app:app",
 }
 """Where each command is: a function, or a Typer application of several, below `mqframe.cli`."""

@@ -22,13 +22,13 @@ _CLASSES: Final[Mapping[str, str]] = {
     "access": "mqframe.net.access.settings:AccessSettings",
     "net": "mqframe.net.settings:NetSettings",
     "metrics": "mqframe.metrics.settings:MetricsSettings",
-    "client": "mqframe.client.sections:ClientSection",
-    "producer": "mqframe.client.sections:ProducerSection",
-    "consumer": "mqframe.client.sections:ConsumerSection",
-    "lite_pull": "mqframe.client.sections:LitePullSection",
-    "simple": "mqframe.client.sections:SimpleSection",
-    "puller": "mqframe.client.sections:PullerSection",
-    "admin": "mqframe.client.sections:AdminSection",
+    "client": "mqframe.client.configuration.sections:ClientSection",
+    "producer": "mqframe.client.configuration.sections:ProducerSection",
+    "consumer": "mqframe.client.configuration.sections:ConsumerSection",
+    "lite_pull": "mqframe.client.configuration.sections:LitePullSection",
+    "simple": "mqframe.client.configuration.sections:SimpleSection",
+    "puller": "mqframe.client.configuration.sections:PullerSection",
+    "admin": "mqframe.client.configuration.sections:AdminSection",
 }
 """Where the settings of each section are; imported when a program has it."""
 BUSY_POLL_MICROSECONDS: Final = 150
@@ -37,7 +37,7 @@ SERVER_DEFAULT: Final = "default of servers"
 
 def file_here() -> Path | None:
     """The file in the working folder that clients are made from, where there is one."""
-    from mqframe.client.from_config import FILE
+    from mqframe.client.configuration.from_config import FILE
 
     return Path(FILE) if Path(FILE).is_file() else None
 

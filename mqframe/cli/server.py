@@ -20,7 +20,7 @@ from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
     from mqframe.cli.processes.places import Place
-    from mqframe.cli.serving import Service, Services
+    from mqframe.cli.processes.serving import Service, Services
     from mqframe.core.config.configuration import Resolved
     from mqframe.hooks.manager import PluginManager
     from mqframe.metrics.server import MetricsServer
@@ -162,7 +162,7 @@ def _serve(
 ) -> None:
     """`ready`: who is told the addresses in place of standard output, and needs no warnings of settings."""
     from mqframe.cli.configuration import load
-    from mqframe.cli.serving import print_ready, serve
+    from mqframe.cli.processes.serving import print_ready, serve
     from mqframe.store.upkeep.opening_progress import OpeningProgress
 
     check_level(log_level)

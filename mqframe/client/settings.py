@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mqframe.core.config.settings import at_least, encodable, one_of, setting, settings, within
 from mqframe.core.messages.checks import plain_bytes_max
 from mqframe.core.messages.names import DEFAULT_TOPIC
+
+PULL_ANSWER_SECONDS: Final = 15.0
+"""What the answer to a plain pull may take beyond the time that the broker was allowed to wait, s."""
 
 
 @settings("client")

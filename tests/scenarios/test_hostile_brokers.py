@@ -15,11 +15,11 @@ import pytest
 from hostile import HostileClient
 
 from mqframe.client.admin.admin import AsyncAdmin
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings

@@ -14,9 +14,9 @@ from itertools import pairwise
 
 import pytest
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult

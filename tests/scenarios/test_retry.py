@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeHook, ConsumeResult, Message
-from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.group_config import (
     ExponentialRetryPolicy,

@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.testing import AsyncCluster, ManualClock
 

@@ -10,8 +10,8 @@ from typing import Any
 from soak.ledger import Ledger
 from soak.servers import NAMESERVER, Servers
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.transactions.listener import TransactionListener

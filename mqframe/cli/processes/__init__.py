@@ -1,1 +1,1 @@
-"""Processes that a command starts and keeps running: workers, and brokers."""
+"""Processes that a command keeps running: what serves until a signal comes, workers, and brokers."""

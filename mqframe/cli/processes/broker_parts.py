@@ -15,7 +15,7 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import made_beside
 from mqframe.cli.configuration import given_origins
-from mqframe.cli.serving import end_process
+from mqframe.cli.processes.serving import end_process
 from mqframe.core.config.configuration import Resolved
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.access import Access

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
+from mqframe.client.configuration.from_config import Configurable
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.from_config import Configurable
 from mqframe.client.settings import ClientSettings
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.clock import LoopClock

@@ -13,10 +13,10 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
+from mqframe.client.configuration.from_config import ConfigSource, Configurable
 from mqframe.client.connection.identity import SameProcess
 from mqframe.client.connection.lifecycle import AsyncClient, RunnableClient, described, phase_of
 from mqframe.client.connection.loop_thread import LoopThread
-from mqframe.client.from_config import ConfigSource, Configurable
 from mqframe.core.errors import ClosedError
 
 C = TypeVar("C", bound=AsyncClient)

@@ -11,8 +11,9 @@ from mqframe.testing.simulation.clock import HostClock, SimulatedClock
 from mqframe.testing.simulation.coordination import FailingCoordination
 from mqframe.testing.simulation.host import Host
 from mqframe.testing.simulation.loop import SimulatedLoop, Stall
-from mqframe.testing.simulation.network import Network, Way
+from mqframe.testing.simulation.network import Network
 from mqframe.testing.simulation.simulation import Simulation, Stuck
+from mqframe.testing.simulation.way import Way
 
 __all__ = [
     "FailingCoordination",

@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, copy_context
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from mqframe.core.clock import Clock
 from mqframe.net.clock import SystemClock
-
-if TYPE_CHECKING:
-    from mqframe.testing.simulation.loop import SimulatedLoop
 
 START_MS: Final = 1_700_000_000_000
 """Wall time at which simulations begin, milliseconds since 1970-01-01 UTC."""
@@ -49,6 +46,19 @@ class Alarm:
             self._callback()
 
 
+class ClockedLoop(Protocol):
+    """What a clock needs of the loop whose calls fall due by it: of `SimulatedLoop`."""
+
+    driven: bool
+    """Whether time passes by itself."""
+
+    def fire(self, alarm: Alarm) -> None:
+        """Let `alarm` be the next callback."""
+
+    async def settle(self) -> None:
+        """Return when nothing is left that would happen by itself without time passing."""
+
+
 class SimulatedClock:
     """The right time of a simulation, a `LoopClock`. The loop comes to rest after each alarm.
 
@@ -56,7 +66,7 @@ class SimulatedClock:
     `SimulatedLoop` without it moves time by `advance`.
     """
 
-    def __init__(self, loop: SimulatedLoop) -> None:
+    def __init__(self, loop: ClockedLoop) -> None:
         self._loop = loop
         self._now = 0.0
         self._ahead_ms = 0

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from contextvars import Context
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from random import Random
+from typing import Any, Final, Protocol
 
-from mqframe.testing.simulation.host import Host
-
-if TYPE_CHECKING:
-    from mqframe.testing.simulation.network import Network, Way
+from mqframe.testing.simulation.clock import SimulatedClock
+from mqframe.testing.simulation.host import Host, HostingLoop
+from mqframe.testing.simulation.way import Way
 
 READ_BYTES_MAX: Final = 256 * 1024
 """What one read of a socket gives at most, as asyncio has it."""
@@ -35,12 +36,39 @@ class Mark(Enum):
     CUT = "cut"
 
 
+class Carrier(Protocol):
+    """What connections need of the network that they go over: of `Network`."""
+
+    loop: HostingLoop
+    chance: Random | None
+    listeners: dict[int, Listener]
+
+    @property
+    def clock(self) -> SimulatedClock:
+        """The right time."""
+
+    def way(self, source: str, target: str) -> Way:
+        """The way from one host to another, by their names."""
+
+    def pieces(self, raw: bytes, size_max: int) -> Iterator[bytes]:
+        """`raw` as it arrives, in pieces of at most `size_max` bytes."""
+
+    def up_to(self, size: int) -> int:
+        """A number of bytes from 0 to `size`."""
+
+    def forget(self, side: Side) -> None:
+        """One side of a connection is over."""
+
+    def note(self, what: str) -> None:
+        """Put `what` among the steps of the run."""
+
+
 class Side(asyncio.Transport):
     """One side of a connection, at `host`. `other`: the other one; `is_dead`: its host has lost power."""
 
     other: Side
 
-    def __init__(self, network: Network, host: Host, ports: tuple[int, int]) -> None:
+    def __init__(self, network: Carrier, host: Host, ports: tuple[int, int]) -> None:
         super().__init__({"sockname": ("127.0.0.1", ports[0]), "peername": ("127.0.0.1", ports[1])})
         self.network, self.host = network, host
         self.protocol: Any = None
@@ -224,7 +252,7 @@ class Side(asyncio.Transport):
 class Listener:
     """What `create_server` returns, as far as servers use it. `host`: who listens."""
 
-    def __init__(self, network: Network, arrive: Any, host: Host, port: int) -> None:
+    def __init__(self, network: Carrier, arrive: Any, host: Host, port: int) -> None:
         self.arrive, self.host, self.port = arrive, host, port
         self.sockets = [self]
         self._network = network

@@ -6,12 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from mqframe.testing.simulation.clock import HostClock
-
-if TYPE_CHECKING:
-    from mqframe.testing.simulation.loop import SimulatedLoop
+from mqframe.testing.simulation.clock import HostClock, SimulatedClock
 
 T = TypeVar("T")
 OUTSIDE: Final = "outside"
@@ -26,6 +23,29 @@ def current_name() -> str:
     return OUTSIDE if host is None else host.name
 
 
+class HostingLoop(Protocol):
+    """What hosts and the network between them need of the loop that they are in: of `SimulatedLoop`."""
+
+    clock: SimulatedClock
+    """The right time."""
+    paused: set[Host]
+    """Those that stand still."""
+
+    def note(self, what: str) -> None:
+        """Put `what` among the steps that a failure is told with."""
+
+    def coin(self) -> bool:
+        """By chance."""
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As of any loop."""
+
+    def create_task(self, coro: Coroutine[Any, Any, T], *, context: Context) -> asyncio.Task[T]:
+        """As of any loop."""
+
+
 class Host:
     """A machine with one process. Made by `Simulation.host`.
 
@@ -34,7 +54,7 @@ class Host:
     right; `ahead`: seconds that its wall clock is ahead of the right time at first.
     """
 
-    def __init__(self, loop: SimulatedLoop, name: str, rate: float = 1.0, ahead: float = 0.0) -> None:
+    def __init__(self, loop: HostingLoop, name: str, rate: float = 1.0, ahead: float = 0.0) -> None:
         self._loop = loop
         self.name = name
         self.clock = HostClock(loop.clock, self.context, rate)

@@ -6,60 +6,16 @@ import asyncio
 import itertools
 from collections.abc import Iterable, Iterator
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import attrs
-
+from mqframe.testing.simulation.clock import SimulatedClock
 from mqframe.testing.simulation.connection import Listener, Side
-from mqframe.testing.simulation.host import CURRENT, Host, current_name
+from mqframe.testing.simulation.host import CURRENT, Host, HostingLoop, current_name
+from mqframe.testing.simulation.way import Way
 
-if TYPE_CHECKING:
-    from mqframe.testing.simulation.clock import SimulatedClock
-    from mqframe.testing.simulation.loop import SimulatedLoop
-
-RESEND_SECONDS: Final = 0.2
-"""After so long TCP sends again what was lost, then after twice as long, and so on."""
-RESENDS_MAX: Final = 8
 PIECE_SHARE: Final = 0.3
 """Of writes, that do not arrive in one piece."""
 _FIRST_PORT: Final = 20_000
-
-
-@attrs.define
-class Way:
-    """All traffic from one host to another.
-
-    `blocked`: nothing comes through. `delay`: each piece takes up to so many seconds. `loss`: which share of
-    pieces, or of calls (`FailingCoordination`), is lost; TCP sends it again, which takes time. `doubles`:
-    which share of calls arrives twice; TCP takes out what comes twice. `cut_after`: so many bytes are still
-    to come through before the connection that carries the next one is cut.
-    """
-
-    blocked: bool = False
-    delay: float = 0.0
-    loss: float = 0.0
-    doubles: float = 0.0
-    cut_after: int | None = None
-
-    def room(self, size: int) -> int:
-        """How many of `size` bytes come through before a cut."""
-        if self.cut_after is None:
-            return size
-        kept = min(size, self.cut_after)
-        self.cut_after = self.cut_after - kept if kept == size else None
-        return kept
-
-    def delay_of(self, chance: Random | None) -> float:
-        """Seconds that a piece takes."""
-        if chance is None or not (self.delay or self.loss):
-            return self.delay
-        seconds = self.delay * chance.random()
-        resend = RESEND_SECONDS
-        for _ in range(RESENDS_MAX):
-            if chance.random() >= self.loss:
-                break
-            seconds, resend = seconds + resend, resend * 2
-        return seconds
 
 
 class Network:
@@ -70,7 +26,7 @@ class Network:
     two sides of each that is open.
     """
 
-    def __init__(self, loop: SimulatedLoop, chance: Random | None) -> None:
+    def __init__(self, loop: HostingLoop, chance: Random | None) -> None:
         self.loop = loop
         self.chance = chance
         self.listeners: dict[int, Listener] = {}

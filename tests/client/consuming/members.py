@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.group_offsets import OffsetChoice
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.plan import ConsumerPlan
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.consuming.process_queue import ProcessQueue

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 
 from mqframe.client.admin.admin import AsyncAdmin
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from mqframe.client.from_config import ConfigSource
+from mqframe.client.configuration.from_config import ConfigSource
 from mqframe.core.errors import MqframeError, SettingError
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.manager import PluginManager

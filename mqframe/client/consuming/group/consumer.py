@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+from mqframe.client.configuration.from_config import ConfigSource
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
 from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease, phase_of
 from mqframe.client.consuming.group.allocation import AllocationWatch
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
-from mqframe.client.from_config import ConfigSource
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.errors import ClosedError
 from mqframe.hooks.manager import PluginManager

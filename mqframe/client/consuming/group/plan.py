@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import attrs
 
+from mqframe.client.configuration.fetch_options import FetchSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.allocation import AllocationChoice
-from mqframe.client.consuming.group.fetch_options import FetchSettings
 from mqframe.client.consuming.group.group_offsets import GroupOffsets, OffsetChoice
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.core.cluster.client_bodies import ConsumerData

@@ -5,8 +5,8 @@ Source: PullAPIWrapper.java.
 
 from __future__ import annotations
 
+from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.group.fetch_options import FetchOptions
 from mqframe.client.consuming.group.offsets import reading_place
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.codes import ResponseCode

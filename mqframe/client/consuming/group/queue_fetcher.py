@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.group.fetch_options import FetchOptions
 from mqframe.client.consuming.group.group_offsets import GroupOffsets
 from mqframe.client.consuming.group.late_routes import LateRoutes
 from mqframe.client.consuming.group.pulls import QueuePulls

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import attrs
 
+from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.queue_fetcher import FetchStrategy, QueueFetcher
@@ -13,7 +14,6 @@ from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.consuming.group.running_info import RunningInfoSource
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime
 from mqframe.client.consuming.lite_pull.prefetch_buffer import PrefetchBuffer
-from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming import running_info as info
 from mqframe.core.consuming.assigned_queue import AssignedQueue

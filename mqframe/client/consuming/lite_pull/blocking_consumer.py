@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.connection.sync_api import SyncClient, called_in_thread
 from mqframe.client.consuming.group.queue_watch import AssignmentListener, QueuesListener
 from mqframe.client.consuming.group.subscriptions import Expression
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
-from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.manager import PluginManager

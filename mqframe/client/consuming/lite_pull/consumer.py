@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 
+from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import InstanceLease
@@ -28,7 +29,6 @@ from mqframe.client.consuming.group.subscriptions import Expression, Subscriptio
 from mqframe.client.consuming.lite_pull.assembly import LitePlan, lite_pull_runtime
 from mqframe.client.consuming.lite_pull.commits import PolledOffsets
 from mqframe.client.consuming.lite_pull.prefetch_buffer import PrefetchBuffer
-from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import MessageModel

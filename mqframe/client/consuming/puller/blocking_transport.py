@@ -7,18 +7,19 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ParamSpec, Self, TypeVar
 
+from mqframe.client.configuration.from_config import Configurable
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
 from mqframe.client.connection.lifecycle import described
 from mqframe.client.connection.patience import Patience
 from mqframe.client.connection.route_cache import ask_any, plain, read_route
-from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
+from mqframe.client.consuming.puller.calls import PullCalls
 from mqframe.client.consuming.puller.patient_transport import PatientTransport
-from mqframe.client.from_config import Configurable
 from mqframe.client.sending.blocking_transport import run_blocking, sleep_blocking
-from mqframe.client.settings import ClientSettings
+from mqframe.client.settings import PULL_ANSWER_SECONDS, ClientSettings
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import AccessError, AnswerError, RouteError
+from mqframe.core.messages.names import TOOLS_GROUP
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.refusals import refusal
@@ -89,10 +90,10 @@ class BlockingPullCalls(Configurable):
 
     def __init__(
         self,
-        group: str = GROUP,
+        group: str = TOOLS_GROUP,
         *,
         nameserver: str = "",
-        timeout: float = ANSWER_SECONDS,
+        timeout: float = PULL_ANSWER_SECONDS,
         rpc_hooks: Sequence[object] = (),
         client: ClientSettings | None = None,
         net: NetSettings | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from mqframe.client.consuming.expressions import check_expression
 from mqframe.client.consuming.group.offsets import (
@@ -33,11 +33,6 @@ from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetAllTopicList
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
-
-GROUP: Final = "TOOLS_CONSUMER"
-"""The group that tools read as (MixAll.TOOLS_CONSUMER_GROUP). Nothing is committed for it."""
-ANSWER_SECONDS: Final = 15.0
-"""What an answer may take beyond the time that the broker was allowed to wait."""
 
 
 class PullTransport(RoutedCalls, Protocol):

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient
-from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP, PullCalls
+from mqframe.client.consuming.puller.calls import PullCalls
 from mqframe.client.consuming.puller.patient_transport import PatientTransport
-from mqframe.client.settings import ClientSettings
+from mqframe.client.settings import PULL_ANSWER_SECONDS, ClientSettings
+from mqframe.core.messages.names import TOOLS_GROUP
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.manager import PluginManager
@@ -38,10 +39,10 @@ class AsyncPuller(PullCalls, AsyncClient):
 
     def __init__(
         self,
-        group: str = GROUP,
+        group: str = TOOLS_GROUP,
         *,
         nameserver: str = "",
-        timeout: float = ANSWER_SECONDS,
+        timeout: float = PULL_ANSWER_SECONDS,
         rpc_hooks: Sequence[object] = (),
         client: ClientSettings | None = None,
         net: NetSettings | None = None,

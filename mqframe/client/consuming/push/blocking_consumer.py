@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, overload
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.sync_api import SyncRunner
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L, T
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.filtering.filter_expression import Sql

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import InstanceLease, RunnableClient
@@ -30,7 +31,6 @@ from mqframe.client.consuming.push.assembly import push_runtime
 from mqframe.client.consuming.push.listener import ListenerFunction, Subscription, subscription
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.routes import routed
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError, decode_error_choice

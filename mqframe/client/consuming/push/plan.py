@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import attrs
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable
 from mqframe.client.consuming.push.listener import Subscription
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.hooks.codecs import Codecs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.client.consuming.group.fetch_options import FetchOptions
+from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.consuming.group.pulls import QueuePulls
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mqframe.client.consuming.group.fetch_options import FetchOptions
+from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.codes import ResponseCode

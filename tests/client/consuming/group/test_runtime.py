@@ -6,7 +6,7 @@ import asyncio
 
 from push_scenes import GROUP, OK, play, running
 
-from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.core.errors import (
     answer_error,
 )

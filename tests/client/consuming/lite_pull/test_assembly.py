@@ -8,8 +8,8 @@ import lite_scenes
 import pytest
 
 from mqframe.client.admin.admin import AsyncAdmin
+from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
-from mqframe.client.consuming.lite_pull.settings import LitePullSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, CallTimeout, ConnectionLost
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset

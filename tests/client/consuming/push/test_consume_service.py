@@ -9,7 +9,7 @@ import attrs
 import pytest
 from push_scenes import GROUP, LATER, OK, play, running
 
-from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import (
     answer_error,

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from push_scenes import GROUP, OK, play, running
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import (
     ClosedError,

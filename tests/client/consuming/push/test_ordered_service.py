@@ -9,8 +9,8 @@ import zlib
 import attrs
 import pytest
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import CallTimeout, ConnectionLost, answer_error

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.testing.consuming import AllQueues, ClientScene, play_in, received

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.client.consuming.group.fetch_options import FetchOptions, FetchSettings
+from mqframe.client.configuration.fetch_options import FetchOptions, FetchSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.retry.backoff import ERROR_SECONDS
 from mqframe.testing.manual_clock import ManualClock

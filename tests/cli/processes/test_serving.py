@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import os, signal, sys
-from mqframe.cli.serving import end_process, serve
+from mqframe.cli.processes.serving import end_process, serve
 from mqframe.core.errors import MqframeError
 
 class Service:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.client.consuming.lite_pull.settings import LitePullSettings
+from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.testing.manual_clock import ManualClock
 

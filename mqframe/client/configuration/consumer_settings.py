@@ -6,7 +6,7 @@ import sys
 
 import attrs
 
-from mqframe.client.consuming.group.fetch_options import FetchOptions, FetchSettings
+from mqframe.client.configuration.fetch_options import FetchOptions, FetchSettings
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 import mqframe
-from mqframe.client.sections import KINDS
+from mqframe.client.configuration.sections import KINDS
 
 CLIENTS = [name for name in mqframe.__all__ if hasattr(getattr(mqframe, name), "from_config")]
 

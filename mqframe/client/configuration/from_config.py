@@ -26,7 +26,7 @@ _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instanc
 class ConfigSource:
     """Where the arguments of one client come from; looked at again when they may have changed.
 
-    `section`: a key of `mqframe.client.sections.KINDS`; else as `Configurable.from_config`.
+    `section`: a key of `mqframe.client.configuration.sections.KINDS`; else as `Configurable.from_config`.
     """
 
     def __init__(self, section: str, file: str | Path | None, profile: str, given: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ class ConfigSource:
 
     def arguments(self, cls: type[Any]) -> dict[str, Any]:
         """The arguments for the constructor of `cls`. Raises `SettingError`."""
-        from mqframe.client.sections import KINDS, ClientSection
+        from mqframe.client.configuration.sections import KINDS, ClientSection
         from mqframe.net.settings import NetSettings
 
         section, given = self.section, self._given
@@ -84,7 +84,7 @@ class ConfigSource:
         return made
 
     def _resolve(self, given: Mapping[str, Any]) -> Resolved:
-        from mqframe.client.sections import KINDS, SHARED
+        from mqframe.client.configuration.sections import KINDS, SHARED
 
         layers = [environment(os.environ)]
         if self.file is not None:
@@ -117,7 +117,7 @@ class Configurable:
     """A client that can be made from a configuration."""
 
     _section: ClassVar[str]
-    """Its section, a key of `mqframe.client.sections.KINDS`."""
+    """Its section, a key of `mqframe.client.configuration.sections.KINDS`."""
 
     @classmethod
     def from_config(

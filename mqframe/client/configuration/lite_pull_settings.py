@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from mqframe.client.consuming.group.fetch_options import FetchOptions, FetchSettings
+from mqframe.client.configuration.fetch_options import FetchOptions, FetchSettings
 from mqframe.core.config.settings import at_least, setting, settings, within
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.net.clock import LoopClock

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mqframe.client.consuming.push.settings import ConsumerSettings
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.consuming.queue_locks import LockTimes
 from mqframe.core.errors import SettingError

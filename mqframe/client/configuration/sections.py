@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import attrs
 
-from mqframe.client.consuming.lite_pull.settings import LitePullSettings
-from mqframe.client.consuming.puller.calls import ANSWER_SECONDS, GROUP
-from mqframe.client.consuming.push.settings import ConsumerSettings
-from mqframe.client.settings import ClientSettings, ProducerSettings
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
+from mqframe.client.configuration.lite_pull_settings import LitePullSettings
+from mqframe.client.settings import PULL_ANSWER_SECONDS, ClientSettings, ProducerSettings
 from mqframe.core.config.settings import setting, settings
+from mqframe.core.messages.names import TOOLS_GROUP
 from mqframe.net.settings import NetSettings
 
 Names = tuple[str, ...]
@@ -102,8 +102,8 @@ class SimpleSection:
 class PullerSection:
     """How queues are read by plain pulls."""
 
-    group: str = setting(GROUP, doc="group that brokers count the reads for")
-    timeout: float = setting(ANSWER_SECONDS, doc="wait for an answer beyond what the broker may wait, s")
+    group: str = setting(TOOLS_GROUP, doc="group that brokers count the reads for")
+    timeout: float = setting(PULL_ANSWER_SECONDS, doc="wait for an answer beyond what the broker may wait, s")
     rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
 
 
