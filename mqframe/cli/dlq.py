@@ -8,7 +8,7 @@ import typer
 
 from mqframe.cli.access import admin_command
 from mqframe.cli.commands import FAILED, new_app
-from mqframe.cli.offset import moment
+from mqframe.cli.later import moment
 from mqframe.cli.output import Shown, time_text
 from mqframe.cli.text.body import Base64, body_columns
 from mqframe.core.errors import SettingError

@@ -67,3 +67,13 @@ def typed_ms(option: str, text: str, others: str = "") -> int:
     if typed.tzinfo is None:
         typer.echo(f"mqframe: {option} {text} is {found.isoformat()}", err=True)
     return int(found.timestamp() * 1000)
+
+
+def moment(text: str, option: str = "--to") -> int:
+    """What the user wrote behind `option`, as milliseconds since 1970; -1 is the end. Raises `SettingError`.
+
+    A time without zone is local time.
+    """
+    if text in ("start", "end"):
+        return 0 if text == "start" else -1
+    return 0 if text == "0" else typed_ms(option, text, "start, end")

@@ -9,7 +9,7 @@ import typer
 
 from mqframe.cli.access import admin_command
 from mqframe.cli.commands import new_app
-from mqframe.cli.later import typed_ms
+from mqframe.cli.later import moment
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Shown, queue_columns, time_text
 from mqframe.core.errors import SettingError
@@ -118,13 +118,3 @@ def _queue(admin: Admin, topic: str, broker: str | None, queue_id: int) -> Messa
 def offset_rows(offsets: Mapping[MessageQueue, int]) -> Shown:
     """A row for each queue."""
     return [{**queue_columns(queue), "offset": offset} for queue, offset in offsets.items()]
-
-
-def moment(text: str, option: str = "--to") -> int:
-    """What the user wrote behind `option`, as milliseconds since 1970; -1 is the end. Raises `SettingError`.
-
-    A time without zone is local time.
-    """
-    if text in ("start", "end"):
-        return 0 if text == "start" else -1
-    return 0 if text == "0" else typed_ms(option, text, "start, end")

@@ -22,10 +22,10 @@ from mqframe.core.errors import AnswerError, GiveUpError, MqframeError, RetryErr
 from mqframe_dashboard.asking import Asking, NoAnswer, NotFound
 from mqframe_dashboard.changes.assembly import CHANGES, open_desk
 from mqframe_dashboard.changes.desk import SIGN_IN, Desk
-from mqframe_dashboard.changes.form_parts import NOBODY, Visitor
 from mqframe_dashboard.changes.offers import offers
 from mqframe_dashboard.changes.rejection import Rejection
 from mqframe_dashboard.export import choose_page, export
+from mqframe_dashboard.form_parts import NOBODY, Visitor
 from mqframe_dashboard.html import page_html, problem_html
 from mqframe_dashboard.pages.brokers import broker_page, cluster_page, configuration_page
 from mqframe_dashboard.pages.clients import clients_page

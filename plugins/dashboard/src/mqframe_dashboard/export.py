@@ -14,8 +14,8 @@ from mqframe.core.messages.names import dead_letter_topic
 from mqframe.core.messages.rows import message_row
 from mqframe.core.retry.dead_letters import DeadLetter, DeadLetterFilter, dead_letter
 from mqframe_dashboard.asking import Asking
-from mqframe_dashboard.changes.form_parts import ChangeForm, Ticks
 from mqframe_dashboard.changes.rejection import Rejection
+from mqframe_dashboard.form_parts import ChangeForm, Ticks
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.pages.letters import closed_brokers, letter_filter, letter_row
 from mqframe_dashboard.query import BadQuery, Query

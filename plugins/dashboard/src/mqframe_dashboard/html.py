@@ -8,7 +8,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mqframe.core.printable import printable_lines
-from mqframe_dashboard.changes.form_parts import NOBODY, Visitor
+from mqframe_dashboard.form_parts import NOBODY, Visitor
 from mqframe_dashboard.view import Curve, Link, Page, time_text
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import attrs
 
-from mqframe_dashboard.changes.form_parts import ChangeForm
+from mqframe_dashboard.form_parts import ChangeForm
 
 CURVE_WIDTH, CURVE_HEIGHT = 120, 24
 CHART_WIDTH, CHART_HEIGHT = 600, 120

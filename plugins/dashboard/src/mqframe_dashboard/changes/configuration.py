@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe_dashboard.changes.errand import Change, Errand
-from mqframe_dashboard.changes.form_parts import ChangeForm, Input
 from mqframe_dashboard.changes.posted import Values
+from mqframe_dashboard.form_parts import ChangeForm, Input
 from mqframe_dashboard.masking import MASK, masked
 from mqframe_dashboard.pages.brokers import chosen_broker
 from mqframe_dashboard.query import BadQuery

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mqframe_dashboard.changes.form_parts import Input
 from mqframe_dashboard.changes.posted import Values
+from mqframe_dashboard.form_parts import Input
 from mqframe_dashboard.query import BadQuery
 
 FIELD = "confirm"

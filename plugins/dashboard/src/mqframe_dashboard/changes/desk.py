@@ -14,10 +14,10 @@ from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.changes.accounts import Accounts
 from mqframe_dashboard.changes.attempts import Attempts
 from mqframe_dashboard.changes.errand import Change, Errand, signed_in
-from mqframe_dashboard.changes.form_parts import ChangeForm, Input, Visitor
 from mqframe_dashboard.changes.posted import Values, read_form
 from mqframe_dashboard.changes.rejection import Rejection
 from mqframe_dashboard.changes.sessions import LONGEST_SECONDS, Session, Sessions
+from mqframe_dashboard.form_parts import ChangeForm, Input, Visitor
 from mqframe_dashboard.html import page_html
 from mqframe_dashboard.protection import host_name
 from mqframe_dashboard.view import Note, Page

@@ -13,8 +13,8 @@ from mqframe.core.retry.policy import RETRIES_MAX
 from mqframe_dashboard.asking import NotFound
 from mqframe_dashboard.changes.confirming import FIELD, check_confirmed, confirmation
 from mqframe_dashboard.changes.errand import Change, Errand
-from mqframe_dashboard.changes.form_parts import ChangeForm, Choice, Input
 from mqframe_dashboard.changes.posted import Values
+from mqframe_dashboard.form_parts import ChangeForm, Choice, Input
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.query import BadQuery
 from mqframe_dashboard.view import Links, Note, Page, link

@@ -9,8 +9,8 @@ from mqframe.core.messages.names import dead_letter_topic
 from mqframe.core.retry.dead_letters import DeadLetter, ResendTo, dead_letter, resend_to
 from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.changes.errand import Change, Errand
-from mqframe_dashboard.changes.form_parts import ChangeForm, Choice, Input, Ticks
 from mqframe_dashboard.changes.posted import Values
+from mqframe_dashboard.form_parts import ChangeForm, Choice, Input, Ticks
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.pages.letters import FILTER, closed_brokers, letter_filter, letter_row
 from mqframe_dashboard.pages.messages import SHOWN_MAX

@@ -8,8 +8,8 @@ from mqframe.core.consuming.bodies import OffsetWrapper
 from mqframe.core.consuming.offset_rules import reset_target
 from mqframe.core.messages.message import MessageQueue
 from mqframe_dashboard.changes.errand import Change, Errand
-from mqframe_dashboard.changes.form_parts import ChangeForm, Input
 from mqframe_dashboard.changes.posted import Values
+from mqframe_dashboard.form_parts import ChangeForm, Input
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.pages.messages import TIME_HINT
 from mqframe_dashboard.query import BadQuery

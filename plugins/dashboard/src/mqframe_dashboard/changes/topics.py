@@ -8,8 +8,8 @@ from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe_dashboard.changes.confirming import FIELD, check_confirmed, confirmation
 from mqframe_dashboard.changes.errand import Change, Errand
-from mqframe_dashboard.changes.form_parts import ChangeForm, Choice, Input
 from mqframe_dashboard.changes.posted import Values
+from mqframe_dashboard.form_parts import ChangeForm, Choice, Input
 from mqframe_dashboard.query import BadQuery
 from mqframe_dashboard.view import Links, Note, Page, Table, link
 

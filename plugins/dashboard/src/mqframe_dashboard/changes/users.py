@@ -10,9 +10,9 @@ from mqframe.core.requests.refusals import is_unserved
 from mqframe_dashboard.asking import NotFound
 from mqframe_dashboard.changes.confirming import FIELD, check_confirmed, confirmation
 from mqframe_dashboard.changes.errand import Change, Errand
-from mqframe_dashboard.changes.form_parts import ChangeForm, Choice, Input
 from mqframe_dashboard.changes.posted import Values
 from mqframe_dashboard.changes.rejection import Rejection
+from mqframe_dashboard.form_parts import ChangeForm, Choice, Input
 from mqframe_dashboard.query import BadQuery
 from mqframe_dashboard.view import Facts, Links, Note, Page, Table, link
 

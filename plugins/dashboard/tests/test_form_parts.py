@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mqframe_dashboard.changes.form_parts import ChangeForm, Choice, Input, Ticks, Visitor
+from mqframe_dashboard.form_parts import ChangeForm, Choice, Input, Ticks, Visitor
 from mqframe_dashboard.html import page_html
 from mqframe_dashboard.view import Page
 
