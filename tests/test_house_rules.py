@@ -62,10 +62,10 @@ FLOORS: dict[str, list[set[str]]] = {
     ],
     "mqframe.net": [
         {"access", "addresses", "busy_poll", "clock", "heap", "latencies", "listening", "settings", "turns"},
-        {"budgets", "endpoint", "deadlines", "unread"},
+        {"endpoint", "deadlines", "unread"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},
-        {"async_peer", "blocking_peer"},
+        {"async_peer", "blocking_peer", "budgets"},
         {"idle_reader"},
         {"blocking", "client", "server"},
         {"listeners"},

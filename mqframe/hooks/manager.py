@@ -19,8 +19,7 @@ import attrs
 import pluggy
 
 from mqframe import __version__
-from mqframe.core.config.layers import PLUGINS
-from mqframe.core.config.plugin_tables import PluginOptions
+from mqframe.core.config.plugin_options import PLUGINS, PluginOptions
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.errors import FrameError, TooMuchInFlight
-from mqframe.core.requests import Request
+from mqframe.core.requests.fields import Request
 from mqframe.core.requests.serving import Answer, Call, Reply, as_reply
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.log import get_logger

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from mqframe.core.errors import CallTimeout, ClosedError, ConnectError, FixError
-from mqframe.core.requests import Request
+from mqframe.core.requests.fields import Request
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.core.wire.frame import Body, Frame
@@ -18,9 +19,9 @@ from mqframe.net.clock import LoopClock, within
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
-from mqframe.net.tls.contexts import client_context
-from mqframe.net.tls.following import FollowingContext
-from mqframe.net.tls.opening import open_secured
+
+if TYPE_CHECKING:
+    from mqframe.net.tls.following import FollowingContext
 
 
 class Client:
@@ -51,9 +52,15 @@ class Client:
         self._closed = False
         self._process = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tls = FollowingContext(client_context, self._settings, clock)
+        self._tls: FollowingContext | None = None
+        if self._settings.tls:
+            # Others need not wait for the library to load.
+            from mqframe.net.tls.contexts import client_context
+            from mqframe.net.tls.following import FollowingContext
+
+            self._tls = FollowingContext(client_context, self._settings, clock)
         self._endpoint = Endpoint(self._settings, handlers or {}, rpc_hooks)
-        self._group = PeerGroup(clock, self._endpoint, PeerEvents(on_close=self._peer_closed), throttle=False)
+        self._group = PeerGroup(clock, self._endpoint, PeerEvents(on_close=self._peer_closed))
 
     def serve(self, owner: object) -> None:
         """Have requests of servers served by the marked handlers of `owner` from now on."""
@@ -172,7 +179,7 @@ class Client:
         if not separator or not port.isdecimal():
             raise ConnectError(f"{address!r} is not an address like host:port")
         seconds = self._settings.connect_timeout_seconds
-        connecting = self._connect_secured if self._settings.tls else self._connect_plain
+        connecting = self._connect_plain if self._tls is None else self._connect_secured
         try:
             peer = await within(self._clock, seconds, connecting(address, host.strip("[]"), int(port)))
         except CallTimeout:
@@ -193,7 +200,9 @@ class Client:
         return peer
 
     async def _connect_secured(self, address: str, host: str, port: int) -> AsyncPeer:
-        context = self._tls.current
+        from mqframe.net.tls.opening import open_secured
+
+        context = None if self._tls is None else self._tls.current
         assert context is not None
         peer = AsyncPeer(self._group, address)
         await open_secured(context, address, (host, port), peer)

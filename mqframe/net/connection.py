@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final, Generic, TypeVar
 
+from mqframe.core import requests
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from mqframe.core.errors import CallTimeout, ConnectionLost, HeaderError, Refusal
-from mqframe.core.requests import REQUESTS, Request, encode_fields
 from mqframe.core.requests.failures import is_expected, refused
+from mqframe.core.requests.fields import Request, encode_fields
 from mqframe.core.requests.serving import Answer, Call, Reply
 from mqframe.core.requests.unserved import not_supported
 from mqframe.core.wire.frame import Body, Frame, FrameDecoder, encode_answer, encode_head
@@ -309,5 +310,5 @@ def _not_text(request: Frame, problem: UnicodeEncodeError) -> str:
 
 def request_name(code: int) -> str:
     """How a request kind is named in messages."""
-    kind = REQUESTS.get(code)
+    kind = requests.REQUESTS.get(code)
     return f"{kind.__name__} ({code})" if kind else f"request {code}"

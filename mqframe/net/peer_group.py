@@ -8,13 +8,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
 from mqframe.core.requests.peer import Peer
-from mqframe.net.budgets import ConnectionBudgets, OpenPeer
+from mqframe.core.requests.serving import Call
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock, Timer
 from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.heap import give_back
-from mqframe.net.latencies import Latencies
 
 
 class PeerEvents(NamedTuple):
@@ -36,12 +35,60 @@ class Waiting(HasPending, Protocol):
         """The time of the call of this number is over; `now`: monotonic seconds."""
 
 
+class OpenPeer(Peer, Protocol):
+    """A connection that can be closed for being idle. `last_used`: monotonic seconds."""
+
+    @property
+    def last_used(self) -> float:
+        """When a whole frame came or something was sent."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that wait to leave."""
+
+    def shed(self, reason: str) -> None:
+        """Close at once for `reason`: all connections together take too much."""
+
+    def abort(self) -> None:
+        """Close at once, without sending what is unsent."""
+
+    def close_if_idle(self, now: float) -> None:
+        """Close when nothing passed for too long, or when the other side does not read."""
+
+
+class Limits(Protocol):
+    """What the connections of a server may take together: of `ConnectionBudgets`."""
+
+    def is_full(self, peers: set[OpenPeer]) -> bool:
+        """Whether `peers` are as many as may be, and none of them may go for another one."""
+
+    def half_frame(self, peer: OpenPeer, size: int) -> None:
+        """Of a frame of `peer`, `size` bytes came, and the rest did not."""
+
+    def unsent(self, peer: OpenPeer, size: int) -> None:
+        """`size` bytes for `peer` wait to leave."""
+
+    def freed_much(self) -> bool:
+        """Whether connections took far more, at some time since this was so last, than they take now."""
+
+    def tell(self, *, last: bool = False) -> None:
+        """Say how many were refused, or closed, since that was said."""
+
+
+class AnswerTimes(Protocol):
+    """How long answers take: of `Latencies`."""
+
+    def add(self, call: Call, response_code: int, now: float) -> None:
+        """`call` is answered with `response_code`; `now`: monotonic seconds."""
+
+
 class PeerGroup:
     """Connections of one asyncio server or client; lives in one loop.
 
     Closes idle and stalled connections, ends calls at their deadlines, holds the tasks of async handlers.
-    `throttle`: whether a peer that does not read its answers is not read from either (servers). `turns`: how
-    often a connection had its turn; `processor_seconds`: what the processor has worked for the loop's thread.
+    `limits`: of a server; a peer that does not read its answers is not read from either then, which
+    `throttle` says. `turns`: how often a connection had its turn; `processor_seconds`: what the processor
+    has worked for the loop's thread.
     """
 
     def __init__(
@@ -49,28 +96,27 @@ class PeerGroup:
         clock: LoopClock,
         endpoint: Endpoint,
         events: PeerEvents,
-        *,
-        throttle: bool,
+        limits: Limits | None = None,
     ) -> None:
         self.clock = clock
         self.endpoint = endpoint
         self.turn_end, self.on_close = events
-        self.throttle = throttle
+        self.throttle = limits is not None
         self.peers: set[OpenPeer] = set()
-        self.budgets = ConnectionBudgets(endpoint.settings, clock)
+        self._limits = limits
         self.deadlines: Deadlines[Waiting] = Deadlines()
         self.armed_at = float("inf")
         self.busy_poll: BusyPoll | None = None
         self.turns = 0
         self.processor_seconds: Callable[[], float] = time.thread_time
-        self.latencies: Latencies | None = None
+        self.latencies: AnswerTimes | None = None
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sweep: Every | None = None
 
     def enter(self, peer: OpenPeer) -> bool:
         """A connection was opened; whether a server has room for it."""
-        if self.throttle and self.is_full:
+        if self.is_full:
             return False
         self.peers.add(peer)
         return True
@@ -78,7 +124,7 @@ class PeerGroup:
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another connection, nor one that may go for it."""
-        return self.budgets.is_full(self.peers)
+        return self._limits is not None and self._limits.is_full(self.peers)
 
     def leave(self, peer: OpenPeer) -> None:
         """A connection ended."""
@@ -88,13 +134,13 @@ class PeerGroup:
 
     def half_frame(self, peer: OpenPeer, size: int) -> None:
         """Of a frame of `peer`, `size` bytes came, and the rest did not."""
-        if self.throttle:
-            self.budgets.half_frame(peer, size)
+        if self._limits is not None:
+            self._limits.half_frame(peer, size)
 
     def unsent(self, peer: OpenPeer, size: int) -> None:
         """`size` bytes for `peer` wait to leave."""
-        if self.throttle:
-            self.budgets.unsent(peer, size)
+        if self._limits is not None:
+            self._limits.unsent(peer, size)
 
     def start(self) -> None:
         """Begin to look for idle and stalled connections."""
@@ -120,7 +166,8 @@ class PeerGroup:
         for peer in tuple(self.peers):
             peer.abort()
         await asyncio.sleep(0)
-        self.budgets.tell(last=True)
+        if self._limits is not None:
+            self._limits.tell(last=True)
         self.deadlines.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -152,6 +199,7 @@ class PeerGroup:
         now = self.clock.monotonic()
         for peer in tuple(self.peers):
             peer.close_if_idle(now)
-        self.budgets.tell()
-        if self.budgets.freed_much():
-            self.spawn(asyncio.to_thread(give_back))
+        if self._limits is not None:
+            self._limits.tell()
+            if self._limits.freed_much():
+                self.spawn(asyncio.to_thread(give_back))

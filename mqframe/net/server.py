@@ -12,6 +12,7 @@ from mqframe.core.requests.serving import Call, Handler
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.log import get_logger
 from mqframe.net.async_peer import AsyncPeer
+from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
@@ -47,7 +48,9 @@ class Server:
         settings = settings or NetSettings()
         self._busy_poll_seconds = settings.busy_poll_microseconds / 1e6
         self._endpoint = Endpoint(settings, handlers, rpc_hooks, settings.header_bytes_max)
-        self._group = PeerGroup(clock, self._endpoint, events or PeerEvents(), throttle=True)
+        self._budgets = ConnectionBudgets(settings, clock)
+        self._latencies: Latencies | None = None
+        self._group = PeerGroup(clock, self._endpoint, events or PeerEvents(), self._budgets)
         self._keep_files_free(settings.connections_max)
         self._listeners: list[asyncio.Server] = []
         self._arrive: Callable[[], asyncio.Protocol] = lambda: AsyncPeer(self._group)
@@ -57,15 +60,15 @@ class Server:
             plain = settings.tls_server_mode == "permissive"
             self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=settings.idle_seconds)
             self._gate.full = lambda: self._group.is_full
-            self._group.budgets.arriving = self._gate.waiting
-            self._group.budgets.troubles += self._gate.troubles
+            self._budgets.arriving = self._gate.waiting
+            self._budgets.troubles += self._gate.troubles
             self._arrive = self._gate.arrive
 
     def _keep_files_free(self, connections_max: int) -> None:
         # The system would refuse those beyond its limit in silence, and files of the store with them.
         files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         fit = connections_that_fit(connections_max, files_max)
-        self._group.budgets.connections_max = fit
+        self._budgets.connections_max = fit
         if fit < connections_max:
             log.info("open files limit connections", connections_max=fit, files_max=files_max)
 
@@ -76,9 +79,9 @@ class Server:
 
     def measure(self, latencies: Latencies | None = None) -> Latencies:
         """How long requests take, from now on. `latencies`: those of a server that is counted together."""
-        if self._group.latencies is None:
-            self._group.latencies = latencies or Latencies(self._endpoint.handlers)
-        return self._group.latencies
+        if self._latencies is None:
+            self._latencies = self._group.latencies = latencies or Latencies(self._endpoint.handlers)
+        return self._latencies
 
     def admit(self, guard: Callable[[Call], None]) -> None:
         """Have `guard` see each request from now on before anything is done with it.
@@ -99,7 +102,7 @@ class Server:
 
     def counters(self) -> dict[str, str]:
         """What all connections take together, and the most that they may."""
-        return self._group.budgets.counters(self._group.peers, self._endpoint.held_bytes)
+        return self._budgets.counters(self._group.peers, self._endpoint.held_bytes)
 
     async def start(self, host: str, port: int) -> int:
         """Listen on `host` (name, IPv4 or IPv6) and `port` (0: any free one); returns the port.

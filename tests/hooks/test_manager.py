@@ -5,7 +5,7 @@ from importlib.metadata import EntryPoint
 import attrs
 import pytest
 
-from mqframe.core.config.plugin_tables import PluginOptions
+from mqframe.core.config.plugin_options import PluginOptions
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.hooks.interfaces import AllocationStrategy, QueueSelector, SendHook

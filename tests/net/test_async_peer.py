@@ -15,6 +15,7 @@ from mqframe.core.errors import ConnectionLost
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.net.async_peer import TURN_SECONDS, AsyncPeer
+from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.server import Server
@@ -355,7 +356,8 @@ def test_what_is_left_of_a_read_queues_while_the_processor_serves_others_and_no_
             processor[0] += worked
             return Reply()
 
-        group = PeerGroup(clock, Endpoint(NetSettings(), {1: slow}, ()), PeerEvents(), throttle=True)
+        limits = ConnectionBudgets(NetSettings(), clock)
+        group = PeerGroup(clock, Endpoint(NetSettings(), {1: slow}, ()), PeerEvents(), limits)
         group.processor_seconds = lambda: processor[0]
         peers = [AsyncPeer(group, name) for name in "ab"]
         asyncio.get_running_loop().call_soon(peers[1].data_received, encode_frame(Frame(1, 9)))

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
-import attrs
-
-from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
-from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
-from mqframe.core.config.programs import CLIENT, WITH_PROFILES, others_of
-from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
-from mqframe.hooks.manager import PluginManager
 
 FILE: Final = "mqframe.toml"
 """Read from the working folder when no file is named and this one is there."""
-_COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instance", "clock", "randomness")
-"""Arguments that some constructors only hand on."""
 
 
 class ConfigSource:
@@ -35,7 +25,7 @@ class ConfigSource:
         # A program may go to another folder while it runs.
         self.file = None if file is None else Path(file).absolute()
         self.section = section
-        self._name = str(file)
+        self._name = FILE if file is None else str(file)
         self._profile = profile
         self._given = given
         self._mark = self._look()
@@ -54,63 +44,10 @@ class ConfigSource:
 
     def arguments(self, cls: type[Any]) -> dict[str, Any]:
         """The arguments for the constructor of `cls`. Raises `SettingError`."""
-        from mqframe.client.configuration.sections import KINDS, ClientSection
-        from mqframe.net.settings import NetSettings
+        # Imported when a configuration is read: clients made by their constructors need nothing of it.
+        from mqframe.client.configuration.arguments import Sources, arguments_of
 
-        section, given = self.section, self._given
-        kind = KINDS[section]
-        parameters = inspect.signature(cls).parameters
-        settings = {field.name for field in attrs.fields(kind.section)} - kind.arguments
-        _check_names(cls, given, {*parameters, *_COMMON, *kind.arguments, *settings})
-        resolved = self._resolve({name: value for name, value in given.items() if name in settings})
-        entries = {entry.path: entry for entry in resolved.entries}
-        made: dict[str, Any] = {
-            name: entry.value
-            for name in kind.arguments
-            if (entry := entries[f"{section}.{name}"]).origin != DEFAULT and entry.value not in ("", None)
-        }
-        client = resolved.section(ClientSection)
-        made.setdefault("rpc_hooks", client.rpc_hooks)
-        made |= {"client": client, "net": resolved.section(NetSettings)}
-        if kind.settings is not None:
-            made["settings"] = resolved.section(kind.section)
-        made |= {name: value for name, value in given.items() if name not in settings}
-        for name in given:
-            if f"{name}_options" not in given:
-                made.pop(f"{name}_options", None)  # of what the configuration chose in its place
-        made["plugins"] = (made.get("plugins") or PluginManager()).configured(resolved.plugins(section))
-        if "group" in parameters and parameters["group"].default is inspect.Parameter.empty:
-            self._check_group(made)
-        return made
-
-    def _resolve(self, given: Mapping[str, Any]) -> Resolved:
-        from mqframe.client.configuration.sections import KINDS, SHARED
-
-        layers = [environment(os.environ)]
-        if self.file is not None:
-            layers.append(self._layer(self.file))
-        values = (Given(f"{self.section}.{key}", value, f"argument {key}") for key, value in given.items())
-        layers.append(Layer(Rank.ARGUMENT, tuple(values)))
-        sections = [*SHARED, *(kind.section for kind in KINDS.values())]
-        profiles = {**dict.fromkeys(KINDS, ""), self.section: self._profile}
-        return resolve(
-            sections, layers, other_sections=others_of(CLIENT), profiles=profiles, with_plugins=WITH_PROFILES
-        )
-
-    def _layer(self, path: Path) -> Layer:
-        try:
-            return toml(path.read_text(encoding="utf-8"), self._name)
-        except (OSError, UnicodeDecodeError) as problem:
-            raise SettingError(f"configuration {self._name} cannot be read: {problem}") from None
-
-    def _check_group(self, made: Mapping[str, Any]) -> None:
-        if not made.get("group"):
-            section = self.section
-            where = f"[{section}.{self._profile}]" if self._profile else f"[{section}]"
-            raise SettingError(
-                f"{section}.group must be set: from_config(..., group=...), MQFRAME_{section.upper()}_GROUP,"
-                f" or {where} of {FILE if self.file is None else self._name}"
-            )
+        return arguments_of(cls, Sources(self.section, self._profile, self.file, self._name, self._given))
 
 
 class Configurable:
@@ -151,12 +88,3 @@ class Configurable:
             f"watch: nothing of {type(self).__name__} changes while it runs; consumers that share queues"
             " can change their allocation"
         )
-
-
-def _check_names(cls: type[Any], given: Mapping[str, Any], known: Collection[str]) -> None:
-    for name in given:
-        if name not in known:
-            meant = did_you_mean(name, known)
-            raise SettingError(
-                f"{name} is no argument or setting of {cls.__name__}{f'; {meant}' if meant else ''}"
-            )

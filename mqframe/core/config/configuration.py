@@ -14,8 +14,9 @@ from typing import Any, Final, TypeVar, get_origin
 import attrs
 
 from mqframe.core.config.field_types import convert, field_types
-from mqframe.core.config.layers import PLUGINS, PREFIX, Given, Layer, Rank
-from mqframe.core.config.plugin_tables import GivenOption, PluginOptions, options_at, tables_of
+from mqframe.core.config.layers import PREFIX, Given, Layer, Rank
+from mqframe.core.config.plugin_options import PLUGINS, PluginOptions
+from mqframe.core.config.plugin_tables import GivenOption, options_at, tables_of
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import RENAMED, refusal, warnings
 from mqframe.core.config.settings import told

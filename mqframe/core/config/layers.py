@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import attrs
 
+from mqframe.core.config.plugin_options import PLUGINS
 from mqframe.core.config.properties_file import parse_properties
 from mqframe.core.errors import SettingError
 
 PREFIX: Final = "MQFRAME_"
-PLUGINS: Final = "plugins"
 NO_SETTINGS: Final = frozenset({"MQFRAME_CONTEXTS"})
 """Variables that mean something else: where the command line keeps its clusters."""
 _MARK: Final = "\ufeff"

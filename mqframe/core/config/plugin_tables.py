@@ -7,21 +7,9 @@ from typing import Any
 
 import attrs
 
-from mqframe.core.config.layers import PLUGINS, Given
+from mqframe.core.config.layers import Given
+from mqframe.core.config.plugin_options import PLUGINS, PluginOptions
 from mqframe.core.errors import SettingError
-
-
-class PluginOptions(dict[str, Any]):
-    """Options of one plugin by name; `origins` says where each came from."""
-
-    def __init__(self, values: Mapping[str, Any] = {}, origins: Mapping[str, str] = {}) -> None:
-        super().__init__(values)
-        self.origins = dict(origins)
-
-    def with_(self, more: Mapping[str, Any]) -> PluginOptions:
-        """These options and `more`, which count first."""
-        origins: Mapping[str, str] = getattr(more, "origins", dict.fromkeys(more, ""))
-        return PluginOptions({**self, **more}, {**self.origins, **origins})
 
 
 @attrs.frozen

@@ -1,72 +1,130 @@
 """The interfaces of everything that can be plugged in, one kind a file.
 
 Implement one, name it in the entry-point group `mqframe` as `kind.name`, and it can be chosen by that name.
+Each is imported when it is first used: who makes a producer needs few of them.
 """
 
-from mqframe.core.codes import ResponseCode as ResponseCode
-from mqframe.core.requests.fields import Request as Request
-from mqframe.core.requests.fields import request as request
-from mqframe.core.requests.serving import Reply as Reply
-from mqframe.core.requests.serving import serves as serves
-from mqframe.core.wire.bodies import Body as Body
-from mqframe.hooks.interfaces.access import AccessPort as AccessPort
-from mqframe.hooks.interfaces.access import Authentication as Authentication
-from mqframe.hooks.interfaces.access import Authorization as Authorization
-from mqframe.hooks.interfaces.access import BrokerPlace as BrokerPlace
-from mqframe.hooks.interfaces.access import Caller as Caller
-from mqframe.hooks.interfaces.access import Credentials as Credentials
-from mqframe.hooks.interfaces.access import KeptFile as KeptFile
-from mqframe.hooks.interfaces.access import Refused as Refused
-from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
-from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
-from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
-from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
-from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
-from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
-from mqframe.hooks.interfaces.broker_port import GroupLookup as GroupLookup
-from mqframe.hooks.interfaces.broker_port import MessageReader as MessageReader
-from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
-from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
-from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
-from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
-from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
-from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
-from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
-from mqframe.hooks.interfaces.broker_service import Table as Table
-from mqframe.hooks.interfaces.codec import Codec as Codec
-from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
-from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
-from mqframe.hooks.interfaces.coordination import CALLS_IN_A_LEASE as CALLS_IN_A_LEASE
-from mqframe.hooks.interfaces.coordination import Coordination as Coordination
-from mqframe.hooks.interfaces.coordination import GroupAccess as GroupAccess
-from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace
-from mqframe.hooks.interfaces.coordination import Snapshot as Snapshot
-from mqframe.hooks.interfaces.coordination import WaitingClock as WaitingClock
-from mqframe.hooks.interfaces.dispatcher import Dispatcher as Dispatcher
-from mqframe.hooks.interfaces.dispatcher import LogRange as LogRange
-from mqframe.hooks.interfaces.forbidden_hook import Forbidden as Forbidden
-from mqframe.hooks.interfaces.forbidden_hook import ForbiddenContext as ForbiddenContext
-from mqframe.hooks.interfaces.forbidden_hook import ForbiddenHook as ForbiddenHook
-from mqframe.hooks.interfaces.hook_port import ClientHook as ClientHook
-from mqframe.hooks.interfaces.hook_port import HookPort as HookPort
-from mqframe.hooks.interfaces.memory_offset_store import MemoryOffsetStore as MemoryOffsetStore
-from mqframe.hooks.interfaces.memory_offset_store import SavedOffsetStore as SavedOffsetStore
-from mqframe.hooks.interfaces.message_filter import Matches as Matches
-from mqframe.hooks.interfaces.message_filter import MessageFilter as MessageFilter
-from mqframe.hooks.interfaces.offset_store import OffsetStore as OffsetStore
-from mqframe.hooks.interfaces.offset_store import OffsetStoreContext as OffsetStoreContext
-from mqframe.hooks.interfaces.offset_store import OffsetWire as OffsetWire
-from mqframe.hooks.interfaces.offset_store import ReadFrom as ReadFrom
-from mqframe.hooks.interfaces.plugins import Plugins as Plugins
-from mqframe.hooks.interfaces.rpc_hook import RpcHook as RpcHook
-from mqframe.hooks.interfaces.selector import QueueSelector as QueueSelector
-from mqframe.hooks.interfaces.send_hook import SendContext as SendContext
-from mqframe.hooks.interfaces.send_hook import SendHook as SendHook
-from mqframe.hooks.interfaces.send_hook import TransactionEnd as TransactionEnd
-from mqframe.hooks.interfaces.send_operation import IllegalProperty as IllegalProperty
-from mqframe.hooks.interfaces.send_operation import SendOperation as SendOperation
-from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord
-from mqframe.hooks.interfaces.send_rule import SendRule as SendRule
-from mqframe.hooks.interfaces.send_rule import StoredAt as StoredAt
-from mqframe.hooks.interfaces.topic_summary import TagSummary as TagSummary
-from mqframe.hooks.interfaces.topic_summary import TopicSummary as TopicSummary
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqframe.core.codes import ResponseCode as ResponseCode
+    from mqframe.core.requests.fields import Request as Request
+    from mqframe.core.requests.fields import request as request
+    from mqframe.core.requests.serving import Reply as Reply
+    from mqframe.core.requests.serving import serves as serves
+    from mqframe.core.wire.bodies import Body as Body
+    from mqframe.hooks.interfaces.access import AccessPort as AccessPort
+    from mqframe.hooks.interfaces.access import Authentication as Authentication
+    from mqframe.hooks.interfaces.access import Authorization as Authorization
+    from mqframe.hooks.interfaces.access import BrokerPlace as BrokerPlace
+    from mqframe.hooks.interfaces.access import Caller as Caller
+    from mqframe.hooks.interfaces.access import Credentials as Credentials
+    from mqframe.hooks.interfaces.access import KeptFile as KeptFile
+    from mqframe.hooks.interfaces.access import Refused as Refused
+    from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
+    from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
+    from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
+    from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
+    from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
+    from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
+    from mqframe.hooks.interfaces.broker_port import GroupLookup as GroupLookup
+    from mqframe.hooks.interfaces.broker_port import MessageReader as MessageReader
+    from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
+    from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
+    from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
+    from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
+    from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
+    from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
+    from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
+    from mqframe.hooks.interfaces.broker_service import Table as Table
+    from mqframe.hooks.interfaces.codec import Codec as Codec
+    from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
+    from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
+    from mqframe.hooks.interfaces.coordination import CALLS_IN_A_LEASE as CALLS_IN_A_LEASE
+    from mqframe.hooks.interfaces.coordination import Coordination as Coordination
+    from mqframe.hooks.interfaces.coordination import GroupAccess as GroupAccess
+    from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace
+    from mqframe.hooks.interfaces.coordination import Snapshot as Snapshot
+    from mqframe.hooks.interfaces.coordination import WaitingClock as WaitingClock
+    from mqframe.hooks.interfaces.dispatcher import Dispatcher as Dispatcher
+    from mqframe.hooks.interfaces.dispatcher import LogRange as LogRange
+    from mqframe.hooks.interfaces.forbidden_hook import Forbidden as Forbidden
+    from mqframe.hooks.interfaces.forbidden_hook import ForbiddenContext as ForbiddenContext
+    from mqframe.hooks.interfaces.forbidden_hook import ForbiddenHook as ForbiddenHook
+    from mqframe.hooks.interfaces.hook_port import ClientHook as ClientHook
+    from mqframe.hooks.interfaces.hook_port import HookPort as HookPort
+    from mqframe.hooks.interfaces.memory_offset_store import MemoryOffsetStore as MemoryOffsetStore
+    from mqframe.hooks.interfaces.memory_offset_store import SavedOffsetStore as SavedOffsetStore
+    from mqframe.hooks.interfaces.message_filter import Matches as Matches
+    from mqframe.hooks.interfaces.message_filter import MessageFilter as MessageFilter
+    from mqframe.hooks.interfaces.offset_store import OffsetStore as OffsetStore
+    from mqframe.hooks.interfaces.offset_store import OffsetStoreContext as OffsetStoreContext
+    from mqframe.hooks.interfaces.offset_store import OffsetWire as OffsetWire
+    from mqframe.hooks.interfaces.offset_store import ReadFrom as ReadFrom
+    from mqframe.hooks.interfaces.plugins import Plugins as Plugins
+    from mqframe.hooks.interfaces.rpc_hook import RpcHook as RpcHook
+    from mqframe.hooks.interfaces.selector import QueueSelector as QueueSelector
+    from mqframe.hooks.interfaces.send_hook import SendContext as SendContext
+    from mqframe.hooks.interfaces.send_hook import SendHook as SendHook
+    from mqframe.hooks.interfaces.send_hook import TransactionEnd as TransactionEnd
+    from mqframe.hooks.interfaces.send_operation import IllegalProperty as IllegalProperty
+    from mqframe.hooks.interfaces.send_operation import SendOperation as SendOperation
+    from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord
+    from mqframe.hooks.interfaces.send_rule import SendRule as SendRule
+    from mqframe.hooks.interfaces.send_rule import StoredAt as StoredAt
+    from mqframe.hooks.interfaces.topic_summary import TagSummary as TagSummary
+    from mqframe.hooks.interfaces.topic_summary import TopicSummary as TopicSummary
+
+_HOME = {
+    name: f"mqframe.{module}"
+    for module, names in {
+        "core.codes": "ResponseCode",
+        "core.requests.fields": "Request request",
+        "core.requests.serving": "Reply serves",
+        "core.wire.bodies": "Body",
+        "hooks.interfaces.access": (
+            "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
+        ),
+        "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
+        "hooks.interfaces.broker_port": (
+            "BrokerIdentity BrokerPort DueTask GroupLookup MessageReader MessageWriter TopicLookup"
+        ),
+        "hooks.interfaces.broker_service": "EVERY_TOPIC BrokerService OnArrival Periodic SavedTable Table",
+        "hooks.interfaces.codec": "Codec",
+        "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
+        "hooks.interfaces.coordination": (
+            "CALLS_IN_A_LEASE Coordination GroupAccess GroupPlace Snapshot WaitingClock"
+        ),
+        "hooks.interfaces.dispatcher": "Dispatcher LogRange",
+        "hooks.interfaces.forbidden_hook": "Forbidden ForbiddenContext ForbiddenHook",
+        "hooks.interfaces.hook_port": "ClientHook HookPort",
+        "hooks.interfaces.memory_offset_store": "MemoryOffsetStore SavedOffsetStore",
+        "hooks.interfaces.message_filter": "Matches MessageFilter",
+        "hooks.interfaces.offset_store": "OffsetStore OffsetStoreContext OffsetWire ReadFrom",
+        "hooks.interfaces.plugins": "Plugins",
+        "hooks.interfaces.rpc_hook": "RpcHook",
+        "hooks.interfaces.selector": "QueueSelector",
+        "hooks.interfaces.send_hook": "SendContext SendHook TransactionEnd",
+        "hooks.interfaces.send_operation": "IllegalProperty SendOperation",
+        "hooks.interfaces.send_rule": "PendingRecord SendRule StoredAt",
+        "hooks.interfaces.topic_summary": "TagSummary TopicSummary",
+    }.items()
+    for name in names.split()
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqframe.core.config.layers import Given
-from mqframe.core.config.plugin_tables import GivenOption, PluginOptions, options_at, tables_of
+from mqframe.core.config.plugin_tables import GivenOption, options_at, tables_of
 from mqframe.core.errors import SettingError
 
 PLACE = "module.of:Nearest"
@@ -40,8 +40,3 @@ def test_an_option_is_found_at_any_depth(rest: str, value: object) -> None:
 def test_what_is_no_table_is_refused_with_its_place() -> None:
     with pytest.raises(SettingError, match=r"consumer\.plugins from app\.toml: must be a table of options"):
         list(options_at("consumer.plugins", "", Given("consumer.plugins", 3, "app.toml")))
-
-
-def test_later_options_win_with_their_origins() -> None:
-    joined = PluginOptions({"a": 1}, {"a": "x"}).with_(PluginOptions({"a": 2}, {"a": "y"}))
-    assert (joined, joined.origins) == ({"a": 2}, {"a": "y"})

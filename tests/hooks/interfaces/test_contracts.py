@@ -9,7 +9,8 @@ import pytest
 
 from mqframe.hooks import interfaces
 
-CONTEXTS = [each for each in vars(interfaces).values() if isinstance(each, type) and attrs.has(each)]
+INTERFACES = [getattr(interfaces, name) for name in interfaces.__all__]
+CONTEXTS = [each for each in INTERFACES if isinstance(each, type) and attrs.has(each)]
 TERM = re.compile(r"((?:`\w+`, )*`\w+`):")
 """One or more names before a colon: what follows says what they mean."""
 
