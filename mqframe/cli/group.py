@@ -16,8 +16,8 @@ from mqframe.cli.output import Json, NameServer, Shown, queue_columns, show, sho
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.messages.names import is_system_group
 from mqframe.core.printable import printable_lines
-from mqframe.core.retry.backoff import listed_waits
 from mqframe.core.retry.policy import RETRIES_MAX
+from mqframe.core.retry.redelivery import listed_waits
 
 if TYPE_CHECKING:
     from mqframe import Admin, MessageQueue

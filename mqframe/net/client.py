@@ -66,6 +66,10 @@ class Client:
         """Have requests of servers served by the marked handlers of `owner` from now on."""
         self._endpoint.handlers |= handlers_of(owner)
 
+    def serve_late(self, make: Callable[[], object]) -> None:
+        """As `serve`, for an owner that `make` returns when a request comes that nobody else serves."""
+        self._endpoint.late.append(make)
+
     def sign(self, hook: RpcHook) -> None:
         """Have `hook` see every request, too; to be called before the first."""
         self._endpoint.rpc_hooks += (hook,)

@@ -177,7 +177,7 @@ class Connection(Generic[W]):
                 endpoint.admit(call)
             if self.hooks:
                 before_rpc(self.hooks, self.address, frame, serving=True)
-            handler = endpoint.handlers.get(frame.code)
+            handler = endpoint.handlers.get(frame.code) or endpoint.handler_of(frame.code)
             if handler is None:
                 raise Refusal(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, not_supported(frame.code))
             if self._held_requests or endpoint.held_bytes:

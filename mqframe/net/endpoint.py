@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mqframe.core.errors import TooMuchInFlight
-from mqframe.core.requests.serving import Call, Handler
+from mqframe.core.requests.serving import Call, Handler, handlers_of
 from mqframe.core.wire.frame import HEADER_BYTES_MAX
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.settings import NetSettings
@@ -16,7 +16,8 @@ class Endpoint:
     """Shared state of connections; touches no socket, loop or lock. `opaques` numbers the requests.
 
     `header_bytes_max`: longest header that is read. `held_bytes`: bodies of requests that are answered later.
-    `admit`: raises for requests that may not be served; `None`: all may.
+    `admit`: raises for requests that may not be served; `None`: all may. `late`: make the owners of further
+    handlers, when a request comes for which there is none.
     """
 
     __slots__ = (
@@ -26,6 +27,7 @@ class Endpoint:
         "held_bytes",
         "in_flight_bytes",
         "in_flight_requests",
+        "late",
         "opaques",
         "rpc_hooks",
         "settings",
@@ -43,10 +45,19 @@ class Endpoint:
         self.held_bytes = 0
         self.admit: Callable[[Call], None] | None = None
         self.handlers = dict(handlers)
+        self.late: list[Callable[[], object]] = []
         self.rpc_hooks = tuple(rpc_hooks)
         self.opaques: Iterator[int] = itertools.count(1)
         self.in_flight_requests = 0
         self.in_flight_bytes = 0
+
+    def handler_of(self, code: int) -> Handler | None:
+        """Who serves requests of this code, those of `late` included; `None`: nobody."""
+        handler = self.handlers.get(code)
+        while handler is None and self.late:
+            self.handlers |= handlers_of(self.late.pop()())
+            handler = self.handlers.get(code)
+        return handler
 
     def acquire(self, body_bytes: int) -> None:
         """Count a request as in flight, or raise `TooMuchInFlight`."""

@@ -166,6 +166,10 @@ class ScriptedBroker:
         """Note what the client serves."""
         self.handlers |= handlers_of(owner)
 
+    def serve_late(self, make: Callable[[], object]) -> None:
+        """As `Client.serve_late`, but made at once."""
+        self.serve(make())
+
     def check_loop(self) -> None:
         """Every loop may use it."""
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
 from mqframe.cli.app import app
-from mqframe.core.retry.backoff import retry_schedule
+from mqframe.core.retry.redelivery import retry_schedule
 
 
 def run(*words: str, code: int = 0) -> Any:

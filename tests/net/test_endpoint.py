@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.errors import TooMuchInFlight
+from mqframe.core.requests.consumers import HeartBeat
+from mqframe.core.requests.serving import Call, serves
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.settings import NetSettings
 
@@ -41,3 +43,27 @@ def test_a_refusal_says_which_limit_it_was() -> None:
     endpoint.acquire(24)
     with pytest.raises(TooMuchInFlight, match="2 requests wait for their answers, the most allowed"):
         endpoint.acquire(0)
+
+
+def test_who_serves_late_is_made_for_the_first_request_that_nobody_else_serves() -> None:
+    made: list[str] = []
+
+    class Late:
+        @serves(HeartBeat)
+        def heard(self, fields: HeartBeat, call: Call) -> None:
+            """Nothing."""
+
+    def make(name: str) -> object:
+        made.append(name)
+        return Late() if name == "late" else object()
+
+    endpoint = Endpoint(NetSettings(), {1: lambda call: None}, ())
+    endpoint.late += [lambda: make("last"), lambda: make("late")]
+    assert endpoint.handler_of(1) is endpoint.handlers[1]
+    assert made == []
+    assert endpoint.handler_of(HeartBeat.CODE) is not None
+    assert endpoint.handler_of(HeartBeat.CODE) is endpoint.handlers[HeartBeat.CODE]
+    assert made == ["late"]
+    assert endpoint.handler_of(9999) is None
+    assert endpoint.handler_of(9999) is None
+    assert made == ["late", "last"]

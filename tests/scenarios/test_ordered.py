@@ -17,7 +17,7 @@ from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FixError, RouteError
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.core.retry.backoff import listed_waits
+from mqframe.core.retry.redelivery import listed_waits
 from mqframe.testing.cluster import AsyncCluster
 from mqframe.testing.manual_clock import ManualClock
 

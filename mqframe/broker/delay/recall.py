@@ -6,11 +6,10 @@ from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import PERM_WRITE, ResponseCode
+from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle
 from mqframe.core.delay.timer_rules import (
     RECALL_BODY,
     RECALL_TAG,
-    RecallHandle,
-    decode_recall_handle,
     delete_key,
     whole_number,
 )

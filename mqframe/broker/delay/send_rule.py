@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mqframe.core.delay.options import DELAY_NAMES
+from mqframe.core.delay.recall_handle import recall_handle
 from mqframe.core.delay.rules import DelayRules
-from mqframe.core.delay.timer_rules import recall_handle
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import HALF_TOPIC, RETRY_PREFIX, TIMER_TOPIC
 from mqframe.hooks.interfaces import PendingRecord, SendRule

@@ -27,8 +27,8 @@ from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.requests.needs import Action, consumed_need
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.core.retry.backoff import retry_schedule
 from mqframe.core.retry.policy import MemberLimits, copied_properties, limit_in_request, verdict
+from mqframe.core.retry.redelivery import retry_schedule
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import decode_record
 from mqframe.core.storage.stored import Stored

@@ -9,12 +9,12 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from mqframe.client.connection.identity import client_id, local_ip, nameserver_text
-from mqframe.client.connection.operator_requests import OperatorRequests
 from mqframe.client.connection.outages import Outages
 from mqframe.client.connection.patience import Patience
 from mqframe.client.connection.replies import Replies
@@ -35,6 +35,9 @@ from mqframe.log import get_logger
 from mqframe.net.client import Client
 from mqframe.net.clock import Every, LoopClock, SystemClock, within
 from mqframe.net.settings import NetSettings
+
+if TYPE_CHECKING:
+    from mqframe.client.connection.operator_requests import OperatorRequests
 
 log = get_logger("client")
 
@@ -94,8 +97,15 @@ class ClientInstance:
         remoting.on_close = self._connection_closed
         self.replies = Replies(remoting, clock)
         """The replies that brokers hand to this client."""
-        self.operator_requests = OperatorRequests(remoting, lambda: self._routes.nameservers)
-        """Answers what operators ask of the consumers here."""
+        remoting.serve_late(lambda: self.operator_requests)
+
+    @cached_property
+    def operator_requests(self) -> OperatorRequests:
+        """Answers what operators ask of the consumers here; made for the first of them, or when one asks."""
+        # Producers need it where somebody asks for a consumer that they do not have.
+        from mqframe.client.connection.operator_requests import OperatorRequests
+
+        return OperatorRequests(lambda: self._routes.nameservers)
 
     @classmethod
     def connect(

@@ -28,7 +28,6 @@ from mqframe.core.requests.insight import (
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.log import get_logger
-from mqframe.net.client import Client
 
 log = get_logger("client")
 
@@ -62,10 +61,9 @@ class OperatorRequests:
     `nameservers`: returns the addresses that the client knows.
     """
 
-    def __init__(self, remoting: Client, nameservers: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, nameservers: Callable[[], Sequence[str]]) -> None:
         self._nameservers = nameservers
         self._consumers: dict[str, InspectableConsumer] = {}
-        remoting.serve(self)
 
     def add(self, group: str, consumer: InspectableConsumer) -> None:
         """Ask `consumer` what is asked of `group`."""

@@ -16,7 +16,7 @@ from mqframe.client.sending.prepared_sends import begin
 from mqframe.client.sending.producer_parts import ProducerParts
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.delay.options import asks_for_time
-from mqframe.core.delay.timer_rules import decode_recall_handle
+from mqframe.core.delay.recall_handle import decode_recall_handle
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.checks import (
     check_batch,

@@ -17,7 +17,7 @@ from mqframe.core.consuming.group_config import (
 from mqframe.core.errors import MessageError, Refusal
 from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.names import BROKER_GROUP_PREFIX, SYSTEM_GROUPS, check_group
-from mqframe.core.retry.backoff import check_policy
+from mqframe.core.retry.redelivery import check_policy
 from mqframe.core.wire.bodies import DataVersion
 
 READ_FORBIDDEN: Final = 1 << 2

@@ -1,6 +1,6 @@
 """Delivery at a given time: when, in which slot of the wheel, and what is taken back.
 
-Source: HookUtils.java, TimerMessageStore.java, RecallMessageProcessor.java, RecallMessageHandle.java.
+Source: HookUtils.java, TimerMessageStore.java, RecallMessageProcessor.java.
 
 A message asked for at time t waits in the slot that begins before t and ends at or after it; a slot is
 delivered when it has ended. So no message comes early, and none later than one precision after its time.
@@ -8,11 +8,9 @@ delivered when it has ended. So no message comes early, and none later than one 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
@@ -128,38 +126,6 @@ def taken_back(recall: Mapping[str, str]) -> str | None:
     """
     key = recall.get(p.TIMER_DELETE_KEY, "")
     return key if key.startswith(delete_key(recall.get(p.REAL_TOPIC, ""), "")) else None
-
-
-class RecallHandle(NamedTuple):
-    """Names one waiting message. `time`: a time, ms, as text, that lies in the slot of the message."""
-
-    topic: str
-    broker_name: str
-    time: str
-    message_id: str
-
-    def encode(self) -> str:
-        """The text that senders get and give back."""
-        raw = " ".join(("v1", self.topic, self.broker_name, self.time, self.message_id))
-        return base64.urlsafe_b64encode(raw.encode()).decode()
-
-
-def recall_handle(topic: str, broker_name: str, out_ms: int, message_id: str) -> str:
-    """The handle of the message that waits in slot `out_ms`."""
-    return RecallHandle(topic, broker_name, str(out_ms + 1), message_id).encode()
-
-
-def decode_recall_handle(text: str) -> RecallHandle:
-    """What a handle says. Raises ValueError when it is none."""
-    try:
-        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-        raw = base64.b64decode(padded, altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise ValueError("recall handle is invalid") from None
-    words = raw.split(" ")
-    if words[0] != "v1" or len(words) < 5 or not words[4]:
-        raise ValueError("recall handle is invalid")
-    return RecallHandle(*words[1:5])
 
 
 def delivered_properties(

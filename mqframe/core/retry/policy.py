@@ -21,7 +21,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import retry_topic
 from mqframe.core.messages.sent_properties import OF_RETURNS, came_back
-from mqframe.core.retry.backoff import retry_level, retry_wait
+from mqframe.core.retry.redelivery import retry_level, retry_wait
 
 RETRIES_MAX: Final = 16
 """How often a message comes back where neither group nor consumer say otherwise."""

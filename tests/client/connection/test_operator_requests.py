@@ -53,7 +53,8 @@ class Consumer:
 class Scene:
     def __init__(self) -> None:
         self.broker = ScriptedBroker(ManualClock(), {})
-        self.requests = OperatorRequests(self.broker, lambda: ("n:1", "n:2"))
+        self.requests = OperatorRequests(lambda: ("n:1", "n:2"))
+        self.broker.serve(self.requests)
         self.consumer = Consumer()
         self.requests.add("billing", self.consumer)
 

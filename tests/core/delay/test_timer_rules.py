@@ -1,18 +1,13 @@
-import base64
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.delay.timer_rules import (
     OTHER_LIMITS_MS,
-    RecallHandle,
     believed_slot,
-    decode_recall_handle,
     delete_key,
     delivered_properties,
     placed,
-    recall_handle,
     slot_of_write,
     slot_time,
     taken_back,
@@ -94,26 +89,6 @@ def test_rolling_ends_in_the_right_slot(start, ahead, window, precision):
     raise AssertionError("rolls forever")
 
 
-def test_a_handle_says_what_it_names():
-    text = recall_handle("orders", "broker-a", 5000, "u1")
-    assert base64.urlsafe_b64decode(text) == b"v1 orders broker-a 5001 u1"
-    assert decode_recall_handle(text) == RecallHandle("orders", "broker-a", "5001", "u1")
-    assert decode_recall_handle(text.rstrip("=")).message_id == "u1"
-    assert delete_key("orders", "u1") == "orders+u1"
-
-
-@pytest.mark.parametrize("raw", [b"", b"v2 t b 1 u", b"v1 t b 1", b"v1 t b 1 ", b"\xff\xfe"])
-def test_what_is_no_handle_is_refused(raw):
-    with pytest.raises(ValueError, match="recall handle is invalid"):
-        decode_recall_handle(base64.urlsafe_b64encode(raw).decode())
-
-
-@pytest.mark.parametrize("text", ["ä", "!!!!", "a"])
-def test_what_is_no_base64_is_refused(text):
-    with pytest.raises(ValueError, match="recall handle is invalid"):
-        decode_recall_handle(text)
-
-
 def test_properties_tell_of_the_wait():
     sent = {"TAGS": "a", "TIMER_OUT_MS": "5"}
     once = delivered_properties(sent, enqueue_ms=1, now=2, rolls=True)
@@ -149,3 +124,7 @@ def test_a_time_that_nobody_can_have_been_promised_is_not_waited_for(ahead, limi
 def test_a_recall_takes_back_messages_of_its_own_topic_alone(topic, key, taken):
     assert taken_back({"REAL_TOPIC": topic, "TIMER_DEL_UNIQKEY": key}) == taken
     assert taken_back({"TIMER_DEL_UNIQKEY": key}) is None
+
+
+def test_a_recall_names_a_message_by_its_topic_and_key():
+    assert delete_key("orders", "u1") == "orders+u1"

@@ -13,7 +13,6 @@ from mqframe.core.consuming.group_config import (
 )
 from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.retry.backoff import retry_schedule
 from mqframe.core.retry.policy import (
     DEAD,
     MemberLimits,
@@ -24,6 +23,7 @@ from mqframe.core.retry.policy import (
     restore_topic,
     verdict,
 )
+from mqframe.core.retry.redelivery import retry_schedule
 from mqframe.core.storage.record import decode_record, encode_record
 
 LEVELS = parse_levels(DEFAULT_LEVELS)

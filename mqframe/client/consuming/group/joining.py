@@ -25,7 +25,7 @@ from mqframe.core.errors import (
 from mqframe.core.filtering.filter_expression import SQL92, check_version
 from mqframe.core.requests.admin import GetSubscriptionGroupConfig
 from mqframe.core.requests.consumers import CheckClientConfig
-from mqframe.core.retry.backoff import ordered_interval
+from mqframe.core.retry.redelivery import ordered_interval
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger

@@ -25,8 +25,8 @@ from mqframe.core.errors import CallTimeout, MqframeError
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import retry_topic
-from mqframe.core.retry.backoff import REDELIVER_SECONDS, TIMEOUT_LEVEL
 from mqframe.core.retry.policy import restore_topic
+from mqframe.core.retry.redelivery import REDELIVER_SECONDS, TIMEOUT_LEVEL
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, Timer, within
 

@@ -12,7 +12,7 @@ from mqframe.core.filtering.filter_expression import Sql, filter_of
 from mqframe.core.requests.admin import GetSubscriptionGroupConfig
 from mqframe.core.requests.consumers import CheckClientConfig
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.core.retry.backoff import listed_waits
+from mqframe.core.retry.redelivery import listed_waits
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.testing.consuming import play
