@@ -18,7 +18,7 @@ from mqframe.broker.replication.slave import refusals, refused_at_slaves
 from mqframe.broker.replication_parts import make_replication
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
-from mqframe.broker.services import followers_of_arrivals, make_services
+from mqframe.broker.services import followers_of_arrivals, make_services, notified
 from mqframe.broker.state import BrokerState
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.missing_tables import TOLD_OF, tell_of_missing
@@ -102,7 +102,7 @@ class Broker:
             self._keeper.close()
             self._store.abandon()
             raise
-        self._own_parts = [part for part in self._parts if isinstance(part, BrokerPart)]
+        self._connection_ends = notified(self._parts, "connection_closed")
         self._timers: list[Every] = []
         self._service_timers: list[Every] = []
         self._quiet = False
@@ -293,8 +293,8 @@ class Broker:
         if leave:
             await self._registration.stop()
         self._registration.cancel()
-        for own in self._own_parts:
-            own.answer_waiting()
+        for answer in notified(self._parts, "answer_waiting"):
+            answer()
         await self._keeper.save_tables()  # answers wait for that, and are to leave
         await self._listeners.stop()
         # Copies go first, so that nobody waits for what is not sent any more.
@@ -359,11 +359,14 @@ class Broker:
                 follow(topic, queue_id, max_offset, codes)
             except Exception as problem:  # isolation boundary: others wait for the same messages
                 if self._arrival_failures.note(problem):
-                    log.exception("whoever was told of a message failed", topic=topic, queue=queue_id)
+                    log.exception(
+                        "whoever was told of a message failed",
+                        service=hook_name(getattr(follow, "__self__", follow)), topic=topic, queue=queue_id,
+                    )  # fmt: skip
 
     def _connection_closed(self, peer: Peer) -> None:
-        for part in self._own_parts:
-            part.connection_closed(peer)
+        for notify in self._connection_ends:
+            notify(peer)
 
 
 async def _start_part(part: BrokerService) -> None:

@@ -12,7 +12,6 @@ from typing import Final
 
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.sending.redelivery import Redelivery
-from mqframe.broker.service import BrokerPart
 from mqframe.core.clock import JUMP_MS, NOTED_MS, SetTimes, SteadyClock
 from mqframe.core.delay.schedule import DelayOffsets, LevelSchedule
 from mqframe.core.errors import Refusal
@@ -20,7 +19,7 @@ from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.requests.admin import GetAllDelayOffset
 from mqframe.core.requests.serving import Answer, Call, serves
 from mqframe.core.storage.left_out import Place
-from mqframe.hooks.interfaces import OnArrival
+from mqframe.hooks.interfaces import BrokerService, OnArrival
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.reading.reads import StoreReads
@@ -34,7 +33,7 @@ _SETTLE_MS: Final = 1000
 """How soon to look whether the disk has what was delivered."""
 
 
-class LevelDelivery(BrokerPart):
+class LevelDelivery(BrokerService):
     """Moves due messages from the delay topic to where they belong.
 
     `levels`: the delays of levels 1, 2, … in ms. A message is delivered at least once: a broker that is

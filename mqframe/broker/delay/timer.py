@@ -16,7 +16,6 @@ from mqframe.broker.delay.timer_snapshot import timer_families
 from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.due_task import LONGEST_WAIT_MS, DueTask
 from mqframe.broker.sending.redelivery import Redelivery
-from mqframe.broker.service import BrokerPart
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
@@ -24,7 +23,7 @@ from mqframe.core.measuring.meter import SAMPLE_SECONDS, Meter
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
-from mqframe.hooks.interfaces import OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.message_store import MessageStore
@@ -38,7 +37,7 @@ _RETRY_MS: Final = 500
 _CLEAN_SECONDS: Final = 30.0
 
 
-class TimerService(BrokerPart):
+class TimerService(BrokerService):
     """Runs the timer of one store.
 
     A message is delivered when its slot has ended: not early, and at most one precision after its time. What

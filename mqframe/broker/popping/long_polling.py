@@ -16,7 +16,6 @@ import attrs
 from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.popping.admission import PopAdmission
-from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
@@ -24,7 +23,7 @@ from mqframe.core.messages.names import pop_retry_topic
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
 from mqframe.core.requests.serving import Call, Reply
-from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
+from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerService, OnArrival, Periodic
 from mqframe.net.connection import failure_reply
 
 SWEEP_MS: Final = 20
@@ -207,7 +206,7 @@ class PopLongPolling(Generic[Fields]):
         return held.waits
 
 
-class PopWaitProcessor(BrokerPart, Generic[Fields]):
+class PopWaitProcessor(BrokerService, Generic[Fields]):
     """A processor whose requests may wait: serves them when something came, or ends them in time."""
 
     def __init__(

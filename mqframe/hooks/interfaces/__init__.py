@@ -29,6 +29,7 @@ from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
 from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
 from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
 from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
+from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
 from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
 from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
 from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
