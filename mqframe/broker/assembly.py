@@ -24,7 +24,7 @@ from mqframe.broker.consuming.offsets import OffsetProcessor
 from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.broker.consuming.queue_locks import QueueLockProcessor
 from mqframe.broker.sending.processor import SendProcessor
-from mqframe.broker.sending.rules import SendRules, ToDeadLetters, Unserved
+from mqframe.broker.sending.rules import SendRules, ToDeadLetters, unserved
 from mqframe.broker.sending.send_back import SendBackProcessor
 from mqframe.broker.services import notified
 from mqframe.broker.state import BrokerState
@@ -43,7 +43,7 @@ def make_parts(
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
     dead_letters = ToDeadLetters(registry, state.locks, state.statistics)
-    rules = SendRules([Unserved(declared, state.delays), *declared], dead_letters, state.delays)
+    rules = SendRules([*unserved(declared, state.delays), *declared], dead_letters, state.delays)
     pulls = PullProcessor(shared, state.admission, state.filters, state.budgets)
     on_reset = notified((*services, pulls), "offset_reset")
     return [

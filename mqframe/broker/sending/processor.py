@@ -16,7 +16,6 @@ from mqframe.broker.sending.targets import SendTarget, SendTargets
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay.options import names_delay
 from mqframe.core.errors import BodyError, MessageError, Refusal, StoreUnavailable, TooFewReplicas
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
@@ -61,7 +60,7 @@ class SendProcessor(Processor):
         self._targets = targets
         self._unique_ids = unique_ids
         self._rules = rules
-        self._words = rules.words
+        self._concern_rules = rules.concern
         self._waits = not shared.store.confirms_at_once
         self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
@@ -115,11 +114,10 @@ class SendProcessor(Processor):
         record: PendingRecord | None
         if (
             target.is_retry
-            or ("DEL" in text and names_delay(text))
+            or self._concern_rules(text)
             or _CLUSTER in text
             or not (_KEY_INSIDE in text or text.startswith(_KEY))
-            or (text.count("_") > 1 and _names_with_underscores(text))
-            or (self._words and any(word in text for word in self._words))
+            or (text.count("_") > 1 and _names_of_brokers(text))
         ):
             record = self._pending(call, fields, target, queue_id, text)
             kind = _type_of(record)
@@ -273,9 +271,9 @@ class SendProcessor(Processor):
         store.when_decided(end, answer)
 
 
-def _names_with_underscores(text: str) -> bool:
+def _names_of_brokers(text: str) -> bool:
     # Most properties have no underscore but that of the unique key, so that none of these is looked for.
-    return p.TRANSACTION_PREPARED in text or p.MSG_REGION in text or may_name_notes(text)
+    return p.MSG_REGION in text or may_name_notes(text)
 
 
 def _refusal(problem: Exception) -> Refusal:
