@@ -27,7 +27,8 @@ LEVELS = {
     "core": {"core"},
     "log": {"log"},
     "trouble": {"log", "trouble"},
-    "hooks": {"core", "log", "trouble", "hooks"},
+    "turns": {"turns"},
+    "hooks": {"core", "log", "trouble", "turns", "hooks"},
 }
 LEVELS["net"] = LEVELS["store"] = LEVELS["replication"] = LEVELS["hooks"] | {"net", "store", "replication"}
 for _name in ("nameserver", "broker", "client"):
@@ -43,7 +44,7 @@ cli → broker, nameserver, client → net, replication, store → hooks → cor
 
 FLOORS: dict[str, list[set[str]]] = {
     "mqframe.net": [
-        {"access", "addresses", "busy_poll", "clock", "heap", "latencies", "listening", "settings", "turns"},
+        {"access", "addresses", "busy_poll", "clock", "heap", "latencies", "listening", "settings"},
         {"budgets", "endpoint", "deadlines", "unread"},
         {"connection", "send_buffer"},
         {"peer_group", "tls"},
@@ -108,6 +109,7 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.store.reader",
     "mqframe.log",
     "mqframe.trouble",
+    "mqframe.turns",
     "mqframe.cli.extension",
 )
 

@@ -34,7 +34,7 @@ from mqframe.core.requests.insight import (
 )
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
-from mqframe.net.turns import Pace
+from mqframe.turns import Pace
 
 ENTRIES_MAX: Final = 1024
 """Most queue entries in one answer."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Final
 
 from mqframe.broker.consuming.admission import ReadAdmission
-from mqframe.broker.consuming.filters import Filter, Filters
+from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling, weight_of_pull
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.budgets import Budgets
@@ -20,6 +20,7 @@ from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.consuming.pull import OFFSET_RESET, pull_caps, pull_code
 from mqframe.core.consuming.slave_reads import suggested_broker
 from mqframe.core.errors import Refusal
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply, serves
@@ -169,7 +170,12 @@ class PullProcessor(Processor):
             self._offsets.commit(group, topic, queue_id, fields.commit_offset)
 
     def _hold(
-        self, call: Call, fields: PullFields, group: SubscriptionGroupConfig, filter: Filter, wait_ms: int
+        self,
+        call: Call,
+        fields: PullFields,
+        group: SubscriptionGroupConfig,
+        filter: RecordChoice,
+        wait_ms: int,
     ) -> None:
         """Let a pull wait. Raises `Refusal` SYSTEM_BUSY when too many do."""
         weight = weight_of_pull(fields.subscription)
@@ -181,7 +187,7 @@ class PullProcessor(Processor):
         )
         self._polling.hold(held)
 
-    def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> Filter:
+    def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> RecordChoice:
         if fields.sys_flag & PullFlag.SUBSCRIPTION:
             return self._filters.own(fields.expression_type, fields.subscription)
         consumers = self._clients.consumers.get(fields.consumer_group)
@@ -228,7 +234,7 @@ class PullProcessor(Processor):
         fields: PullFields,
         group: SubscriptionGroupConfig,
         topic: TopicConfig,
-        filter: Filter,
+        filter: RecordChoice,
     ) -> Reply:
         count, size = self._caps(fields)
         began = self._clock.monotonic()

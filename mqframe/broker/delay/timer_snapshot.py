@@ -9,8 +9,8 @@ from mqframe.broker.delay.enqueue import TimerEnqueue
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.measuring.family import Family, Kind, Metric
 from mqframe.core.messages.names import TIMER_TOPIC
-from mqframe.net.turns import Pace
 from mqframe.store.timer.timer_store import TimerStore
+from mqframe.turns import Pace
 
 _ENDS_SECONDS: Final = (5, 60, 300, 900, 3600, 14_400, 28_800, 86_400)
 _TURN_SLOTS: Final = 1024

@@ -15,7 +15,7 @@ from mqframe.core.measuring.numbers import budget_families, number_family
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.log import get_logger
 from mqframe.net.latencies import Latencies
-from mqframe.net.turns import next_turn
+from mqframe.turns import next_turn
 
 log = get_logger("broker")
 

@@ -15,8 +15,8 @@ from mqframe.core.clock import Clock
 from mqframe.core.measuring.family import Family, Kind, Labels, Row, Table
 from mqframe.core.messages.names import BROKER_GROUP_PREFIX, RETRY_PREFIX, normal_topic
 from mqframe.core.storage.record import decode_record
-from mqframe.net.turns import Stint
 from mqframe.store.message_store import MessageStore
+from mqframe.turns import Stint
 
 TURN_SECONDS: Final = 0.0005
 """How long queues are looked at in one turn of the loop."""

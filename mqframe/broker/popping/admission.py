@@ -8,18 +8,19 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.broker.consuming.admission import ReadAdmission
-from mqframe.broker.consuming.filters import Filter, Filters
+from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable, no_read_queue
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.popping.receipt_handle import HandleError, ReceiptHandle
 from mqframe.core.requests.pop import AckMessage, ChangeInvisibleTime
 from mqframe.store.message_store import MessageStore
 
-EVERYTHING: Final = Filter()
+EVERYTHING: Final = RecordChoice()
 
 
 class PopAdmission:
@@ -36,7 +37,7 @@ class PopAdmission:
         self._reads.check_allowed(group, topic)
         return found, config
 
-    def filter(self, expression: str | None, expression_type: str | None) -> Filter:
+    def filter(self, expression: str | None, expression_type: str | None) -> RecordChoice:
         """The filter of a pop with this expression.
 
         Raises `Refusal`: 23 for an expression that is wrong, 1 for one of a type that is not enabled.

@@ -13,11 +13,11 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.popping.admission import PopAdmission
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
 from mqframe.core.messages.names import pop_retry_topic
 from mqframe.core.requests.peer import Peer
@@ -48,7 +48,7 @@ class HeldPop(Generic[Fields]):
     call: Call
     fields: Fields
     topic: TopicConfig
-    filter: Filter
+    filter: RecordChoice
     deadline: float
     expired: Reply
     place: int = sys.maxsize
@@ -269,7 +269,9 @@ class PopWaitProcessor(BrokerService, Generic[Fields]):
             >= settings.pop_waiting_queue_max
         )
 
-    def hold(self, call: Call, fields: Fields, topic: TopicConfig, filter: Filter, expired: Reply) -> None:
+    def hold(
+        self, call: Call, fields: Fields, topic: TopicConfig, filter: RecordChoice, expired: Reply
+    ) -> None:
         """Let a request wait for `wait_seconds`, and answer it `expired` then."""
         seconds = self.wait_seconds(fields, call)
         deadline = self._clock.monotonic() + seconds

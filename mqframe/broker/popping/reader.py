@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from random import randrange
 from typing import Final
 
-from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.broker.popping.ordered import OrderedPops
-from mqframe.broker.tables.left_out import LeftOut, place_of
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MessageError, MqframeError
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
 from mqframe.core.messages.properties import POP_CHECK_POINT, PROPERTIES_BYTES_MAX, encode_properties
@@ -29,6 +29,7 @@ from mqframe.core.popping.receipt_handle import (
     retry_mark,
 )
 from mqframe.core.requests.pop import PopMessage
+from mqframe.core.storage.left_out import place_of
 from mqframe.core.storage.record import copy_record, decode_records
 from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import Found, GetStatus
@@ -89,7 +90,9 @@ class PopReader:
         self._pops = 0
         self._locked: set[GroupQueue] = set()
 
-    def read(self, fields: PopMessage, topic: TopicConfig, filter: Filter, first_queue: int = -1) -> PopBatch:
+    def read(
+        self, fields: PopMessage, topic: TopicConfig, filter: RecordChoice, first_queue: int = -1
+    ) -> PopBatch:
         """Everything that can be given now. `first_queue`: where to begin, -1: anywhere.
 
         When the first thing to give has to be read from the disk, nothing is batch and `cold` is set.
@@ -114,7 +117,7 @@ class PopReader:
             self._read_topics(fields, retry, filter, batch, start)
         return batch
 
-    async def read_cold(self, fields: PopMessage, filter: Filter, batch: PopBatch) -> None:
+    async def read_cold(self, fields: PopMessage, filter: RecordChoice, batch: PopBatch) -> None:
         """Read the queue in `batch.cold` in a thread, and take what is there."""
         assert batch.cold is not None
         topic, queue_id, offset = batch.cold
@@ -153,7 +156,12 @@ class PopReader:
         return [topic for topic in found if topic is not None]
 
     def _read_topics(
-        self, fields: PopMessage, topics: Sequence[TopicConfig], filter: Filter, batch: PopBatch, start: int
+        self,
+        fields: PopMessage,
+        topics: Sequence[TopicConfig],
+        filter: RecordChoice,
+        batch: PopBatch,
+        start: int,
     ) -> None:
         for topic in topics:
             name, count = str(topic.topic_name), topic.read_queue_nums
@@ -163,7 +171,7 @@ class PopReader:
                     return
 
     def _read_queue(
-        self, fields: PopMessage, topic: str, queue_id: int, filter: Filter, batch: PopBatch
+        self, fields: PopMessage, topic: str, queue_id: int, filter: RecordChoice, batch: PopBatch
     ) -> None:
         if batch.cold is not None:
             return

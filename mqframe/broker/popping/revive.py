@@ -13,10 +13,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.sending.send_back import ensure_dead_letter_topic
 from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.shared import Shared
-from mqframe.broker.tables.statistics import DEAD
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
@@ -164,7 +162,7 @@ class ReviveService:
     async def _give_back(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> int:
         """Store one message for another try, or as a dead letter; returns the log offset behind it."""
         if message.reconsume_times >= group.retry_max_times:
-            await self._need_saved(str(ensure_dead_letter_topic(self._topics, key.group).topic_name))
+            await self._need_saved(self._topics.dead_letters(key.group))
             return self._move_to_dlq(key.topic, key.group, message)
         first = {p.FIRST_POP_TIME: str(key.pop_time)}
         retry = self._retry_topic(key.topic, key.group)
@@ -183,8 +181,8 @@ class ReviveService:
         return self._store_again(self._dead_letters(topic, group), message, origin)
 
     def _dead_letters(self, topic: str, group: str) -> str:
-        self._statistics.add(DEAD, normal_topic(topic, group), group)
-        return str(ensure_dead_letter_topic(self._topics, group).topic_name)
+        self._statistics.given_up(group, normal_topic(topic, group))
+        return self._topics.dead_letters(group)
 
     async def _need_saved(self, topic: str) -> None:
         if not await self._save_topics():

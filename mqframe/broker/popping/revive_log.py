@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut, place_of
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.clock import SteadyClock
 from mqframe.core.errors import BodyError, Refusal
@@ -32,7 +32,7 @@ from mqframe.core.messages.names import normal_topic
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
 from mqframe.core.popping.check_point import CheckPoint, Kept, key_of
 from mqframe.core.popping.check_point_table import CheckPointTable
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.loose_json import decode, dumps

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from mqframe.broker.sending.send_back import ensure_dead_letter_topic
 from mqframe.broker.tables.shared import Registry
-from mqframe.broker.tables.statistics import DEAD, Statistics
+from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
@@ -143,8 +142,8 @@ class ToDeadLetters:
             record.properties.pop(p.DELAY, None)
             for waiting in TIMER_NAMES:
                 record.properties.pop(waiting, None)
-            topic = str(ensure_dead_letter_topic(self._topics, name).topic_name)
-            self._statistics.add(DEAD, record.properties.get(p.RETRY_TOPIC, record.topic), name)
+            topic = self._topics.dead_letters(name)
+            self._statistics.given_up(name, record.properties.get(p.RETRY_TOPIC, record.topic))
             record.topic = record.counted_as = topic
             record.queue_id = 0
 
@@ -181,6 +180,6 @@ class NoDelays(SendRule):
 
 
 def unserved(rules: Iterable[SendRule], delays: DelayRules) -> list[SendRule]:
-    """What refuses messages that are to wait, where none of `rules` sees to that: services can be left out."""
+    """What refuses messages that are to wait, where none of `rules` sees to it: services can be left out."""
     seen_to = frozenset().union(*(rule.names or () for rule in rules))
     return [rule for rule in (NoHalves(), NoDelays(delays)) if not seen_to >= (rule.names or frozenset())]

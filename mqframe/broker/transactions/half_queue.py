@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut, place_of
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.transactions.half_delivery import Delivered, HalfDelivery
 from mqframe.core.clock import Clock
 from mqframe.core.consuming.offset_table import OffsetTable
@@ -19,7 +19,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import RecordError, decode_record, decode_records
 from mqframe.core.storage.stored import Stored

@@ -149,9 +149,7 @@ class TransactionProcessor(BrokerService):
             delivered = self._halves.commit(half)
             self._ends.committed(half)
             if delivered.messages:  # none where a crash had left all of them
-                count = self._statistics.topic(delivered.topic)
-                count.add(delivered.messages, delivered.size, TRANSACTION)
-            self._statistics.put.total += delivered.messages
+                self._statistics.stored(delivered.topic, delivered.messages, delivered.size, TRANSACTION)
         else:
             self._halves.roll_back(half)
             self._ends.rolled_back(half)

@@ -6,10 +6,10 @@ import weakref
 import pytest
 from popping import KEY, pop, pop_request, popped, send
 
-from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.popping.long_polling import HeldPop, PopLongPolling
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MqframeError
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.requests.pop import PollingInfo
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
@@ -158,7 +158,7 @@ class Connection:
 def held(waiting, deadline=10.0, peer=None, codes=None, **fields):
     """A request that `waiting` holds now."""
     call = Call(Frame(0), peer or Connection(), 0.0)
-    one = HeldPop(call, pop_request(**fields), TopicConfig("t"), Filter(codes), deadline, Reply())
+    one = HeldPop(call, pop_request(**fields), TopicConfig("t"), RecordChoice(codes), deadline, Reply())
     waiting.hold(one)
     return one
 
