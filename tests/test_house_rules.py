@@ -29,17 +29,20 @@ LEVELS = {
     "trouble": {"log", "trouble"},
     "hooks": {"core", "log", "trouble", "hooks"},
 }
-LEVELS["net"] = LEVELS["store"] = LEVELS["replication"] = LEVELS["hooks"] | {"net", "store", "replication"}
-for _name in ("nameserver", "broker", "client"):
-    LEVELS[_name] = LEVELS["net"] | {_name}
-LEVELS["metrics"] = LEVELS["net"] | {"metrics"}
-LEVELS["testing"] = LEVELS["net"] | {"nameserver", "broker", "client", "testing"}
+LEVELS["net"] = LEVELS["hooks"] | {"net"}
+LEVELS["store"] = LEVELS["net"] | {"store"}
+LEVELS["replication"] = LEVELS["net"] | {"replication"}
+_BELOW = LEVELS["store"] | LEVELS["replication"]
+for _name in ("nameserver", "broker", "client", "metrics"):
+    LEVELS[_name] = _BELOW | {_name}
+LEVELS["testing"] = _BELOW | {"nameserver", "broker", "client", "testing"}
 LEVELS["cli"] = LEVELS["testing"] | {"metrics", "cli", "__init__"}
-LEVELS["__init__"] = LEVELS["net"] | {"nameserver", "broker", "client"}
+LEVELS["__init__"] = _BELOW | {"nameserver", "broker", "client"}
 LEVELS["__main__"] = LEVELS["cli"]
 """What each part of the kernel may import:
 
-cli → broker, nameserver, client → net, replication, store → hooks → core."""
+cli → broker, nameserver, client → replication, store → net → hooks → core. Replication and store do not know
+each other: what both have to know is in core."""
 
 FLOORS: dict[str, list[set[str]]] = {
     "mqframe.net": [

@@ -8,8 +8,8 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from mqframe.broker.sections import BrokerSections
+from mqframe.core.replication.replicas import Replicas
 from mqframe.net.clock import LoopClock
-from mqframe.replication.confirmed import Replicas
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
 from mqframe.store.recovered_store import RecoveredStore, recover_store

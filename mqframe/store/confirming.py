@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.outcome import Outcome
 from mqframe.net.clock import LoopClock
-from mqframe.replication.confirmed import Replicas, flushed_and_copied, flushed_as_configured
 from mqframe.store.appending.appender import Appender
 from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival, OnFailure
 from mqframe.store.files.threads import Threads
 from mqframe.store.following.followers import Followers
+from mqframe.store.log.confirmed import flushed_and_copied, flushed_as_configured
 from mqframe.store.log.flusher import LogFlusher
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.reading.reads import StoreReads

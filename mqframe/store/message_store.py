@@ -7,12 +7,12 @@ from typing import Final, Self
 
 from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
+from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.recovery import Care
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
-from mqframe.replication.confirmed import Replicas
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.confirming import Confirming
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage

@@ -9,10 +9,10 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
+from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.net.clock import LoopClock, Timer
-from mqframe.replication.confirmed import Replicas
 from mqframe.store.appending.appender import Copied
 from mqframe.store.appending.copied import CopiedDispatch
 from mqframe.store.appending.inline_dispatch import OnArrival

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
+from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.outcome import Outcome
 from mqframe.log import get_logger
-from mqframe.replication.confirmed import Replicas
 
 log: Final = get_logger("store")
 
