@@ -21,8 +21,8 @@ def bodies(found: Found) -> list[bytes]:
 
 def put(store: Any, *messages: Incoming) -> list[Stored]:
     """Store `messages` and let consumers see them."""
-    stored = [store.put(one) for one in messages]
-    store.dispatch()
+    stored = [store.writes.put(one) for one in messages]
+    store.dispatch.now()
     return stored
 
 

@@ -9,7 +9,7 @@ from mqframe.core.measuring.family import Metric
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.peer import Peer
 from mqframe.hooks.interfaces import BrokerService
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 
 class BrokerPart(BrokerService):
@@ -37,7 +37,7 @@ class Processor(BrokerPart):
 
     def __init__(self, shared: Shared) -> None:
         store, registry, conditions = shared
-        self._store: StoreReads = store
+        self._store: MessageStore = store
         self._topics, self._groups, self._offsets, self._clients = registry
         self._identity, self._live, self._clock, self._statistics = conditions
 

@@ -15,7 +15,7 @@ log: Final = get_logger("store")
 
 
 class Confirmation(Protocol):
-    """Says which records may be seen, and lists those that may."""
+    """Says which records may be seen: as `LogOffsets`."""
 
     def confirmed(self) -> int:
         """First log offset that is not confirmed, bytes."""
@@ -27,9 +27,6 @@ class Confirmation(Protocol):
     @property
     def max_offset(self) -> int:
         """Log offset behind the last record, bytes."""
-
-    def dispatch(self) -> None:
-        """Called on the loop whenever more of the log is confirmed: build queues and index of it."""
 
 
 class _Waiter(NamedTuple):
