@@ -210,8 +210,8 @@ class Group:
         bound = len(self.confirmed) if is_newest else confirmed
         if is_newest and store.log.max_offset < bound:
             raise Broken(
-                f"{member.name} leads in epoch {member.epoch} and has {store.log.max_offset} bytes, of {bound}"
-                " that were confirmed"
+                f"{member.name} leads in epoch {member.epoch} and has {store.log.max_offset} bytes, of"
+                f" {bound} that were confirmed"
             )
         self._agrees(member, broker, start, max(confirmed, bound))
         self._compared[member.name] = (broker, member.leads, min(confirmed, len(self.confirmed)))

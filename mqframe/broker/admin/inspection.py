@@ -50,7 +50,7 @@ class InspectionProcessor(Processor):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._clean, self._delete_queues = shared.store.clean, shared.store.delete_topic
-        self._progress = Progress(self._store, self._offsets, self._identity)
+        self._progress = Progress(self._store.queues, self._offsets, self._identity)
 
     # Queues
 

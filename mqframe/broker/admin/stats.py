@@ -47,7 +47,7 @@ class StatsProcessor(Processor):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._progress = Progress(self._store, self._offsets, self._identity)
+        self._progress = Progress(self._store.queues, self._offsets, self._identity)
 
     @serves(GetTopicStatsInfo)
     async def topic_stats(self, fields: GetTopicStatsInfo, call: Call) -> Reply:

@@ -46,7 +46,7 @@ class OwnWrites:
     """Appends messages, unless there is a refusal."""
 
     def __init__(self, appender: Appender, log: CommitLog, refusals: Refusals, dispatch: Dispatching) -> None:
-        self._appender = appender
+        self._append, self._append_batch = appender.put, appender.put_batch
         self._log = log
         self._refusals = refusals
         self._dispatch = dispatch
@@ -64,7 +64,7 @@ class OwnWrites:
             or (self._replicas is not None and self._replicas.refusal())
         ):
             self._refuse()
-        return self._appender.put(incoming)
+        return self._append(incoming)
 
     def put_batch(
         self, head: Incoming, batch: bytes | memoryview, extra_properties: bytes = b""
@@ -72,7 +72,7 @@ class OwnWrites:
         """As `Writes.put_batch`."""
         if self._refusals.now() is not None:
             self._refuse()
-        return self._appender.put_batch(head, memoryview(batch), extra_properties)
+        return self._append_batch(head, memoryview(batch), extra_properties)
 
     def make_room(self, size: int) -> None:
         """As `Writes.make_room`."""

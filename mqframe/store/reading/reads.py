@@ -33,6 +33,7 @@ class QueueReads:
         self._mending = mending
         self._repair = repair
         self._lookup = Lookup(settings, files, mending, repair)
+        self._get = self._lookup.get
 
     def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
         """Whether the record lies further from the end of the log than memory is likely to reach."""
@@ -62,7 +63,7 @@ class QueueReads:
         read, so that what matches nothing holds nobody up. `bytes_max` does not hold the first record back.
         Parts are slices of the log's map, not copies; what memory does not hold is waited for.
         """
-        found = self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, 0, records)
+        found = self._get(topic, queue_id, offset, max_messages, codes, bytes_max, 0, records)
         assert found is not None, "all is mapped"
         return found
 
@@ -79,7 +80,7 @@ class QueueReads:
     ) -> Found | None:
         """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
         mapped_from = self._log.end - self._recent_bytes
-        return self._lookup.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+        return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
 
     def entries(self, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
         """Up to `count` queue entries from `offset` on: (log offset, record size in bytes, tags code).

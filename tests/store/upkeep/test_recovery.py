@@ -317,8 +317,8 @@ def test_odd_records_that_others_stored_stop_no_start(opened, message, tmp_path,
     fill(store, message, 3)
     host = encode_host("127.0.0.1:1")
     fields = {
-        "topic": "t", "queue_id": 0, "queue_offset": 0, "physical_offset": store.log.max_offset, "body": b"odd",
-        "properties": b"KEYS\x01odd\x02", "born_timestamp": 1, "born_host": host,
+        "topic": "t", "queue_id": 0, "queue_offset": 0, "physical_offset": store.log.max_offset,
+        "body": b"odd", "properties": b"KEYS\x01odd\x02", "born_timestamp": 1, "born_host": host,
         "store_timestamp": store.queues.store_time_at("t", 0, 2), "store_host": host,
     }  # fmt: skip
     raw = encode_record(**(fields | odd))
