@@ -66,7 +66,7 @@ def make_parts(
         RuntimeProcessor(
             shared,
             [
-                state.store.counters,
+                state.store.damage.counters,
                 *(each.counters for each in (*services, dispatch_lag)),
                 state.left_out.counters,
                 state.budgets.counters,

@@ -138,7 +138,7 @@ class Broker:
     @property
     def refusal(self) -> str:
         """Why no messages are taken at the moment; empty normally."""
-        return str(self._store.refusal() or "")
+        return str(self._store.refusals.now() or "")
 
     def measure(self) -> BrokerMetrics:
         """What monitoring is shown; how long requests take is counted from now on."""
@@ -212,7 +212,7 @@ class Broker:
         await self._correct_progress()
         self._store.start()
         for dispatcher in self._dispatchers:
-            self._store.follow(dispatcher, settings.name)
+            self._store.followers.add(dispatcher, settings.name)
         for part in self._parts:
             await _start_part(part)
         await self._save_corrections()
@@ -229,13 +229,16 @@ class Broker:
     def _tell_of_missing(self) -> None:
         if not self._sections.is_slave:  # it copies its master's
             store = self._store
-            held = {place: store.queue_max(*place) - store.queue_min(*place) for place in store.queues()}
+            held = {
+                place: store.queues.max_offset(*place) - store.queues.min_offset(*place)
+                for place in store.queues
+            }
             tell_of_missing(self._keeper.missing, self._state.directory / "config", held)
 
     async def _correct_progress(self) -> None:
         """Let no group stand behind the end of a queue, and save that before a message is stored there."""
         state, store = self._state, self._store
-        behind = state.offsets.keep_within(store.queue_min, store.queue_next)
+        behind = state.offsets.keep_within(store.queues.min_offset, store.queues.next_offset)
         if behind:
             log.warning(
                 "groups stood behind messages that a crash took; they go on at the ends of their queues",
@@ -245,7 +248,7 @@ class Broker:
 
     async def _save_progress(self) -> bool:
         """Save how far groups are; whether it is on disk, as is what it speaks of."""
-        return await self._keeper.save_rest(self._store.flush_log)
+        return await self._keeper.save_rest(self._store.confirming.flush_log)
 
     async def _save_corrections(self) -> None:
         """Save what progress was corrected to. Raises `StoreError` when that cannot be."""
@@ -336,8 +339,8 @@ class Broker:
         read of other connections by now is served before that, and does not see these messages yet; pulls
         that are held are answered as the messages arrive.
         """
-        if self._store.undispatched:
-            self._store.dispatch_soon()
+        if self._store.dispatch.is_due:
+            self._store.dispatch.soon()
         self._replication.push()
         return self._keeper.end_turn()
 

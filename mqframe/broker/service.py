@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import BrokerService
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 
 class BrokerPart(BrokerService):
@@ -20,7 +20,7 @@ class Processor(BrokerPart):
 
     def __init__(self, shared: Shared) -> None:
         store, registry, conditions = shared
-        self._store: StoreReads = store
+        self._store: MessageStore = store
         self._topics, self._groups, self._offsets, self._clients = registry
         self._identity, self._live, self._clock, self._statistics = conditions
 

@@ -99,7 +99,7 @@ class BrokerState:
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         self.replicas = None if post else _replicas(sections.replication)
         self.store = opening.store(sections, clock, post.replicas if post else self.replicas)
-        self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
+        self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in service_names(settings, plugins)
         limits = _timer_limits(store_settings, delivers)

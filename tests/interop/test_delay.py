@@ -80,7 +80,7 @@ def units_in(store: Path) -> int:
 
 
 def stored_in(cluster: Cluster, topic: str) -> list[ReceivedMessage]:
-    found = cluster.broker.store.get(topic, 0, 0, 100)
+    found = cluster.broker.store.reads.get(topic, 0, 0, 100)
     return [message for part in found.parts for message in decode_records(part)]
 
 

@@ -110,7 +110,7 @@ def test_the_cluster_and_its_broker(mqadmin: Run, place: Place) -> None:
     assert int(table["commitLogMaxOffset"]) >= size
     assert (table["brokerActive"], table["timerReadBehind"]) == ("true", "0")
     replicas = mqadmin("haStatus", "-b", place.broker)
-    assert f"#MasterCommitLogMaxOffset {place.cluster.broker.store.max_offset}" in replicas
+    assert f"#MasterCommitLogMaxOffset {place.cluster.broker.store.log.max_offset}" in replicas
     assert "#SlaveNum 0" in replicas
 
 

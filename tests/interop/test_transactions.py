@@ -63,7 +63,7 @@ def cluster() -> Iterator[Cluster]:
 
 def bodies(cluster: Cluster, topic: str, queues: int = 1) -> list[bytes]:
     async def read() -> list[bytes]:
-        found = [cluster.broker.store.get(topic, queue_id, 0, 1000) for queue_id in range(queues)]
+        found = [cluster.broker.store.reads.get(topic, queue_id, 0, 1000) for queue_id in range(queues)]
         return [message.body for each in found for part in each.parts for message in decode_records(part)]
 
     return cluster.run(read())

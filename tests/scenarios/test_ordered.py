@@ -241,7 +241,7 @@ class TestMembers:
             await scene.clock.aadvance(60.0)
             firsts = list(dict.fromkeys(scene.bodies(0)))
             assert firsts == numbered(b"a", 10) + numbered(b"b", 10)
-            assert scene.cluster.broker.store.queue_max("orders", 0) == 20
+            assert scene.cluster.broker.store.queues.max_offset("orders", 0) == 20
 
         play(story)
 
@@ -254,7 +254,7 @@ class TestMembers:
             await scene.send(0, *numbered(b"a", 3))
             await scene.until(lambda: b"a2" in scene.bodies(0))
             assert scene.bodies(0) == [b"a0", b"a1", b"a1", b"a1", b"a2"]
-            letters = scene.cluster.broker.store.queue_max(f"%DLQ%{GROUP}", 0)
+            letters = scene.cluster.broker.store.queues.max_offset(f"%DLQ%{GROUP}", 0)
             assert letters == 1
             await scene.clock.aadvance(120.0)
             assert len(scene.got) == 5

@@ -135,7 +135,7 @@ def test_a_broker_that_wants_no_traces_gets_none():
         sent = await producer.send(Message("orders", b"one"))
         assert not sent.trace_on
         await clock.finish(producer.stop())
-        assert cluster.broker.store.queue_max(TRACE_TOPIC, 0) == 0
+        assert cluster.broker.store.queues.max_offset(TRACE_TOPIC, 0) == 0
 
     play(story, broker={"trace_topic": True, "trace_on": False})
 
@@ -182,10 +182,10 @@ def test_a_hooks_messages_never_hold_a_send_up_and_are_limited():
         await producer.start()
         await producer.send(Message("orders", b"one"))
         assert (sum(hook.taken), hook.taken[256:]) == (256, [False] * 4)
-        await until(clock, lambda: cluster.broker.store.queue_max("notes", 0) == 256)
+        await until(clock, lambda: cluster.broker.store.queues.max_offset("notes", 0) == 256)
         await clock.finish(producer.stop())
         assert hook.detached == 1
-        assert cluster.broker.store.queue_max("notes", 0) == 257
+        assert cluster.broker.store.queues.max_offset("notes", 0) == 257
         assert hook.port.send(Message("notes", b"too late")) is False
 
     play(story)

@@ -44,7 +44,7 @@ class PullProcessor(Processor):
         super().__init__(shared)
         self._admission = admission
         self._filters = filters
-        self._polling = polling = PullLongPolling(self._clock, self._store.queue_max)
+        self._polling = polling = PullLongPolling(self._clock, self._store.queues.max_offset)
         self._at_slave = self._identity.role == SLAVE
         self._budget = budgets.add("waiting pulls", "pull_waiting_max", lambda: polling.weight)
         self._due: deque[tuple[HeldPull, bool]] = deque()  # and whether it has to have a match
@@ -125,7 +125,7 @@ class PullProcessor(Processor):
         if fields.sys_flag & PullFlag.COMMIT_OFFSET:
             self._commit(fields)
         count, size = self._caps(fields)
-        found = self._store.get_now(
+        found = self._store.reads.get_now(
             fields.topic,
             fields.queue_id,
             fields.queue_offset,
@@ -163,7 +163,7 @@ class PullProcessor(Processor):
     def _commit(self, fields: PullFields) -> None:
         """Store the offset that a pull brings along; a wrong one is passed over, for the pull is right."""
         group, topic, queue_id = fields.consumer_group, fields.topic, fields.queue_id
-        problem = commit_problem(fields.commit_offset, self._store.queue_max(topic, queue_id))
+        problem = commit_problem(fields.commit_offset, self._store.queues.max_offset(topic, queue_id))
         if problem:
             log.warning("offset in a pull refused", group=group, topic=topic, queue=queue_id, reason=problem)
         else:
@@ -223,7 +223,7 @@ class PullProcessor(Processor):
         settings = self._live.current
         if fields.mqframe_bulk:
             caps = settings.bulk_pull_messages_max, settings.bulk_pull_bytes_max
-        elif self._store.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
+        elif self._store.reads.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
             caps = settings.cold_pull_messages_max, settings.cold_pull_bytes_max
         else:
             caps = settings.pull_messages_max, settings.pull_bytes_max
@@ -238,7 +238,7 @@ class PullProcessor(Processor):
     ) -> Reply:
         count, size = self._caps(fields)
         began = self._clock.monotonic()
-        found = await self._store.get_cold(
+        found = await self._store.reads.get_cold(
             fields.topic,
             fields.queue_id,
             fields.queue_offset,
@@ -252,8 +252,8 @@ class PullProcessor(Processor):
     def _moved_by_reset(
         self, fields: PullFields, group: SubscriptionGroupConfig, topic: TopicConfig, offset: int
     ) -> Reply:
-        low = self._store.queue_min(fields.topic, fields.queue_id)
-        high = self._store.queue_max(fields.topic, fields.queue_id)
+        low = self._store.queues.min_offset(fields.topic, fields.queue_id)
+        high = self._store.queues.max_offset(fields.topic, fields.queue_id)
         self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, offset)
         return Reply(
             ResponseCode.PULL_OFFSET_MOVED,
@@ -300,8 +300,8 @@ class PullProcessor(Processor):
         slave_reads = self._live.replication.slave_reads
         behind = 0
         if slave_reads and found is not None:
-            last = self._store.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
-            behind = self._store.max_offset - last[0][0] if last else 0
+            last = self._store.reads.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
+            behind = self._store.log.max_offset - last[0][0] if last else 0
         return suggested_broker(
             group,
             behind,
@@ -324,7 +324,7 @@ class PullProcessor(Processor):
         fields = held.fields
         if self._clock.monotonic() >= held.deadline:
             return True
-        found = self._store.get(fields.topic, fields.queue_id, held.looked, 1, records=held.records)
+        found = self._store.reads.get(fields.topic, fields.queue_id, held.looked, 1, records=held.records)
         if found.count:
             return True
         held.looked = max(held.looked, found.next_offset)
@@ -342,7 +342,7 @@ class PullProcessor(Processor):
                 reply = self._moved_by_reset(fields, held.group, topic, reset)
             else:
                 count, size = self._caps(fields)
-                found = self._store.get(
+                found = self._store.reads.get(
                     fields.topic,
                     fields.queue_id,
                     held.looked,

@@ -99,7 +99,7 @@ class TimerService(BrokerService):
         self._saved = timer.checkpoint.encode()
         if timer.queue_offset < before:
             # A crash took what was noted as taken in; what is stored in its place must not be passed over.
-            timer.mark(self._store.max_offset)
+            timer.mark(self._store.log.max_offset)
             timer.sync(timer.begin_sync(None, self._clock.now_ms()))
         slot = timer.next_slot(timer.move_write_time(self._clock.now_ms()))
         self._caught_up = slot is None and not self._intake.behind
@@ -112,8 +112,8 @@ class TimerService(BrokerService):
         timer, self._timer = self._timer, None
         if timer is None:
             return
-        timer.mark(self._store.max_offset)
-        if await self._store.flush_log():
+        timer.mark(self._store.log.max_offset)
+        if await self._store.confirming.flush_log():
             await self._sync(timer, timer.begin_sync(None, self._clock.now_ms()))
         self._disk.shutdown()
         timer.close()
@@ -170,7 +170,7 @@ class TimerService(BrokerService):
         if timer is None or not self._caught_up:
             return 0
         slot = timer.next_slot(now)
-        stored = self._store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset)
+        stored = self._store.queues.store_time_at(TIMER_TOPIC, 0, timer.queue_offset)
         if stored is not None and stored > now:
             return 0
         return min(now if slot is None else slot.time, now if stored is None else stored - 1)
@@ -190,7 +190,7 @@ class TimerService(BrokerService):
             self._refused.note(event, problem=str(problem))
             return _RETRY_MS
         finally:
-            if timer.mark(self._store.max_offset):
+            if timer.mark(self._store.log.max_offset):
                 self._flush_alarm.ring_in(self._settings.timer_flush_interval_ms)
         self._refused.over("messages for a given time are delivered again")
         return self._wait(timer)
@@ -215,7 +215,7 @@ class TimerService(BrokerService):
                 self._slot = None
             await self._follow_clock(timer, intake)
             # First what is new: it may recall what is about to be delivered.
-            end = self._store.queue_max(TIMER_TOPIC, 0)
+            end = self._store.queues.max_offset(TIMER_TOPIC, 0)
             while timer.queue_offset < end and not timer.is_turn_behind:
                 before = timer.queue_offset
                 await intake.take_slice()
@@ -253,7 +253,7 @@ class TimerService(BrokerService):
         timer = self._timer
         if timer is None or self._failed:
             return None
-        encoded = timer.begin_sync(self._store.lasting_offset, self._clock.now_ms())
+        encoded = timer.begin_sync(self._store.log.lasting_offset, self._clock.now_ms())
         if encoded != self._saved:
             await self._sync(timer, encoded)
         return None if timer.is_settled else self._settings.timer_flush_interval_ms
@@ -265,15 +265,15 @@ class TimerService(BrokerService):
             await asyncio.get_running_loop().run_in_executor(self._disk, timer.sync, encoded)
         except OSError as problem:
             self._failed = True
-            self._store.distrust(problem.filename or "timer", problem)
+            self._store.disk.distrust(problem.filename or "timer", problem)
         else:
             self._saved = encoded
 
     def _clean(self) -> None:
         if self._times is not None:
-            self._times.gone(self._store.queue_min(TIMER_TOPIC, 0))
+            self._times.gone(self._store.queues.min_offset(TIMER_TOPIC, 0))
         if self._timer is not None:
-            for path in self._timer.clean(self._store.min_offset):
+            for path in self._timer.clean(self._store.log.min_offset):
                 log.info("timer-log file removed", file=str(path))
 
     # Shown to others

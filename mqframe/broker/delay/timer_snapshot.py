@@ -21,7 +21,9 @@ _VALUES: Final = ("local", "disk")
 async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: TimerMetrics) -> Sequence[Metric]:
     """How far the timer is behind, how much waits, and for how long."""
     now = intake.parts.clock.now_ms()
-    stored = intake.parts.store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset) if intake.behind else None
+    stored = (
+        intake.parts.store.queues.store_time_at(TIMER_TOPIC, 0, timer.queue_offset) if intake.behind else None
+    )
     due = timer.next_slot(now)
     numbers = (
         ("rocketmq_timer_enqueue_lag", "Messages that are not taken into the timer yet.", intake.behind),

@@ -98,7 +98,7 @@ class BrokerMetrics:
         parts = [part for part in self._parts if not isinstance(part, DispatchLag)]
         for counters in (
             *(part.counters for part in parts),
-            self._state.store.counters,
+            self._state.store.damage.counters,
             self._state.left_out.counters,
             self._counters,
         ):

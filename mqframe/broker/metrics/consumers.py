@@ -124,7 +124,7 @@ class ConsumerMetrics:
 
     async def _look(self, place: _Place, group: str, topic: str, queue_id: int, times: _StoreTimes) -> None:
         store, offsets = self._store, self._registry.offsets
-        end = store.queue_max(topic, queue_id)
+        end = store.queues.max_offset(topic, queue_id)
         committed = offsets.query(group, topic, queue_id)
         committed = end if committed is None or committed < 0 else committed
         fetched, in_flight = committed, 0
@@ -162,15 +162,15 @@ class _StoreTimes:
     async def at(self, topic: str, queue_id: int, offset: int) -> int:
         """Of the message at `offset`, or of the first that is kept behind it, ms; 0: nobody knows."""
         store = self._store
-        offset = max(offset, store.queue_min(topic, queue_id))
+        offset = max(offset, store.queues.min_offset(topic, queue_id))
         place = f"{offset}@{queue_id}@{topic}"
         found = self._known.get(place)
         if found is None:
-            if store.is_cold(topic, queue_id, offset):
-                cold = await store.get_cold(topic, queue_id, offset, 1)
+            if store.reads.is_cold(topic, queue_id, offset):
+                cold = await store.reads.get_cold(topic, queue_id, offset, 1)
                 found = decode_record(bytes(cold.parts[0])).store_timestamp if cold.count else 0
             else:
-                found = store.store_time_at(topic, queue_id, offset) or 0
+                found = store.queues.store_time_at(topic, queue_id, offset) or 0
         self.seen[place] = found
         return found
 

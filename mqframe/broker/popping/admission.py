@@ -50,15 +50,15 @@ class ReceiptAdmission:
 
     def __init__(self, store: MessageStore, topics: TopicTable, conditions: Conditions) -> None:
         self._store = store
-        self.when_decided = store.when_decided
-        self.until_decided = store.until_decided
+        self.when_decided = store.confirming.when_decided
+        self.until_decided = store.confirming.until_decided
         self._topics = topics
         self._clock = conditions.clock
         self.broker_name = conditions.identity.name
 
     def log_end(self) -> int:
         """Log offset behind all that is stored, bytes."""
-        return self._store.max_offset
+        return self._store.log.max_offset
 
     def admit(self, fields: AckMessage | ChangeInvisibleTime, last: int) -> ReceiptHandle:
         """The handle in `fields`. `last`: how far behind the queue's last message an offset may be.
@@ -69,8 +69,8 @@ class ReceiptAdmission:
         topic = self._topics.need(fields.topic)
         if not 0 <= fields.queue_id < topic.read_queue_nums:
             raise no_read_queue(topic, fields.queue_id, ResponseCode.MESSAGE_ILLEGAL)
-        low = self._store.queue_min(fields.topic, fields.queue_id)
-        high = self._store.queue_max(fields.topic, fields.queue_id)
+        low = self._store.queues.min_offset(fields.topic, fields.queue_id)
+        high = self._store.queues.max_offset(fields.topic, fields.queue_id)
         if not low <= fields.offset < high + last:
             raise Refusal(
                 ResponseCode.NO_MESSAGE,

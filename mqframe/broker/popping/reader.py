@@ -33,7 +33,7 @@ from mqframe.core.storage.left_out import place_of
 from mqframe.core.storage.record import copy_record, decode_records
 from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import Found, GetStatus
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 READS_MAX: Final = 8
 """Reads of one queue for one pop, while they pass messages that nobody wants."""
@@ -79,7 +79,7 @@ class PopReader:
     ) -> None:
         self._left_out = left_out
         store, registry, conditions = shared
-        self.store: StoreReads = store
+        self.store: MessageStore = store
         self._store = self.store
         self._topics, self._groups, self._offsets, _ = registry
         self._check_points = check_points
@@ -127,7 +127,7 @@ class PopReader:
         self._locked.add(queue)
         try:
             count, size = fields.max_msg_nums, self._live.current.cold_pull_bytes_max
-            found = await self._store.get_cold(
+            found = await self._store.reads.get_cold(
                 topic, queue_id, offset, count, codes=filter.codes, records=filter.records, bytes_max=size
             )
         finally:
@@ -139,7 +139,7 @@ class PopReader:
         """Where the group's next pop of a queue would begin, for one that only looks."""
         offset = self._offsets.query(group, topic, queue_id)
         if offset is None or offset < 0:
-            offset = self._store.queue_min(topic, queue_id)
+            offset = self._store.queues.min_offset(topic, queue_id)
         return max(offset, self._table.next_offset((topic, group, queue_id)))
 
     def queues(self, fields_topic: TopicConfig, group: str, queue_id: int) -> list[tuple[str, int]]:
@@ -178,7 +178,7 @@ class PopReader:
         group = fields.consumer_group
         queue = (topic, group, queue_id)
         offset = self._begin(queue, fields.init_mode)
-        end = self._store.queue_max(topic, queue_id)
+        end = self._store.queues.max_offset(topic, queue_id)
         if offset > end and self._table.next_offset(queue) >= 0:
             self._table.clear_queue(queue)  # what was popped was of a topic of this name before
             offset = self._begin(queue, fields.init_mode)
@@ -203,7 +203,7 @@ class PopReader:
         # Reads that find only what the filter drops go on, but not for ever: others wait for the loop.
         for _ in range(READS_MAX):
             count = fields.max_msg_nums - batch.count
-            found = self._store.get_now(
+            found = self._store.reads.get_now(
                 topic, queue_id, offset, count,
                 codes=filter.codes, records=filter.records, bytes_max=settings.pull_bytes_max,
             )  # fmt: skip
@@ -244,12 +244,12 @@ class PopReader:
         return max(offset, self._table.next_offset(queue))
 
     def _first_offset(self, topic: str, queue_id: int, init_mode: int) -> int:
-        low = self._store.queue_min(topic, queue_id)
+        low = self._store.queues.min_offset(topic, queue_id)
         if init_mode != _NEWEST or topic.startswith(RETRY_PREFIX):
             return low
-        if low <= 0 and not self._store.is_cold(topic, queue_id, 0):
+        if low <= 0 and not self._store.reads.is_cold(topic, queue_id, 0):
             return 0
-        return max(self._store.queue_max(topic, queue_id) - 1, 0)
+        return max(self._store.queues.max_offset(topic, queue_id) - 1, 0)
 
     def _add(self, fields: PopMessage, queue: GroupQueue, start: int, found: Found, batch: PopBatch) -> None:
         topic, group, queue_id = queue

@@ -131,22 +131,22 @@ class ReviveService:
                 # It stays where it was popped from. What was stored again is not stored twice for its sake.
                 self._left_out.note(TASK, Place(key.topic, key.queue_id, offset, -1), problem)
             stored.append(offset)
-        self._store.when_confirmed(end, lambda durable: done(point, stored if durable else []))
+        self._store.confirming.when_confirmed(end, lambda durable: done(point, stored if durable else []))
 
     def move_to_dlq(self, topic: str, queue_id: int, offset: int, group: str) -> None:
         """Store one message as a dead letter, or leave it out. Raises `Refusal`: the store takes nothing."""
 
         def move() -> None:
-            found = self._store.get(topic, queue_id, offset, 1)
+            found = self._store.reads.get(topic, queue_id, offset, 1)
             if found.status is GetStatus.FOUND:
                 self._move_to_dlq(topic, group, decode_record(bytes(found.parts[0])))
 
         self._left_out.attempt(TASK, Place(topic, queue_id, offset, -1), move)
 
     async def _message(self, key: Key, offset: int) -> ReceivedMessage | None:
-        found = self._store.get_now(key.topic, key.queue_id, offset, 1)
+        found = self._store.reads.get_now(key.topic, key.queue_id, offset, 1)
         if found is None:
-            found = await self._store.get_cold(key.topic, key.queue_id, offset, 1)
+            found = await self._store.reads.get_cold(key.topic, key.queue_id, offset, 1)
         if found.status is GetStatus.FOUND and not found.parts:
             raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "the store has stopped")
         if found.status is not GetStatus.FOUND:

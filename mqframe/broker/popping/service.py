@@ -40,7 +40,7 @@ class PopService(CompositeService):
         check_points = CheckPointService(revive_log, revive, state.offsets, conditions, delivered_to)
         waiting: PopLongPolling[PopMessage] = PopLongPolling()
         self._orders = OrderTable(state.clock)
-        order = OrderedPops(self._orders, state.offsets, state.clock, store.queue_max)
+        order = OrderedPops(self._orders, state.offsets, state.clock, store.queues.max_offset)
         admission = PopAdmission(state.admission, state.filters)
         reader = PopReader(state.shared, check_points, order, state.left_out)
         receipts = ReceiptAdmission(store, state.topics, conditions)

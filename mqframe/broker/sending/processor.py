@@ -61,7 +61,7 @@ class SendProcessor(Processor):
         self._unique_ids = unique_ids
         self._rules = rules
         self._concern_rules = rules.concern
-        self._waits = not shared.store.confirms_at_once
+        self._waits = not shared.store.confirming.confirms_at_once
         self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
@@ -147,7 +147,7 @@ class SendProcessor(Processor):
             sys_flag,
             fields.reconsume_times or 0,
         )
-        stored = self._messages.put(incoming)
+        stored = self._messages.writes.put(incoming)
         meter.add(1, stored.size, kind)
         self._statistics.put.total += 1
         ext = {
@@ -216,7 +216,7 @@ class SendProcessor(Processor):
         )
         kept = memoryview(body if record is None else record.body)
         try:
-            stored = self._messages.put_batch(head, kept, text.encode() + self._suffix_bytes)
+            stored = self._messages.writes.put_batch(head, kept, text.encode() + self._suffix_bytes)
         except BodyError as problem:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
         count = len(stored.offsets)
@@ -264,11 +264,11 @@ class SendProcessor(Processor):
 
         def answer(outcome: Outcome) -> None:
             if outcome is Outcome.CONFIRMED:
-                outcome = store.status_of(end)
+                outcome = store.confirming.status_of(end)
             self._times.add((self._clock.monotonic() - call.received) * 1000)
             call.reply(Reply(status_code(outcome), ext=ext))
 
-        store.when_decided(end, answer)
+        store.confirming.when_decided(end, answer)
 
 
 def _names_of_brokers(text: str) -> bool:

@@ -44,7 +44,7 @@ class SendBackProcessor(Processor):
     def __init__(self, shared: Shared, writer: InternalWriter, levels: tuple[int, ...]) -> None:
         super().__init__(shared)
         self._writer = writer
-        self._when_decided = shared.store.when_decided
+        self._when_decided = shared.store.confirming.when_decided
         self._levels = levels
         self._limits = MemberLimits()
 
@@ -102,7 +102,7 @@ class SendBackProcessor(Processor):
         return topic
 
     def _message(self, offset: int) -> ReceivedMessage:
-        record = self._store.record_at(offset) if offset >= 0 else None
+        record = self._store.search.record_at(offset) if offset >= 0 else None
         if record is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"no message begins at log offset {offset}")
         message = decode_record(record)
@@ -122,7 +122,7 @@ class SendBackProcessor(Processor):
         return group.retry_max_times if limit is None else limit
 
     def _answer(self, call: Call, stored: Stored) -> Reply | None:
-        if self._store.confirmed_offset >= stored.end_offset:
+        if self._store.log.confirmed_offset >= stored.end_offset:
             return Reply()
 
         def answer(outcome: Outcome) -> None:

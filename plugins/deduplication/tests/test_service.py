@@ -112,7 +112,7 @@ def test_sends_at_the_same_time_give_one_message() -> None:
             await cluster.create_topic("orders", 4)
             results = await asyncio.gather(*[producer.send(message("k")) for _ in range(50)])
             store = cluster.broker.store
-            count = sum(store.queue_max("orders", queue) for queue in range(4))
+            count = sum(store.queues.max_offset("orders", queue) for queue in range(4))
             return {(r.message_id, r.queue.queue_id, r.queue_offset) for r in results}, count
 
     places, count = asyncio.run(main())

@@ -168,7 +168,7 @@ def test_nobody_sees_a_message_before_it_is_confirmed(run, flush):
         await world.join().ok_send("t", KEY)
         answer = await waiting
         assert answer.ext["maxOffset"] == "1"
-        assert world.store.confirmed_offset == world.store.max_offset
+        assert world.store.log.confirmed_offset == world.store.log.max_offset
 
     run(scenario, store={"flush": flush})
 

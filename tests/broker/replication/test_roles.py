@@ -51,7 +51,7 @@ def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp
             async with admin(pair) as client:
                 done = await pair.meanwhile(client.demote("broker-a", old_id))
                 assert (done.role, done.ready, done.objections) == (SLAVE, (new_id,), ())
-                assert done.log_end == old.broker.store.max_offset == new.broker.store.max_offset
+                assert done.log_end == old.broker.store.log.max_offset == new.broker.store.log.max_offset
                 assert (await pair.send(old.broker, b"nobody takes it")).code == 14
                 done = await pair.meanwhile(client.promote("broker-a", new_id, role="SYNC_MASTER"))
                 assert (done.role, done.objections) == ("SYNC_MASTER", ())
@@ -64,7 +64,7 @@ def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp
             assert task.code == 0, "the demoted one follows, and acknowledges"
             sent += 1
             await pair.follows(new.broker, old.broker)
-            end = new.broker.store.max_offset
+            end = new.broker.store.log.max_offset
             assert pair.log("a")[:end] == pair.log("b")[:end]
         await pair.settle(30)
         found = await pair.bodies(first.broker)
@@ -85,10 +85,10 @@ def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None
             await pair.sent(master.broker, *texts(1, 1))
             done = await pair.meanwhile(client.demote("broker-a", 1, force=True))
             assert done.objections == ("no slave is connected, so nobody has the messages that are here",)
-            assert (done.ready, done.log_end) == ((), master.broker.store.max_offset)
+            assert (done.ready, done.log_end) == ((), master.broker.store.log.max_offset)
             assert (await pair.send(master.broker, b"x")).code == 14
             done = await pair.meanwhile(client.promote("broker-a", 1, force=True))
-            assert (done.role, done.log_end) == (MASTER, master.broker.store.max_offset)
+            assert (done.role, done.log_end) == (MASTER, master.broker.store.log.max_offset)
             await pair.sent(master.broker, *texts(2, 1))
         assert await pair.bodies(master.broker) == texts(0, 3)
 
@@ -98,7 +98,7 @@ def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None
 def test_a_slave_that_does_not_answer_lets_the_master_stay_and_take_messages_again(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         master, slave = await two(pair)
-        slave.broker.store.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
+        slave.broker.store.replica.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
         await pair.sent(master.broker, *texts(20, 2))
         async with admin(pair) as client:
             with pytest.raises(AnswerError, match=r"no slave has the whole log within 3000 ms: .* lacks 2"):
@@ -131,13 +131,13 @@ def test_no_second_master_is_made_unless_it_is_forced(tmp_path: Path) -> None:
 def test_what_the_other_has_more_is_told_in_bytes(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         master, slave = await two(pair)
-        before = master.broker.store.max_offset
+        before = master.broker.store.log.max_offset
         await slave.stop()
         pair.held.remove(slave)
         await pair.sent(master.broker, *texts(20, 3))
-        more = master.broker.store.max_offset - before
+        more = master.broker.store.log.max_offset - before
         slave = await pair.hold("b", SLAVE, retry_ms=10**9)  # it connects only once
-        slave.broker.store.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
+        slave.broker.store.replica.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
         await pair.settle(2)
         async with admin(pair) as client:
             await pair.meanwhile(client.demote("broker-a", 2, wait_seconds=1, force=True))

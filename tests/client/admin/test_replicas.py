@@ -47,7 +47,7 @@ def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
         await pair.sent(master, *texts(0, 3))
         stored_ms = pair.clock.now_ms()
         slave = await pair.start("slave", "SLAVE")
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         async with AsyncAdmin(nameserver=pair.names.address, clock=pair.clock) as admin:
             first, second = await admin.replicas()
             assert (first.broker, first.broker_id, first.role) == ("broker-a", 0, "SYNC_MASTER")

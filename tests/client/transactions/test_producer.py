@@ -149,7 +149,7 @@ class TestAdmin:
             store = scene.cluster.broker.store
             [given_up] = [
                 message
-                for part in store.get(CHECK_MAX_TIME_TOPIC, 0, 0, 9).parts
+                for part in store.reads.get(CHECK_MAX_TIME_TOPIC, 0, 0, 9).parts
                 for message in decode_records(part)
             ]
             async with AsyncAdmin(nameserver=scene.cluster.nameserver) as admin:

@@ -23,7 +23,7 @@ def discards(query: Any) -> list[Any]:
     """What the broker gave up."""
 
     async def read() -> list[Any]:
-        found = query.cluster.broker.store.get(CHECK_MAX_TIME_TOPIC, 0, 0, 100)
+        found = query.cluster.broker.store.reads.get(CHECK_MAX_TIME_TOPIC, 0, 0, 100)
         return [message for part in found.parts for message in decode_records(part)]
 
     return list(query.cluster.run(read()))
