@@ -69,16 +69,16 @@ def test_one_slow_broker_does_not_hide_the_others(
     page: Page, impatient, serve, mqframe_cluster_factory, monkeypatch
 ) -> None:
     cluster = mqframe_cluster_factory(2)
-    runtime = "mqframe.client.admin.brokers.AsyncBrokerAdmin.runtime"
-    answer = resolve_name(runtime)
+    name = "mqframe.client.admin.brokers.AsyncBrokerAdmin.runtime"
+    answer = resolve_name(name)
     slow = cluster.cluster.brokers[1].address
 
-    async def broker_runtime(self, address):
+    async def runtime(self, address):
         if address == slow:
             await asyncio.sleep(60)
         return await answer(self, address)
 
-    monkeypatch.setattr(runtime, broker_runtime)
+    monkeypatch.setattr(name, runtime)
     page.goto(serve(cluster.nameserver))
     rows = page.get_by_role("row")
     expect(rows.filter(has_text="broker-b")).to_contain_text("no answer to broker runtime within 1 s")
