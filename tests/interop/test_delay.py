@@ -94,8 +94,8 @@ def test_ours_delivers_what_waits_in_a_wheel_of_apaches(newest_class_path: str, 
     with Apache(newest_class_path, tmp_path) as apache:
         nameserver = apache.servers.nameserver
         with Admin(nameserver=nameserver) as admin:
-            admin.create_topic("waits", queues=1)
-            until(lambda: "waits" in admin.list_topics())
+            admin.topics.create("waits", queues=1)
+            until(lambda: "waits" in admin.topics.list())
         due = int(time.time() * 1000) + 6000
         with Producer("waiting", nameserver=nameserver) as producer:
             for number in range(4):

@@ -154,10 +154,10 @@ class TestAdmin:
             ]
             async with AsyncAdmin(nameserver=scene.cluster.nameserver) as admin:
                 with pytest.raises(AnswerError, match="has ended"):
-                    await admin.resume_transaction(sent.offset_message_id)
+                    await admin.messages.resume_transaction(sent.offset_message_id)
                 with pytest.raises(FixError, match="32 or 56"):
-                    await admin.resume_transaction("x")
-                await admin.resume_transaction(given_up.offset_message_id)
+                    await admin.messages.resume_transaction("x")
+                await admin.messages.resume_transaction(given_up.offset_message_id)
             await scene.clock.aadvance(CHECK)
             await scene.until(scene.bodies)
             assert (scene.bodies(), len(listener.asked)) == ([b"x"], 3)

@@ -168,7 +168,7 @@ class Query:
         """How many clients of the query's group the broker knows."""
         with Admin(nameserver=self.given["nameserver"]) as admin:
             try:
-                return len(admin.producer_connections(group_of(self.options, self.place)).connection_set)
+                return len(admin.members.producers(group_of(self.options, self.place)).connection_set)
             except MqframeError:
                 return 0
 
