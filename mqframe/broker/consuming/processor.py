@@ -25,7 +25,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.net.connection import failure_reply
+from mqframe.net.serving import failure_reply
 from mqframe.replication.settings import SLAVE
 from mqframe.store.incoming import Found
 

@@ -25,7 +25,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
-from mqframe.net.connection import failure_reply
+from mqframe.net.serving import failure_reply
 
 SWEEP_MS: Final = 20
 """Waits end this late at most, because all that end about now are looked for at once."""
