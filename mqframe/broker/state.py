@@ -42,6 +42,7 @@ from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
+from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
@@ -105,6 +106,7 @@ class BrokerState:
         self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.reader = LogReader(self.store, settings.name)
+        self.requests = InProcessRequests()
         self.directory = store_settings.directory
         self.services: list[BrokerService] = []
         """Those that are made by now; a service may ask those before it."""

@@ -216,15 +216,10 @@ class AsyncPeer(asyncio.Protocol):
                         break
             except FrameError as error:
                 problem = error
-            if group.turn_end is not None:
-                try:
-                    until = group.turn_end()
-                except Exception:  # one turn's error must not end the connections of others
-                    log.exception("end of turn failed", peer=self.address)
-                else:
-                    if until is not None:
-                        self._hold(until)
-                        more = long = False
+            until = group.finish_turn(self.address)
+            if until is not None:
+                self._hold(until)
+                more = long = False
             buffer.gathering = False
             long = long or buffer.gathered_bytes > LONG_TURN_BYTES
             if buffer.gathered_bytes:

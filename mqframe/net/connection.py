@@ -87,7 +87,7 @@ class Connection(Generic[W]):
         Raises `ConnectionLost` when closed, and `TooMuchInFlight`.
         """
         if self.closed:
-            raise self._refused()
+            raise self.refusal()
         endpoint = self._endpoint
         opaque = next(endpoint.opaques) & _OPAQUE_MASK
         frame = Frame(request.CODE, opaque, 0, None, encode_fields(request))
@@ -98,7 +98,7 @@ class Connection(Generic[W]):
     def oneway(self, request: Request) -> Frame:
         """The frame of a request that wants no answer, to `encode` and send. Raises `ConnectionLost`."""
         if self.closed:
-            raise self._refused()
+            raise self.refusal()
         opaque = next(self._endpoint.opaques) & _OPAQUE_MASK
         return Frame(request.CODE, opaque, FLAG_ONEWAY, None, encode_fields(request))
 
@@ -215,7 +215,8 @@ class Connection(Generic[W]):
         unread = self.decoder.unread_bytes
         return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
 
-    def _refused(self) -> ConnectionLost:
+    def refusal(self) -> ConnectionLost:
+        """The error of whoever asks something of the other side, or for it, after the end."""
         refusal = ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
         refusal.maybe_stored = False
         return refusal

@@ -61,7 +61,7 @@ class RequestServing:
         if self.hooks:
             request = call.frame
             oneway = request.flag & FLAG_ONEWAY
-            answer = None if oneway else _as_frame(request, reply)
+            answer = None if oneway else answer_frame(request, reply)
             after_rpc(self.hooks, call.peer.address, request, answer)
 
     def let_go(self, call: Call) -> None:
@@ -102,5 +102,6 @@ def failure_reply(problem: Exception, call: Call) -> Reply:
     return Reply(refusal.code, remark=refusal.remark)
 
 
-def _as_frame(request: Frame, reply: Reply) -> Frame:
+def answer_frame(request: Frame, reply: Reply) -> Frame:
+    """The frame of `reply`, which answers `request`."""
     return Frame(reply.code, request.opaque, FLAG_RESPONSE, reply.remark, reply.fields(), reply.joined_body())

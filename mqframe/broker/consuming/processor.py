@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from mqframe.broker.consuming.admission import ReadAdmission
@@ -179,6 +180,7 @@ class PullProcessor(Processor):
         held = HeldPull(
             call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset, weight
         )
+        call.on_cancel = partial(self._polling.drop, held)
         self._polling.hold(held)
 
     def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> Filter:

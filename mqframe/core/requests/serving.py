@@ -80,7 +80,8 @@ class Call:
     `frame`: the request; its body is a view that stays valid. `peer`: the connection it came by. `received`:
     monotonic seconds when its bytes were read. `queued`: seconds of the processor that went since then to the
     requests of other connections, which were served first. `answered`: whether `reply` was called. `waited`:
-    whether it waited for messages. `user`: who sent it; "" where nobody asked. `judge`: raises `Refusal`
+    whether it waited for messages. `user`: who sent it; "" where nobody asked,
+    set before the request is judged where a service in the broker has seen to that. `judge`: raises `Refusal`
     unless that user is granted all of some needs; `None` where everything is. `on_cancel`: set by whoever
     lets the call wait and can drop it; called when nobody wants the answer, though the peer is still there.
     """
