@@ -48,7 +48,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"connection", "send_buffer", "serving"},
         {"peer_group", "tls"},
         {"async_serving"},
-        {"async_peer", "blocking_peer", "inside"},
+        {"async_peer", "blocking_peer", "in_process"},
         {"idle_reader"},
         {"blocking", "client", "server"},
         {"listeners"},

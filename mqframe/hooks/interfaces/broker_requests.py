@@ -56,7 +56,7 @@ class ProxiedClient:
 
 
 class ProxiedPeer(Protocol):
-    """A client as the broker sees it, until it is closed: it is a member of groups, holds locks, waits."""
+    """A client as the broker sees it, until it is closed: a member of groups that asks and waits."""
 
     @property
     def closed(self) -> bool:
@@ -72,10 +72,12 @@ class ProxiedPeer(Protocol):
     ) -> Reply:
         """The answer to `request`, whatever its code: a refusal is an answer, too.
 
-        An answer that is there at once is returned without a turn of the loop; others come when there is
-        something: a pull or a pop waits as long as it says. Many may be asked at a time. `body` may not
-        change before the answer. Parts of the answer's body may be views of files: they are good until the
-        caller awaits something the next time, and have to be copied or decoded by then.
+        An answer that is there at once is returned without a turn of the loop, so whoever asks a lot in a row
+        lets others have theirs in between (`asyncio.sleep(0)`). Others come when there is something: a pull
+        or a pop waits as long as it says. Many may be asked at a time.
+
+        `body` may not change before the answer. Parts of the answer's body may be views of files: they are
+        good until the caller awaits something the next time, and have to be copied or decoded by then.
 
         `user`: who asks, where that is not the client's `user`. `fields`: header fields besides those of
         `request`, such as a signature.
