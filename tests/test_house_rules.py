@@ -50,9 +50,10 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe.net": [
         {"access", "addresses", "busy_poll", "clock", "heap", "latencies", "listening", "settings"},
         {"budgets", "endpoint", "deadlines", "unread"},
-        {"connection", "send_buffer"},
+        {"connection", "send_buffer", "serving"},
         {"peer_group", "tls"},
-        {"async_peer", "blocking_peer"},
+        {"async_serving"},
+        {"async_peer", "blocking_peer", "in_process"},
         {"idle_reader"},
         {"blocking", "client", "server"},
         {"listeners"},

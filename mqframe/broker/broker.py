@@ -96,6 +96,7 @@ class Broker:
                 settings.operator_port,
                 net.body_bytes_max,
             )
+            self._listeners.serve_in_process(state.requests)
             state.budgets.of_connections = self._listeners.counters
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.

@@ -43,6 +43,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
+from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
@@ -106,6 +107,7 @@ class BrokerState:
         self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.reader = LogReader(self.store, settings.name)
+        self.requests = InProcessRequests()
         self.directory = store_settings.directory
         self.offers: dict[str, Callable[..., Any]] = {}
         """What the services that are made by now offer."""

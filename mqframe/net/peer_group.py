@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
 from mqframe.core.requests.peer import Peer
+from mqframe.log import get_logger
 from mqframe.net.budgets import ConnectionBudgets, OpenPeer
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock, Timer
@@ -15,6 +16,8 @@ from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.heap import give_back
 from mqframe.net.latencies import Latencies
+
+log = get_logger("net")
 
 
 class PeerEvents(NamedTuple):
@@ -41,7 +44,8 @@ class PeerGroup:
 
     Closes idle and stalled connections, ends calls at their deadlines, holds the tasks of async handlers.
     `throttle`: whether a peer that does not read its answers is not read from either (servers). `turns`: how
-    often a connection had its turn; `processor_seconds`: what the processor has worked for the loop's thread.
+    often a connection had its turn; `processor_seconds`: what the processor has worked for the loop's thread;
+    `running`: whether requests are served.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class PeerGroup:
         self.turns = 0
         self.processor_seconds: Callable[[], float] = time.thread_time
         self.latencies: Latencies | None = None
+        self.running = False
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sweep: Every | None = None
@@ -96,8 +101,19 @@ class PeerGroup:
         if self.throttle:
             self.budgets.unsent(peer, size)
 
+    def finish_turn(self, address: str) -> asyncio.Future[Any] | None:
+        """All requests of a turn of the connection to `address` were handled: what their answers wait for."""
+        if self.turn_end is None:
+            return None
+        try:
+            return self.turn_end()
+        except Exception:  # one turn's error must not end the connections of others
+            log.exception("end of turn failed", peer=address)
+            return None
+
     def start(self) -> None:
         """Begin to look for idle and stalled connections."""
+        self.running = True
         if self._sweep is None:
             settings = self.endpoint.settings
             interval = min(settings.idle_seconds, settings.stalled_seconds) / 8
@@ -105,6 +121,7 @@ class PeerGroup:
 
     async def stop(self, reason: str) -> None:
         """Close all connections and end what is being served."""
+        self.running = False
         if self._sweep is not None:
             self._sweep.stop()
         for peer in tuple(self.peers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from mqframe.broker.consuming.admission import ReadAdmission
@@ -26,7 +27,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.net.connection import failure_reply
+from mqframe.net.serving import failure_reply
 from mqframe.replication.settings import SLAVE
 from mqframe.store.incoming import Found
 
@@ -185,6 +186,7 @@ class PullProcessor(Processor):
         held = HeldPull(
             call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset, weight
         )
+        call.on_cancel = partial(self._polling.drop, held)
         self._polling.hold(held)
 
     def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> RecordChoice:

@@ -9,6 +9,7 @@ import sys
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import attrs
@@ -24,7 +25,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerService, OnArrival, Periodic
-from mqframe.net.connection import failure_reply
+from mqframe.net.serving import failure_reply
 
 SWEEP_MS: Final = 20
 """Waits end this late at most, because all that end about now are looked for at once."""
@@ -146,6 +147,11 @@ class PopLongPolling(Generic[Fields]):
             else:
                 place += 1
         return None
+
+    def drop(self, held: HeldPop[Fields]) -> None:
+        """Nobody wants the answer any more."""
+        if held.waits:
+            self._release([held])
 
     def forget(self, peer: Peer) -> None:
         """The connection is closed; nobody waits there any more."""
@@ -276,7 +282,9 @@ class PopWaitProcessor(BrokerService, Generic[Fields]):
         seconds = self.wait_seconds(fields, call)
         deadline = self._clock.monotonic() + seconds
         call.let_go()
-        self._waiting.hold(HeldPop(call, fields, topic, filter, deadline, expired, weight=_weight(fields)))
+        held = HeldPop(call, fields, topic, filter, deadline, expired, weight=_weight(fields))
+        call.on_cancel = partial(self._waiting.drop, held)
+        self._waiting.hold(held)
         self._expiry.ring_in(math.ceil(seconds * 1000))
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:

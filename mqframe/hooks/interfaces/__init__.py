@@ -27,6 +27,9 @@ from mqframe.hooks.interfaces.broker_port import GroupLookup as GroupLookup
 from mqframe.hooks.interfaces.broker_port import MessageReader as MessageReader
 from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
 from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
+from mqframe.hooks.interfaces.broker_requests import BrokerRequests as BrokerRequests
+from mqframe.hooks.interfaces.broker_requests import ProxiedClient as ProxiedClient
+from mqframe.hooks.interfaces.broker_requests import ProxiedPeer as ProxiedPeer
 from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
 from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
 from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService

@@ -246,3 +246,16 @@ def test_the_next_end_and_what_a_closed_connection_left_are_known_at_once():
     assert (len(waiting), waiting.weight) == (300, 300)
     waiting.forget(others)
     assert (len(waiting), waiting.weight, waiting.release_expired(1e9)) == (0, 0, ([], None))
+
+
+def test_one_that_nobody_wants_any_more_is_dropped_wherever_it_is():
+    waiting = PopLongPolling()
+    first, second, third = (held(waiting) for _ in range(3))
+    waiting.drop(second)
+    waiting.drop(second)
+    assert (len(waiting), waiting.weight) == (2, 2)
+    (_, woken) = waiting.arrived("t", 0, [7])
+    assert waiting.release_next(woken) is first
+    waiting.drop(first)  # it is being served
+    assert waiting.release_all() == [third]
+    assert waiting.weight == 0
