@@ -94,10 +94,10 @@ def main() -> None:
         try:
             for name, server in servers.items():
                 with Admin(nameserver=server.nameserver, rpc_hooks=[("acl", ADMIN)]) as admin:
-                    admin.create_topic("orders", queues=1)
+                    admin.topics.create("orders", queues=1)
                     if name == "checked":
-                        admin.create_user(KEYS["access_key"], KEYS["secret_key"])
-                        admin.set_policy(KEYS["access_key"], ["Topic:orders"], actions=["Pub"])
+                        admin.users.create(KEYS["access_key"], KEYS["secret_key"])
+                        admin.policies.set(KEYS["access_key"], ["Topic:orders"], actions=["Pub"])
             sends = {name: frames(options.count, hook) for name, hook in hooks.items()}
             for _ in range(options.rounds):
                 for name, server in servers.items():

@@ -121,7 +121,7 @@ def main() -> None:
                 for case, (name, (n, width, queues)) in enumerate(cases.items()):
                     server, topic = servers[n], f"turn-{turn}-{case}"
                     with Admin(nameserver=server.nameserver) as admin:
-                        admin.create_topic(topic, queues=queues)
+                        admin.topics.create(topic, queues=queues)
                     for what, work in ((SENT, send), (CONSUMED, consume)):
                         doing = partial(work, server.nameserver, topic, chosen.count, width)
                         figure = measured(server, chosen.count, doing)

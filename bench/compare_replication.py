@@ -91,7 +91,7 @@ def until_followed(nameserver: str) -> None:
     with Admin(nameserver=nameserver) as admin:
         while time.monotonic() < end:
             try:
-                for replica in admin.replicas():
+                for replica in admin.replicas.list():
                     if replica.broker_id == 0:
                         trouble = replica.trouble or "no slave follows the master"
                         if replica.in_sync:

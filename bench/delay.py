@@ -41,7 +41,7 @@ def server(data: pathlib.Path) -> Iterator[tuple[int, str]]:
     assert process.stdout
     nameserver = re.findall(r"nameserver=(\S+)", process.stdout.readline())[0]
     with Admin(nameserver=nameserver) as admin:
-        admin.create_topic("delay", queues=4)
+        admin.topics.create("delay", queues=4)
     try:
         yield process.pid, nameserver
     finally:

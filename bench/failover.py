@@ -77,7 +77,7 @@ def measure_gaps(folder: Path, engine: Etcd | SharedFile, kills: int, lease: int
     with ElectedGroup(folder, engine, *settings) as group, ExitStack() as stack:
         group.leader()
         until(lambda: group.in_sync() == (1, 2, 3))
-        group.admin.create_topic(TOPIC, queues=4)
+        group.admin.topics.create(TOPIC, queues=4)
         python = Sender(group.nameserver)
         senders: dict[str, Any] = {"Python": python}
         stack.enter_context(sending(python))

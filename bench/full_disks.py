@@ -51,7 +51,7 @@ def measure(folder: Path, engine: Etcd | SharedFile, rounds: int) -> bool:
     with small_disks(folder, 3), ElectedGroup(folder, engine, *SETTINGS) as group:
         group.leader()
         until(lambda: group.in_sync() == everybody)
-        group.admin.create_topic(TOPIC, queues=4)
+        group.admin.topics.create(TOPIC, queues=4)
         sender = Sender(group.nameserver)
         with sending(sender):
             for _ in range(rounds):

@@ -120,9 +120,9 @@ def catching_up(work: pathlib.Path, rate: float | None, form: str, end: int, cou
     (work / "data/store/config/dispatchers.json.bak").unlink(missing_ok=True)
     started = time.perf_counter()
     with server(work, form) as (nameserver, pid), Admin(nameserver=nameserver) as admin:
-        [address] = admin.masters().values()
+        [address] = admin.cluster.masters().values()
         sends = None if rate is None else Sends(nameserver, rate)
-        while int(admin.broker_runtime(address)["dispatcher.parquet.cursor"]) < end:
+        while int(admin.brokers.runtime(address)["dispatcher.parquet.cursor"]) < end:
             if sends is None:
                 time.sleep(0.1)
             else:

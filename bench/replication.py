@@ -99,14 +99,14 @@ def slave(folder: Path, nameserver: str, port: int) -> Iterator[int]:
 
 def log_end(admin: Admin, address: str) -> int:
     try:
-        return int(admin.broker_runtime(address)["commitLogMaxOffset"])
+        return int(admin.brokers.runtime(address)["commitLogMaxOffset"])
     except MqframeError:
         return 0
 
 
 def until_followed(admin: Admin, address: str) -> None:
     for _ in range(600):
-        counters = admin.broker_runtime(address)
+        counters = admin.brokers.runtime(address)
         if counters.get("replicationFollows") == "true":
             return
         time.sleep(0.1)

@@ -51,12 +51,12 @@ def fill(broker: Broker, topics: int, queues: int, behind: int) -> None:
         for queue_id in range(queues):
             registry.offsets.commit(group, topic, queue_id, 0)
             for _ in range(behind):
-                broker.store.put(Incoming(topic, queue_id, b"body", "", 0, b"\0" * 8, b"\0" * 8))
+                broker.store.writes.put(Incoming(topic, queue_id, b"body", "", 0, b"\0" * 8, b"\0" * 8))
         state.statistics.topic(topic).add(queues * max(1, behind), 100)
         state.statistics.got(group, topic, queues, 100)
         if number % 100 == 0:
-            broker.store.dispatch()
-    broker.store.dispatch()
+            broker.store.dispatch.now()
+    broker.store.dispatch.now()
 
 
 def fetched(address: str) -> bytes:

@@ -110,7 +110,7 @@ def topics(work: pathlib.Path, count: int = 10_000) -> None:
         names = [f"topic{n}" for n in range(count)]
         with Admin(nameserver=nameserver) as admin:
             for name in names:
-                admin.create_topic(name, queues=4)
+                admin.topics.create(name, queues=4)
         asyncio.run(tail(nameserver, names, 5 * count))  # every queue has its file now
         rate, _, p99 = asyncio.run(tail(nameserver, names, 32_000))
         descriptors = len(list(pathlib.Path(f"/proc/{process.pid}/fd").iterdir()))

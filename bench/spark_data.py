@@ -90,8 +90,8 @@ async def fill(directory: pathlib.Path, messages: int, data: str) -> None:
     for first in range(0, messages, BATCH):
         body = encode_elements(list(islice(source, BATCH)), ids.take(BATCH))
         head = Incoming(TOPIC, first // BATCH % QUEUES, b"", "", int(time.time() * 1000), HOST, HOST)
-        store.put_batch(head, body, ADDED)
-        store.dispatch()
+        store.writes.put_batch(head, body, ADDED)
+        store.dispatch.now()
         if first % 10_000 == 0:
             await asyncio.sleep(0)
     await store.stop()

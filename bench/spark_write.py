@@ -59,7 +59,7 @@ def measure(spark: Any, nameserver: str, way: str, count: int, rounds: int, work
         options = {**options, "commitPath": str(work / "commits")}
     topic = f"bench-{way}"
     with Admin(nameserver=nameserver) as admin:
-        admin.create_topic(topic, queues=QUEUES)
+        admin.topics.create(topic, queues=QUEUES)
     rates = []
     for number in range(rounds):
         started = time.perf_counter()

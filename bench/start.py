@@ -43,12 +43,14 @@ async def fill(directory: Path, count: int, queues: int) -> None:
             )
             for n in range(BATCH)
         ]
-        store.put_batch(Incoming(f"topic{place // 8}", place % 8, b"", "", 1, HOST, HOST), b"".join(elements))
+        store.writes.put_batch(
+            Incoming(f"topic{place // 8}", place % 8, b"", "", 1, HOST, HOST), b"".join(elements)
+        )
         if first % 64 == 0:
-            store.dispatch()
+            store.dispatch.now()
             await asyncio.sleep(0)
-    store.dispatch()
-    print(f"{count} messages, {store.max_offset} bytes of log, {queues} queues", flush=True)
+    store.dispatch.now()
+    print(f"{count} messages, {store.log.max_offset} bytes of log, {queues} queues", flush=True)
     await asyncio.sleep(1.2)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -57,7 +59,7 @@ async def start(directory: Path, name: str) -> None:
     elapsed, processor = time.perf_counter(), time.process_time()
     store = opened(directory)
     elapsed, processor = time.perf_counter() - elapsed, time.process_time() - processor
-    held = sum(store.queue_max(*place) for place in store.queues())
+    held = sum(store.queues.max_offset(*place) for place in store.queues)
     print(
         f"{name:34} {elapsed:8.2f} s elapsed {processor:8.2f} s processor, {store.recovered.records} records"
         f" checked, {held} messages in queues",

@@ -90,7 +90,7 @@ def measure(data: Path) -> None:
     with Admin(nameserver=f"127.0.0.1:{PORTS['--nameserver-port']}") as admin:
         asking = [
             threading.Thread(target=ask, args=(name, question, ready, worst))
-            for name, question in (("health", health), ("name server", admin.cluster_info))
+            for name, question in (("health", health), ("name server", admin.cluster.info))
         ]
         for each in asking:
             each.start()

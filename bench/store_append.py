@@ -45,8 +45,8 @@ def singles(store: MessageStore, count: int, turn: int) -> None:
     def work() -> None:
         for first in range(0, count, turn):
             for message in messages[first : first + turn]:
-                store.put(message)
-            store.dispatch()
+                store.writes.put(message)
+            store.dispatch.now()
 
     report(f"put, {turn} a turn", count, work)
 
@@ -59,8 +59,8 @@ def batches(store: MessageStore, count: int, extra: bytes, name: str) -> None:
 
     def work() -> None:
         for batch in ready:
-            store.put_batch(Incoming("t", 0, b"", "", 1, HOST, HOST), batch, extra)
-            store.dispatch()
+            store.writes.put_batch(Incoming("t", 0, b"", "", 1, HOST, HOST), batch, extra)
+            store.dispatch.now()
 
     report(f"put_batch of 100, {name}", count, work)
 
@@ -73,8 +73,8 @@ def many_topics(store: MessageStore, topics: int) -> None:
 
     def work(first: int) -> None:
         for message in messages[first : first + 16]:
-            store.put(message)
-        store.dispatch()
+            store.writes.put(message)
+        store.dispatch.now()
 
     for what in ("first message of", "next message of"):
         report(
@@ -85,12 +85,12 @@ def many_topics(store: MessageStore, topics: int) -> None:
 
 
 def reads(store: MessageStore) -> None:
-    total = store.queue_max("t", 0)
+    total = store.queues.max_offset("t", 0)
 
     def work() -> None:
         offset = 0
         while offset < total:
-            offset = store.get("t", 0, offset, 32).next_offset
+            offset = store.reads.get("t", 0, offset, 32).next_offset
 
     report("get, 32 at once", total, work)
 
@@ -99,14 +99,14 @@ def skips(store: MessageStore, count: int) -> None:
     tags = [b"TAGS\x01T%d\x02" % n for n in range(10)]
     batch = b"".join(encode_element(BODY, tags[n % 10]) for n in range(100))
     for _ in range(0, count, 100):
-        store.put_batch(Incoming("f", 0, b"", "", 1, HOST, HOST), batch, b"")
-    store.dispatch()
+        store.writes.put_batch(Incoming("f", 0, b"", "", 1, HOST, HOST), batch, b"")
+    store.dispatch.now()
     wanted = frozenset({java_hash("T3")})
 
     def work() -> None:
         offset = 0
         while offset < count:
-            offset = store.get("f", 0, offset, 32, codes=wanted).next_offset
+            offset = store.reads.get("f", 0, offset, 32, codes=wanted).next_offset
 
     report("get by a tag that one in ten has", count, work)
 
@@ -119,8 +119,8 @@ async def sync_flush(directory: Path, senders: int, rounds: int) -> None:
         loop = asyncio.get_running_loop()
         for n in range(rounds):
             done = loop.create_future()
-            stored = store.put(Incoming("s", 0, BODY, properties(n), 1, HOST, HOST))
-            store.when_confirmed(stored.end_offset, done.set_result)
+            stored = store.writes.put(Incoming("s", 0, BODY, properties(n), 1, HOST, HOST))
+            store.confirming.when_confirmed(stored.end_offset, done.set_result)
             assert await done
 
     elapsed = time.perf_counter()
@@ -153,7 +153,7 @@ async def main(directory: Path, count: int, topics: int, property_crc: bool) -> 
         elapsed = time.perf_counter()
         store = MessageStore.open(settings, SystemClock())
         elapsed = time.perf_counter() - elapsed
-        queues, checked = len(list(store.queues())), store.recovered.records
+        queues, checked = len(list(store.queues)), store.recovered.records
         print(f"open after {after}: {elapsed:.3f} s, {checked} records checked, {queues} queues")
         await store.stop()
     await sync_flush(directory / "s", 64, 100)

@@ -41,9 +41,9 @@ def fill(settings: StoreSettings, messages: int) -> None:
     store = MessageStore.open(settings, SystemClock())
     for first in range(0, messages, BATCH):
         batch = b"".join(encode_element(BODY, properties(first + n)) for n in range(BATCH))
-        store.put_batch(Incoming("t", first // BATCH % QUEUES, b"", "", 1, HOST, HOST), batch)
-        store.dispatch()
-    print(f"{messages:,} messages, {store.max_offset / (1 << 30):.2f} GiB of log")
+        store.writes.put_batch(Incoming("t", first // BATCH % QUEUES, b"", "", 1, HOST, HOST), batch)
+        store.dispatch.now()
+    print(f"{messages:,} messages, {store.log.max_offset / (1 << 30):.2f} GiB of log")
     asyncio.run(store.stop())
 
 

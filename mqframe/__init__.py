@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mqframe.broker.sections import BrokerSections as BrokerSections
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
     from mqframe.client.admin.admin import AsyncAdmin as AsyncAdmin
-    from mqframe.client.admin.blocking_admin import Admin as Admin
+    from mqframe.client.admin.blocking.admin import Admin as Admin
     from mqframe.client.configuration.consumer_settings import ConsumerSettings as ConsumerSettings
     from mqframe.client.configuration.lite_pull_settings import LitePullSettings as LitePullSettings
     from mqframe.client.connection.instance import ClientInstance as ClientInstance
@@ -157,7 +157,7 @@ _HOME = {
         "client.connection.instance": "ClientInstance",
         "client.transactions.batch_producer": "AsyncBatchTransactionProducer",
         "client.transactions.blocking_batch_producer": "BatchTransactionProducer",
-        "client.admin.blocking_admin": "Admin",
+        "client.admin.blocking.admin": "Admin",
         "client.sending.blocking_producer": "Producer",
         "client.consuming.lite_pull.blocking_consumer": "LitePullConsumer",
         "client.consuming.puller.blocking_puller": "Puller",

@@ -253,7 +253,7 @@ class ElectedGroup:
     def counters(self, member: Member) -> dict[str, str]:
         """What `member` tells of itself; empty while it does not answer."""
         try:
-            return self.admin.broker_runtime(member.address)
+            return self.admin.brokers.runtime(member.address)
         except MqframeError:
             return {}
 

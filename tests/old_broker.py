@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable
 from msgspec.structs import replace
 
 from mqframe import ClientSettings, MessageQueue
-from mqframe.client.admin.dead_letters import DeadLetterAdmin
-from mqframe.client.admin.members import MemberAdmin
-from mqframe.client.admin.offsets import OffsetAdmin
-from mqframe.client.admin.queue_expansion import QueueExpansionAdmin
-from mqframe.client.admin.users import UserAdmin
+from mqframe.client.admin.brokers import AsyncBrokerAdmin
+from mqframe.client.admin.calls import AdminCalls
+from mqframe.client.admin.groups import AsyncGroupAdmin
+from mqframe.client.admin.members import AsyncMemberAdmin
+from mqframe.client.admin.offsets import AsyncOffsetAdmin
+from mqframe.client.admin.topics import AsyncTopicAdmin
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.core.cluster.client_bodies import ConnectionBody, ConsumerConnection
 from mqframe.core.cluster.route_bodies import BrokerData, ClusterInfo
@@ -125,8 +126,15 @@ class OldBroker(ScriptedBroker):
         return _body(OffsetTableBody(kept))
 
 
-class OldAdmin(DeadLetterAdmin, QueueExpansionAdmin, OffsetAdmin, MemberAdmin, UserAdmin):
+class OldAdmin:
     """An administrator over a client instance of the test."""
+
+    def __init__(self, instance: ClientInstance) -> None:
+        calls = AdminCalls(instance)
+        self.topics = AsyncTopicAdmin(calls)
+        self.groups = AsyncGroupAdmin(calls, AsyncMemberAdmin(calls))
+        self.offsets = AsyncOffsetAdmin(calls)
+        self.brokers = AsyncBrokerAdmin(calls)
 
 
 def play(version: str, story: Callable[[OldAdmin, OldBroker], Awaitable[None]]) -> OldBroker:

@@ -38,8 +38,8 @@ class Raw:
         self.decoder = FrameDecoder()
 
     @classmethod
-    async def open(cls, port: int) -> Raw:
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
+    async def open(cls, port: int, host: str = "127.0.0.1") -> Raw:
+        return cls(*await asyncio.open_connection(host, port))
 
     def send(self, *frames: Frame | bytes) -> None:
         self.writer.write(b"".join(f if isinstance(f, bytes) else encode_frame(f) for f in frames))

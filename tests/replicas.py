@@ -156,7 +156,7 @@ class Pair:
     async def follows(self, master: Broker, slave: Broker) -> None:
         """Wait until the slave has what the master has."""
         for _ in range(100):
-            if slave.store.max_offset == master.store.max_offset and not slave.store.undispatched:
+            if slave.store.log.max_offset == master.store.log.max_offset and not slave.store.dispatch.is_due:
                 return
             await self.settle(0.5)
         raise AssertionError(await self.counters(slave))

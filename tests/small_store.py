@@ -38,9 +38,9 @@ def fill(root: Path, *, stop: bool = True, count: int = COUNT, **changes: Any) -
     store = MessageStore.open(made, clock)
     for n in range(count):
         properties = f"KEYS\x01k{n} all\x02TAGS\x01a\x02UNIQ_KEY\x01{n:032X}\x02"
-        store.put(Incoming("t", n % 2, b"%d:" % n * 60, properties, 1, HOST, HOST))
+        store.writes.put(Incoming("t", n % 2, b"%d:" % n * 60, properties, 1, HOST, HOST))
         clock.advance(1)
-    store.dispatch()
+    store.dispatch.now()
     (root / "config").mkdir(exist_ok=True)
     (root / "config" / "consumerOffset.json").write_bytes(PROGRESS)
     if stop:

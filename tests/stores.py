@@ -12,6 +12,7 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.store.incoming import Found, Incoming
+from mqframe.store.message_store import MessageStore
 
 
 def bodies(found: Found) -> list[bytes]:
@@ -21,9 +22,28 @@ def bodies(found: Found) -> list[bytes]:
 
 def put(store: Any, *messages: Incoming) -> list[Stored]:
     """Store `messages` and let consumers see them."""
-    stored = [store.put(one) for one in messages]
-    store.dispatch()
+    stored = [store.writes.put(one) for one in messages]
+    store.dispatch.now()
     return stored
+
+
+def copy_all(master: MessageStore, slave: MessageStore, *, piece: int = 1000) -> None:
+    """What the stream does: parts of at most `piece` bytes, none across the end of a file."""
+    file_bytes = master.settings.commit_log_file_bytes
+    at = slave.log.max_offset or master.log.min_offset
+    while at < master.log.max_offset:
+        size = min(piece, master.log.max_offset - at, file_bytes - at % file_bytes)
+        part = master.log.log_bytes(at, size)
+        assert part is not None
+        slave.replica.append_copy(at, bytes(part))
+        at += size
+    slave.dispatch.now()
+
+
+def log_of(store: MessageStore) -> bytes:
+    """All bytes of its log, of the files."""
+    files = sorted((store.settings.directory / "commitlog").iterdir())
+    return b"".join(file.read_bytes() for file in files)[: store.log.max_offset - store.log.min_offset]
 
 
 def open_below(directory: Path) -> list[str]:

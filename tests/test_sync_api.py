@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 import mqframe
 
 PAIRS = [name for name in mqframe.__all__ if f"Async{name}" in mqframe.__all__]
+SUBJECTS = [f"Admin.{word}" for word in get_type_hints(mqframe.AsyncAdmin) if not word.startswith("_")]
+"""What an administrator holds, each with a class of its own."""
 OF_A_LOOP = {"instance", "clock", "randomness"}
 """Parameters of constructors that only a client of one's own loop can have."""
 
 
 def pair(name: str) -> tuple[type, type]:
-    return getattr(mqframe, f"Async{name}"), getattr(mqframe, name)
+    name, _, subject = name.partition(".")
+    there, here = getattr(mqframe, f"Async{name}"), getattr(mqframe, name)
+    return (get_type_hints(there)[subject], get_type_hints(here)[subject]) if subject else (there, here)
 
 
 def public(cls: type) -> set[str]:
@@ -57,7 +61,7 @@ def test_every_client_has_both() -> None:
     assert {"Admin", "Producer", "PushConsumer", "LitePullConsumer", "SimpleConsumer", "Puller"} <= set(PAIRS)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", PAIRS + SUBJECTS)
 def test_public_names_are_the_same(name: str) -> None:
     there, here = pair(name)
     assert public(here) == public(there)
@@ -69,7 +73,18 @@ def test_constructors_are_the_same(name: str) -> None:
     assert shape(here.__init__) == shape(there.__init__, frozenset(OF_A_LOOP))
 
 
-@pytest.mark.parametrize("name", PAIRS)
+def test_an_administrator_holds_subjects_and_nothing_else() -> None:
+    words = {name.removeprefix("Admin.") for name in SUBJECTS}
+    assert {"topics", "groups", "offsets", "messages", "dead_letters", "cluster", "replicas"} <= words
+    assert public(mqframe.Admin) == words | {"start", "stop", "from_config"}
+    for name in SUBJECTS:
+        there, here = pair(name)
+        assert there.__bases__ == (object,), name
+        assert there.__name__ == f"Async{here.__name__}", name
+        assert public(there), name
+
+
+@pytest.mark.parametrize("name", PAIRS + SUBJECTS)
 def test_methods_are_the_same(name: str) -> None:
     there, here = pair(name)
     for word in sorted(public(there)):

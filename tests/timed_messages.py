@@ -12,7 +12,7 @@ DAY = 86_400
 
 def delivered(world: Any, topic: str = "t", queue_id: int = 0) -> list[ReceivedMessage]:
     """What consumers of a queue would get, in order."""
-    found = world.store.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
+    found = world.store.reads.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
     return [record for part in found.parts for record in decode_records(part)]
 
 

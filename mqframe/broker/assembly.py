@@ -16,17 +16,17 @@ from mqframe.broker.admin.resets import ResetProcessor
 from mqframe.broker.admin.runtime import RuntimeProcessor
 from mqframe.broker.admin.stats import StatsProcessor
 from mqframe.broker.admin.topics import TopicProcessor
+from mqframe.broker.cluster.assignment import AssignmentProcessor
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
 from mqframe.broker.cluster.registration import NameServerRegistration
+from mqframe.broker.cluster.strategies import Strategies
 from mqframe.broker.consuming.offsets import OffsetProcessor
 from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.broker.consuming.queue_locks import QueueLockProcessor
-from mqframe.broker.popping.assignment import AssignmentProcessor
-from mqframe.broker.popping.strategies import Strategies
 from mqframe.broker.sending.processor import SendProcessor
-from mqframe.broker.sending.rules import SendRules, ToDeadLetters, Unserved
+from mqframe.broker.sending.rules import SendRules, ToDeadLetters, unserved
 from mqframe.broker.sending.send_back import SendBackProcessor
-from mqframe.broker.service import BrokerPart
+from mqframe.broker.services import notified
 from mqframe.broker.state import BrokerState
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.hooks.interfaces import BrokerService
@@ -43,9 +43,9 @@ def make_parts(
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
     dead_letters = ToDeadLetters(registry, state.locks, state.statistics)
-    rules = SendRules([Unserved(declared, state.delays), *declared], dead_letters, state.delays)
+    rules = SendRules([*unserved(declared, state.delays), *declared], dead_letters, state.delays)
     pulls = PullProcessor(shared, state.admission, state.filters, state.budgets)
-    on_reset = [part.offset_reset for part in (*services, pulls) if isinstance(part, BrokerPart)]
+    on_reset = notified((*services, pulls), "offset_reset")
     return [
         SendProcessor(shared, state.targets, _unique_ids(state), rules),
         SendBackProcessor(shared, state.writer, state.levels),
@@ -66,7 +66,7 @@ def make_parts(
         RuntimeProcessor(
             shared,
             [
-                state.store.counters,
+                state.store.damage.counters,
                 *(each.counters for each in (*services, dispatch_lag)),
                 state.left_out.counters,
                 state.budgets.counters,

@@ -18,7 +18,7 @@ from mqframe.broker.replication.slave import refusals, refused_at_slaves
 from mqframe.broker.replication_parts import make_replication
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
-from mqframe.broker.services import followers_of_arrivals, make_services
+from mqframe.broker.services import followers_of_arrivals, make_services, notified
 from mqframe.broker.state import BrokerState
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.missing_tables import TOLD_OF, tell_of_missing
@@ -96,13 +96,14 @@ class Broker:
                 settings.operator_port,
                 net.body_bytes_max,
             )
+            self._listeners.serve_in_process(state.requests)
             state.budgets.of_connections = self._listeners.counters
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.
             self._keeper.close()
             self._store.abandon()
             raise
-        self._own_parts = [part for part in self._parts if isinstance(part, BrokerPart)]
+        self._connection_ends = notified(self._parts, "connection_closed")
         self._timers: list[Every] = []
         self._service_timers: list[Every] = []
         self._quiet = False
@@ -138,7 +139,7 @@ class Broker:
     @property
     def refusal(self) -> str:
         """Why no messages are taken at the moment; empty normally."""
-        return str(self._store.refusal() or "")
+        return str(self._store.refusals.now() or "")
 
     def measure(self) -> BrokerMetrics:
         """What monitoring is shown; how long requests take is counted from now on."""
@@ -212,7 +213,7 @@ class Broker:
         await self._correct_progress()
         self._store.start()
         for dispatcher in self._dispatchers:
-            self._store.follow(dispatcher, settings.name)
+            self._store.followers.add(dispatcher, settings.name)
         for part in self._parts:
             await _start_part(part)
         await self._save_corrections()
@@ -229,13 +230,16 @@ class Broker:
     def _tell_of_missing(self) -> None:
         if not self._sections.is_slave:  # it copies its master's
             store = self._store
-            held = {place: store.queue_max(*place) - store.queue_min(*place) for place in store.queues()}
+            held = {
+                place: store.queues.max_offset(*place) - store.queues.min_offset(*place)
+                for place in store.queues
+            }
             tell_of_missing(self._keeper.missing, self._state.directory / "config", held)
 
     async def _correct_progress(self) -> None:
         """Let no group stand behind the end of a queue, and save that before a message is stored there."""
         state, store = self._state, self._store
-        behind = state.offsets.keep_within(store.queue_min, store.queue_next)
+        behind = state.offsets.keep_within(store.queues.min_offset, store.queues.next_offset)
         if behind:
             log.warning(
                 "groups stood behind messages that a crash took; they go on at the ends of their queues",
@@ -245,7 +249,7 @@ class Broker:
 
     async def _save_progress(self) -> bool:
         """Save how far groups are; whether it is on disk, as is what it speaks of."""
-        return await self._keeper.save_rest(self._store.flush_log)
+        return await self._keeper.save_rest(self._store.confirming.flush_log)
 
     async def _save_corrections(self) -> None:
         """Save what progress was corrected to. Raises `StoreError` when that cannot be."""
@@ -293,8 +297,8 @@ class Broker:
         if leave:
             await self._registration.stop()
         self._registration.cancel()
-        for own in self._own_parts:
-            own.answer_waiting()
+        for answer in notified(self._parts, "answer_waiting"):
+            answer()
         await self._keeper.save_tables()  # answers wait for that, and are to leave
         await self._listeners.stop()
         # Copies go first, so that nobody waits for what is not sent any more.
@@ -336,8 +340,8 @@ class Broker:
         read of other connections by now is served before that, and does not see these messages yet; pulls
         that are held are answered as the messages arrive.
         """
-        if self._store.undispatched:
-            self._store.dispatch_soon()
+        if self._store.dispatch.is_due:
+            self._store.dispatch.soon()
         self._replication.push()
         return self._keeper.end_turn()
 
@@ -359,11 +363,14 @@ class Broker:
                 follow(topic, queue_id, max_offset, codes)
             except Exception as problem:  # isolation boundary: others wait for the same messages
                 if self._arrival_failures.note(problem):
-                    log.exception("whoever was told of a message failed", topic=topic, queue=queue_id)
+                    log.exception(
+                        "whoever was told of a message failed",
+                        service=hook_name(getattr(follow, "__self__", follow)), topic=topic, queue=queue_id,
+                    )  # fmt: skip
 
     def _connection_closed(self, peer: Peer) -> None:
-        for part in self._own_parts:
-            part.connection_closed(peer)
+        for notify in self._connection_ends:
+            notify(peer)
 
 
 async def _start_part(part: BrokerService) -> None:

@@ -33,8 +33,8 @@ from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
 from mqframe.replication.reigning import ElectionLimits, Reigning
 from mqframe.replication.settings import SLAVE, SYNC_MASTER
 from mqframe.store.files.layout import Layout
-from mqframe.store.message_store import MessageStore
 from mqframe.store.upkeep.cutting import cut_log
+from mqframe.store.upkeep.store_disk import StoreDisk
 
 log = get_logger("replication")
 MakeBroker = Callable[[BrokerSections, Post], Broker | Awaitable[Broker]]
@@ -93,10 +93,10 @@ class ElectedBroker:
         coordination = self._plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
         self.elector = Elector(coordination, place, self, clock, self._limits())
-        self._disk = DiskWatch(clock, election.stall_ms / 1000, self._present_store, self.elector.ring)
+        self._disk = DiskWatch(clock, election.stall_ms / 1000, self._present_disk, self.elector.ring)
 
-    def _present_store(self) -> MessageStore | None:
-        return None if self._broker is None else self._broker.store
+    def _present_disk(self) -> StoreDisk | None:
+        return None if self._broker is None else self._broker.store.disk
 
     def _note_start(self) -> None:
         # A killed process leaves what it wrote to the system; only a failure of the machine takes that.
@@ -219,8 +219,8 @@ class ElectedBroker:
         if self._broker is not None:
             # Copies only: what lacks a stretch in its middle is mended before it follows, and does not lead.
             self._is_whole = getattr(self._broker.store, "is_whole", True)
-            self._end = self._broker.store.max_offset
-            self._confirmed = max(self._confirmed, self._broker.store.confirmed_offset)
+            self._end = self._broker.store.log.max_offset
+            self._confirmed = max(self._confirmed, self._broker.store.log.confirmed_offset)
 
     async def lead(self, reigning: Reigning) -> SyncSet:
         """As `Replica.lead`."""
@@ -239,7 +239,7 @@ class ElectedBroker:
             post = LeaderPost(self._kept, reigning, replicas, self.elector.ring, opened.set, self._group)
             broker = await self._make(post)
             # On disk before anything is stored in this epoch.
-            self._kept.record(self._kept.history.begin(epoch, broker.store.max_offset))
+            self._kept.record(self._kept.history.begin(epoch, broker.store.log.max_offset))
             self._starting = asyncio.ensure_future(_in_words(broker.start()))
             waiting = asyncio.ensure_future(opened.wait())
             await asyncio.wait((self._starting, waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -313,9 +313,9 @@ class ElectedBroker:
         self._post, self._broker = post, broker
         store = broker.store
         history = self._kept.history
-        if not history.reigns and store.max_offset > store.min_offset:
-            history = EpochHistory([(UNLED, store.min_offset)])
-        self._kept.record(history.trim(store.min_offset).cut(store.max_offset))
+        if not history.reigns and store.log.max_offset > store.log.min_offset:
+            history = EpochHistory([(UNLED, store.log.min_offset)])
+        self._kept.record(history.trim(store.log.min_offset).cut(store.log.max_offset))
         self._look()
         return broker
 

@@ -22,34 +22,34 @@ class LogReader:
     def __init__(self, store: MessageStore, broker_name: str) -> None:
         self._store = store
         self._broker_name = broker_name
-        self.queue_min: Callable[[str, int], int] = store.queue_min
-        self.queue_max: Callable[[str, int], int] = store.queue_max
-        self.offset_at: Callable[[str, int, int], int] = store.offset_at
-        self.when_confirmed: Callable[[int, Callable[[bool], object]], None] = store.when_confirmed
+        self.queue_min: Callable[[str, int], int] = store.queues.min_offset
+        self.queue_max: Callable[[str, int], int] = store.queues.max_offset
+        self.offset_at: Callable[[str, int, int], int] = store.queues.offset_at
+        self.when_confirmed: Callable[[int, Callable[[bool], object]], None] = store.confirming.when_confirmed
 
     @property
     def min_offset(self) -> int:
         """Oldest log offset that is kept."""
-        return self._store.min_offset
+        return self._store.log.min_offset
 
     @property
     def max_offset(self) -> int:
         """Log offset where the next record goes."""
-        return self._store.max_offset
+        return self._store.log.max_offset
 
     async def read(self, topic: str, queue_id: int, offset: int, count: int) -> list[ReceivedMessage]:
         """Up to `count` messages of a queue from `offset` on."""
-        found = self._store.get_now(topic, queue_id, offset, count)
+        found = self._store.reads.get_now(topic, queue_id, offset, count)
         if found is None:
-            found = await self._store.get_cold(topic, queue_id, offset, count)
+            found = await self._store.reads.get_cold(topic, queue_id, offset, count)
         return [message for part in found.parts for message in decode_records(part, self._broker_name)]
 
     async def records_from(self, log_offset: int) -> AsyncIterator[ReceivedMessage]:
         """All messages of the log from a record's start on, up to the end that it has now."""
         store, file_bytes = self._store, self._store.settings.commit_log_file_bytes
-        at, end, count = max(log_offset, store.min_offset), store.max_offset, 0
+        at, end, count = max(log_offset, store.log.min_offset), store.log.max_offset, 0
         while at < end:
-            record = store.record_at(at, unconfirmed=True)
+            record = store.search.record_at(at, unconfirmed=True)
             if record is None:  # the blank end of a file
                 at += file_bytes - at % file_bytes
                 continue

@@ -33,18 +33,18 @@ from mqframe.core.requests.serving import Call, Handler, serves
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
 from mqframe.replication.settings import NONE
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 
 class AlonePart(BrokerPart):
     """A broker that nobody copies."""
 
-    def __init__(self, store: StoreReads) -> None:
+    def __init__(self, store: MessageStore) -> None:
         self._store = store
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
-        return HaRuntimeInfo(master_commit_log_max_offset=self._store.max_offset)
+        return HaRuntimeInfo(master_commit_log_max_offset=self._store.log.max_offset)
 
     @serves(ExchangeBrokerHaInfo)
     def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from mqframe.broker.service import BrokerPart, with_parts
+from mqframe.broker.chosen_services import KIND, service_names
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
 from mqframe.core.errors import PluginError
 from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerService, OnArrival
+from mqframe.hooks.interfaces.broker_service import Notices, with_parts
 from mqframe.hooks.isolate import isolated
-
-KIND: Final = "broker_service"
-BUILT_IN: Final[tuple[str, ...]] = ("transactions", "delay", "pop", "request_reply")
-"""The broker's own services, unless they are blocked. In this order:
-
-transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends
-with; pop asks the timer how far it is."""
 
 
 def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerService]:
-    """The broker's own services, then those that `settings` name, each followed by its parts.
+    """The services of a broker with these settings, in the order of `service_names`, each before its parts.
 
     Raises `PluginError`, `SettingError`.
     """
-    plugins = state.plugins
-    known = plugins.names(KIND)
-    names = [name for name in BUILT_IN if name in known]
-    names += [name for name in settings.services if name not in names]
-    for name in names:
-        service: BrokerService = plugins.create(KIND, name, None, state)
-        state.services.append(service)
-        for table in (table for part in with_parts([service]) for table in part.tables()):
+    made: list[BrokerService] = []
+    for name in service_names(settings, state.plugins):
+        parts = with_parts([state.plugins.create(KIND, name, None, state)])
+        for table in (table for part in parts for table in part.tables()):
             if table.name in state.keeper.names:
                 raise PluginError(f"broker_service {name!r} saves {table.name}; another table is in it")
             state.keeper.keep(table.name, table.body, table.table, at_once=table.at_once)
-    return with_parts(state.services)
+        for offer, function in (each for part in parts for each in part.offers().items()):
+            if state.offered(offer) is not None:
+                raise PluginError(f"broker_service {name!r} offers {offer!r}; another service does so, too")
+            state.offers[offer] = function
+        made += parts
+    return made
 
 
 def followers_of_arrivals(
@@ -47,7 +42,12 @@ def followers_of_arrivals(
     by_topic: dict[str, list[OnArrival]] = {}
     for service in services:
         for topic, follow in service.arrivals().items():
-            if not isinstance(service, BrokerPart):
-                follow = isolated(service, "arrivals", follow)
             (every if topic == EVERY_TOPIC else by_topic.setdefault(topic, [])).append(follow)
     return {topic: (*every, *some) for topic, some in by_topic.items()}, tuple(every)
+
+
+def notified(services: Iterable[BrokerService], notice: str) -> tuple[Callable[..., None], ...]:
+    """What is called upon `notice`, a method of `Notices`: those of `services` that heed it, in order."""
+    ignored = getattr(Notices, notice)
+    heeding: list[tuple[BrokerService, Any]] = [(each, getattr(each, notice)) for each in services]
+    return tuple(isolated(each, notice, call) for each, call in heeding if call.__func__ is not ignored)

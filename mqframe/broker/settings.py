@@ -367,6 +367,11 @@ class BrokerSettings:
     services: tuple[str, ...] = setting(
         (), doc="broker service plugins, besides the broker's own services", plugin="broker_service"
     )
+    services_blocked: tuple[str, ...] = setting(
+        (),
+        doc="the broker's own services that it does without: transactions, delay, pop, request_reply; what"
+        " they serve is refused, and nothing of them is loaded",
+    )
     dispatcher_lag_warn_seconds: int = setting(
         600,
         doc="a dispatcher whose oldest message has waited so long is warned of, s; 0: never",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
+from mqframe.broker.chosen_services import service_names
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.due_task import DueTask
@@ -39,9 +41,9 @@ from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.left_out import LeftOutTable
-from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
+from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
@@ -98,16 +100,17 @@ class BrokerState:
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         self.replicas = None if post else _replicas(sections.replication)
         self.store = opening.store(sections, clock, post.replicas if post else self.replicas)
-        self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
+        self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
-        delivers = "delay" in plugins.names("broker_service")  # else it is blocked
+        delivers = "delay" in service_names(settings, plugins)
         limits = _timer_limits(store_settings, delivers)
         self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.reader = LogReader(self.store, settings.name)
+        self.requests = InProcessRequests()
         self.directory = store_settings.directory
-        self.services: list[BrokerService] = []
-        """Those that are made by now; a service may ask those before it."""
+        self.offers: dict[str, Callable[..., Any]] = {}
+        """What the services that are made by now offer."""
 
     def _is_settled(self, topic: TopicConfig) -> bool:
         """Whether `topic` is on disk, or cannot be saved; otherwise this turn's answers wait for it."""
@@ -115,6 +118,10 @@ class BrokerState:
         if saved is not None and saved.topic_config_table.get(topic.topic_name) is topic:
             return True
         return not self.keeper.wait_for(self._kept_topics)
+
+    def offered(self, name: str) -> Callable[..., Any] | None:
+        """What a service that was made before offers under `name`; `None` where none does."""
+        return self.offers.get(name)
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""

@@ -8,12 +8,11 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from mqframe.broker.sections import BrokerSections
+from mqframe.core.replication.replicas import Replicas
 from mqframe.net.clock import LoopClock
-from mqframe.replication.confirmed import Replicas
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
 from mqframe.store.recovered_store import RecoveredStore, recover_store
-from mqframe.store.replica_store import ReplicaStore
 from mqframe.store.upkeep.opening_progress import OpeningProgress
 
 T = TypeVar("T")
@@ -27,10 +26,10 @@ class StoreOpening(NamedTuple):
 
     def store(self, sections: BrokerSections, clock: LoopClock, replicas: Replicas | None) -> MessageStore:
         """The store of `sections`. Raises `StoreError`."""
-        kind = ReplicaStore if sections.is_slave else MessageStore
-        if self.recovered is None:
-            return kind.open(sections.store, clock, on_arrival=self.on_arrival, replicas=replicas)
-        return kind.of(self.recovered, clock, on_arrival=self.on_arrival, replicas=replicas)
+        recovered = self.recovered
+        if recovered is None:
+            recovered = recover_store(sections.store, clock, is_copy=sections.is_slave)
+        return MessageStore.of(recovered, clock, on_arrival=self.on_arrival, replicas=replicas)
 
 
 async def made_beside(

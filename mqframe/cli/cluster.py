@@ -34,14 +34,14 @@ def cluster(
         raise SettingError("--origins says more of --settings, which is not given; add --settings NAME")
     with admin_client(nameserver) as admin:
         if runtime or settings:
-            address = admin.masters(broker=runtime or settings)[runtime or settings]
+            address = admin.cluster.masters(broker=runtime or settings)[runtime or settings]
             if origins:
                 show(_with_origins(admin, address), as_json=json)
                 return
-            ask = admin.broker_runtime if runtime else admin.broker_config
+            ask = admin.brokers.runtime if runtime else admin.brokers.config
             show_one(dict(sorted(ask(address).items())), as_json=json)
             return
-        rows = broker_rows(admin.cluster_info())
+        rows = broker_rows(admin.cluster.info())
         with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
             loads = list(pool.map(lambda row: _load(admin, row["address"]), rows))
     shown = [row | load for row, load in zip(rows, loads, strict=True)]
@@ -51,7 +51,7 @@ def cluster(
 def _load(admin: Admin, address: str) -> dict[str, Any]:
     """What the broker at `address` does; nothing but why, of one that does not say."""
     try:
-        counters = admin.broker_runtime(address)
+        counters = admin.brokers.runtime(address)
     except MqframeError as problem:
         return dict.fromkeys(("version", "in_per_s", "out_per_s", "disk_percent")) | {"problem": str(problem)}
     load = broker_load(counters)
@@ -65,7 +65,7 @@ def _load(admin: Admin, address: str) -> dict[str, Any]:
 
 
 def _with_origins(admin: Admin, address: str) -> list[dict[str, str]]:
-    told = admin.broker_config_origins(address)
+    told = admin.brokers.config_origins(address)
     if told is None:
         raise FixError(
             f"the broker at {address} does not tell where its settings come from, as brokers of "
@@ -73,7 +73,7 @@ def _with_origins(admin: Admin, address: str) -> list[dict[str, str]]:
         )
     return [
         {"setting": key, "value": value, "origin": told.get(key, DEFAULT)}
-        for key, value in sorted(admin.broker_config(address).items())
+        for key, value in sorted(admin.brokers.config(address).items())
     ]
 
 

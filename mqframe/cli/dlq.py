@@ -54,7 +54,7 @@ def show_letter(
     base64: Base64 = False,
 ) -> Shown:
     """Show one dead letter with all that is known of it."""
-    letter = admin.dead_letter(group, message_id)
+    letter = admin.dead_letters.get(group, message_id)
     if letter is None:
         _missing(group, message_id)
         raise typer.Exit(FAILED)
@@ -113,7 +113,7 @@ def resend(
     if dry_run:
         rows = [_row(each) for each in letters]
     else:
-        done = admin.resend_dead_letters(letters, to=to, again=again)
+        done = admin.dead_letters.resend(letters, to=to, again=again)
         rows = [
             {
                 "message_id": each.letter.unique_key,
@@ -130,13 +130,13 @@ def resend(
 @admin_command(app, "open")
 def open_letters(admin: Admin, group: Group) -> Shown:
     """Let the dead letters of a group be read (permission 6)."""
-    return {"group": group, "readable": True, "changed": admin.open_dead_letters(group)}
+    return {"group": group, "readable": True, "changed": admin.dead_letters.open(group)}
 
 
 @admin_command(app)
 def close(admin: Admin, group: Group) -> Shown:
     """Have the dead letters of a group only written again (permission 2)."""
-    return {"group": group, "readable": False, "changed": admin.close_dead_letters(group)}
+    return {"group": group, "readable": False, "changed": admin.dead_letters.close(group)}
 
 
 def _read(
@@ -153,10 +153,10 @@ def _read(
 
     begin = max(0, moment(since, "--since")) if since else 0
     end = moment(until, "--until") if until else -1
-    changed = admin.open_dead_letters(group)
+    changed = admin.dead_letters.open(group)
     if changed:
         typer.echo(f"mqframe: made %DLQ%{group} readable on {', '.join(changed)}", err=True)
-    return admin.dead_letters(
+    return admin.dead_letters.list(
         group,
         key=key,
         tag=tag,
@@ -171,7 +171,7 @@ def _named(admin: Admin, group: str, message_ids: list[str]) -> list[DeadLetter]
     """Nothing is sent when one of them does not exist."""
     found = []
     for message_id in message_ids:
-        letter = admin.dead_letter(group, message_id)
+        letter = admin.dead_letters.get(group, message_id)
         if letter is None:
             _missing(group, message_id)
             raise typer.Exit(FAILED)

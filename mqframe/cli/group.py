@@ -40,7 +40,7 @@ def list_groups(
             "broadcast": config.consume_broadcast_enable,
             "retries_max": config.retry_max_times,
         }
-        for name, config in admin.group_configs().items()
+        for name, config in admin.groups.configs().items()
         if all_ or not is_system_group(name)
     ]
 
@@ -77,7 +77,7 @@ def create(
         retry_max_times=retries_max,
         group_retry_policy=listed_waits(parse_levels(retry_waits)),
     )
-    admin.create_group(config)
+    admin.groups.create(config)
     return {"group": group, "enabled": enabled, "broadcast": broadcast, "retries_max": retries_max}
 
 
@@ -89,11 +89,11 @@ def delete(
     yes: Yes = False,
 ) -> Shown:
     """Delete a consumer group, after asking."""
-    members = len(admin.consumer_connections(group).connection_set)
+    members = len(admin.members.consumers(group).connection_set)
     progress = "its progress goes" if offsets else "its progress stays"
-    contents = f"{members} members online, {admin.lag(group):,} messages to consume; {progress}"
+    contents = f"{members} members online, {admin.groups.lag(group):,} messages to consume; {progress}"
     may_delete(f"group {group}", contents, yes=yes)
-    admin.delete_group(group, clean_offsets=offsets)
+    admin.groups.delete(group, clean_offsets=offsets)
     return {"group": group, "deleted": True}
 
 
@@ -107,10 +107,10 @@ def mode(
 ) -> Shown:
     """Show whether a group pulls or pops its topics, or set it for one."""
     if topic and value:
-        admin.set_request_mode(group, topic, value.upper(), share=share)
+        admin.groups.set_request_mode(group, topic, value.upper(), share=share)
     return [
         {"topic": each.topic, "group": group, "mode": each.mode, "share": each.pop_share_queue_num}
-        for each in [each for each in admin.request_modes(group) if topic in (None, each.topic)]
+        for each in [each for each in admin.groups.request_modes(group) if topic in (None, each.topic)]
     ]
 
 
@@ -119,8 +119,8 @@ def show_group(group: Group, nameserver: NameServer = "", json: Json = False) ->
     """Show the members of a consumer group, what they subscribe, and how far the group is behind."""
     with admin_client(nameserver) as admin:
         check_known(admin, group=group)
-        connections = admin.consumer_connections(group)
-        lag = admin.lag(group)
+        connections = admin.members.consumers(group)
+        lag = admin.groups.lag(group)
     members = [
         {"client": each.client_id, "address": each.client_addr, "language": each.language or ""}
         for each in connections.connection_set
@@ -181,7 +181,7 @@ def running(
     with admin_client(nameserver) as admin:
         check_known(admin, group=group)
         clients = [client] if client else [each.client_id for each in _members(admin, group)]
-        found = {each: admin.running_info(group, each, stacks=stacks) for each in clients}
+        found = {each: admin.members.running_info(group, each, stacks=stacks) for each in clients}
     if json:
         write_json([_running_row(name, info) for name, info in found.items()])
         return
@@ -199,7 +199,7 @@ def stats(admin: Admin, group: Group) -> Shown:
     """Show how fast members pull and consume: times in ms, messages a second over the last minute."""
     rows: list[dict[str, object]] = []
     for each in _members(admin, group):
-        info = admin.running_info(group, each.client_id)
+        info = admin.members.running_info(group, each.client_id)
         rows += [
             {
                 "client": each.client_id,
@@ -223,7 +223,7 @@ def offsets(
     """Show the offsets that members have in memory, which brokers may not know yet."""
     return [
         {"client": client, "broker": queue.broker_name, "queue": queue.queue_id, "offset": offset}
-        for client, table in admin.remembered_offsets(group, topic).items()
+        for client, table in admin.members.remembered_offsets(group, topic).items()
         for queue, offset in table.items()
     ]
 
@@ -251,7 +251,7 @@ def plan(
 
     with admin_client(nameserver) as admin:
         check_known(admin, group=group)
-        found = admin.allocation_plan(
+        found = admin.allocation.plan(
             group, allocate, options_of(option or ()), add=add or (), remove=remove or ()
         )
     show_plan(found, as_json=json, every=every)
@@ -260,7 +260,7 @@ def plan(
 
 
 def _members(admin: Admin, group: str) -> list[ConnectionBody]:
-    return admin.consumer_connections(group).connection_set
+    return admin.members.consumers(group).connection_set
 
 
 def _running_row(client: str, info: ConsumerRunningInfo) -> dict[str, object]:

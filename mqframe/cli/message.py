@@ -146,9 +146,9 @@ def find_message(admin: Admin, message_id: str, topic: str | None = None) -> Rec
     A broker's id says where the message lies; brokers look for a sender's id in one topic at a time: the
     applications' come first, then those of groups and of the system, which hold copies and what waits.
     """
-    found = None if topic is None else admin.message_by_unique_key(topic, message_id)
+    found = None if topic is None else admin.messages.by_unique_key(topic, message_id)
     if found is None and _known_broker(admin, message_id):
-        found = admin.message_by_id(message_id, topic)
+        found = admin.messages.by_id(message_id, topic)
     if found is None and topic is None:
         names = sorted(listed_topics(admin, every=True), key=is_system_topic)
         found = next(filter(None, (_in_topic(admin, name, message_id) for name in names)), None)
@@ -161,7 +161,7 @@ def find_message(admin: Admin, message_id: str, topic: str | None = None) -> Rec
 
 def _in_topic(admin: Admin, topic: str, message_id: str) -> ReceivedMessage | None:
     try:
-        return admin.message_by_unique_key(topic, message_id)
+        return admin.messages.by_unique_key(topic, message_id)
     except RouteError:  # it was deleted meanwhile, or is one of the system's that nobody may read
         return None
 
@@ -199,7 +199,7 @@ def query(
     """
     with admin_client(nameserver) as admin:
         check_known(admin, topic)
-        found = admin.query_messages(topic, key, max_count=limit)
+        found = admin.messages.query(topic, key, max_count=limit)
     rows = [_listed(each, base64=base64, whole=json) for each in found]
     show(rows, as_json=json, empty=f"no message has the key {key}")
 
@@ -249,7 +249,7 @@ def _known_broker(admin: Admin, message_id: str) -> bool:
         address, _ = parse_offset_id(message_id)
     except FixError:
         return False
-    brokers = admin.cluster_info().broker_addr_table.values()
+    brokers = admin.cluster.info().broker_addr_table.values()
     return any(address in broker.broker_addrs.values() for broker in brokers)
 
 
@@ -289,9 +289,9 @@ def consume_directly(
     client: Annotated[str | None, typer.Option(help="Which member; by default any.")] = None,
 ) -> Shown:
     """Have a member of a group consume one stored message now; nothing is committed."""
-    found = admin.message_by_unique_key(topic, message_id)
+    found = admin.messages.by_unique_key(topic, message_id)
     offset_id = message_id if found is None else found.offset_message_id
-    result = admin.consume_directly(group, offset_id, client_id=client)
+    result = admin.members.consume_directly(group, offset_id, client_id=client)
     return {
         "result": "" if result.consume_result is None else result.consume_result.value,
         "ms": result.spent_time_mills,
@@ -321,5 +321,5 @@ def trace(
             "tag": record.tags,
             "keys": record.keys,
         }
-        for record in admin.message_trace(message_id, trace_topic=trace_topic)
+        for record in admin.messages.trace(message_id, trace_topic=trace_topic)
     ]

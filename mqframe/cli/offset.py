@@ -34,7 +34,7 @@ def show_offsets(
             "lag": max(0, each.broker_offset - each.consumer_offset),
             "last": time_text(each.last_timestamp),
         }
-        for queue, each in admin.consume_stats(group, topic).items()
+        for queue, each in admin.groups.stats(group, topic).items()
     ]
 
 
@@ -59,10 +59,10 @@ def reset(
 ) -> Shown:
     """Set the offsets of a group by time, or of one queue to one offset. Running members go on there."""
     if to and queue is None and offset is None:
-        offsets = admin.reset_offsets(group, topic, moment(to), force=not back_only)
+        offsets = admin.offsets.reset(group, topic, moment(to), force=not back_only)
     elif not to and queue is not None and offset is not None:
         place = _queue(admin, topic, broker, queue)
-        offsets = {place: admin.reset_queue_offset(group, place, offset)}
+        offsets = {place: admin.offsets.reset_queue(group, place, offset)}
     else:
         raise SettingError("say where to: either --to, or --queue and --offset")
     return offset_rows(offsets)
@@ -71,7 +71,7 @@ def reset(
 @admin_command(app)
 def skip(admin: Admin, group: Group, topic: Topic) -> Shown:
     """Skip what has piled up: go on at the end of each queue."""
-    return offset_rows(admin.skip_messages(group, topic))
+    return offset_rows(admin.offsets.skip(group, topic))
 
 
 @admin_command(app)
@@ -86,8 +86,8 @@ def clone(
 ) -> Shown:
     """Give a group the offsets of another."""
     check_known(admin, group=source)
-    admin.clone_offsets(source, target, topic, offline=offline)
-    offsets = {queue: each.consumer_offset for queue, each in admin.consume_stats(target, topic).items()}
+    admin.offsets.clone(source, target, topic, offline=offline)
+    offsets = {queue: each.consumer_offset for queue, each in admin.groups.stats(target, topic).items()}
     return offset_rows(offsets)
 
 
@@ -102,14 +102,14 @@ def times(admin: Admin, group: Group, topic: Topic) -> Shown:
             "consumed": time_text(each.consume_time_stamp),
             "delay_ms": each.delay_time,
         }
-        for each in admin.consume_time_spans(group, topic)
+        for each in admin.offsets.time_spans(group, topic)
     ]
 
 
 def _queue(admin: Admin, topic: str, broker: str | None, queue_id: int) -> MessageQueue:
     from mqframe import MessageQueue
 
-    names = sorted(each.broker_name for each in admin.topic_route(topic).queue_datas)
+    names = sorted(each.broker_name for each in admin.topics.route(topic).queue_datas)
     if broker is None and len(names) > 1:
         raise SettingError(f"topic {topic} is on {', '.join(names)}: say which with --broker")
     return MessageQueue(topic, broker or names[0], queue_id)

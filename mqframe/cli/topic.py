@@ -52,7 +52,7 @@ def create(
 ) -> Shown:
     """Create a topic, or change it."""
     attributes = {TYPE_ATTRIBUTE: type_.upper()} if type_ is not None else None
-    admin.create_topic(
+    admin.topics.create(
         topic,
         queues=queues,
         perm=perm,
@@ -83,19 +83,19 @@ def grow(
     """
     for each in group or ():
         check_known(admin, group=each)
-    expansion = admin.begin_queue_expansion(topic, queues)
+    expansion = admin.queue_expansion.begin(topic, queues)
     if expansion.growing:
         time.sleep(settle)
-        expansion = admin.mark_queue_expansion(expansion)
+        expansion = admin.queue_expansion.mark(expansion)
         end = time.monotonic() + timeout
-        while any((left := admin.queue_expansion_left(expansion, group)).values()):
+        while any((left := admin.queue_expansion.left(expansion, group)).values()):
             if time.monotonic() >= end:
                 raise FixError(
                     f"old queues of topic {topic} have not drained within {timeout:g} s; "
                     f"messages left: {left}; call it again"
                 )
             time.sleep(DRAIN_LOOK_SECONDS)
-        admin.finish_queue_expansion(expansion, group)
+        admin.queue_expansion.finish(expansion, group)
     return {"topic": topic, "queues": queues, "grown": expansion.growing}
 
 
@@ -104,15 +104,15 @@ def delete(admin: Admin, topic: Topic, cluster: Cluster = None, yes: Yes = False
     """Delete a topic with its messages, after asking."""
     contents = topic_contents(admin, topic)
     may_delete(f"topic {topic}", str(contents), yes=yes)
-    admin.delete_topic(topic, cluster=cluster)
+    admin.topics.delete(topic, cluster=cluster)
     return {"topic": topic, "deleted": True, "messages": contents.messages, "bytes": contents.size}
 
 
 @admin_command(app, "show")
 def show_topic(admin: Admin, topic: Topic) -> Shown:
     """Show where a topic lives and how it is configured, broker by broker."""
-    route = admin.topic_route(topic)
-    configs = admin.topic_config(topic)
+    route = admin.topics.route(topic)
+    configs = admin.topics.config(topic)
     addresses = {broker.broker_name: broker.broker_addrs for broker in route.broker_datas}
     return [
         {
@@ -139,14 +139,14 @@ def stats(admin: Admin, topic: Topic) -> Shown:
             "messages": each.max_offset - each.min_offset,
             "last": time_text(each.last_update_timestamp),
         }
-        for queue, each in admin.topic_stats(topic).items()
+        for queue, each in admin.topics.stats(topic).items()
     ]
 
 
 @admin_command(app, empty="nobody consumes it")
 def groups(admin: Admin, topic: Topic) -> Shown:
     """List the consumer groups of a topic."""
-    return [{"group": name} for name in admin.groups_of_topic(topic)]
+    return [{"group": name} for name in admin.topics.groups(topic)]
 
 
 @app.command()
@@ -211,8 +211,8 @@ def drain(
         raise SettingError(f"--to {to} is the topic itself; name another one")
     with admin_client(nameserver) as admin:
         check_known(admin, topic, group)
-        if to not in admin.list_topics():
-            admin.create_topic(to, queues=queues)
+        if to not in admin.topics.list():
+            admin.topics.create(to, queues=queues)
     run = Drain(topic, group, to, tag, order)
     try:
         run_drain(run, nameserver, follow=follow)

@@ -44,7 +44,7 @@ def list_users(admin: Admin, server: Server = "") -> Shown:
     """List users; their secrets are not shown."""
     return [
         {"user": each.username, "type": each.user_type, "status": each.user_status}
-        for each in admin.users(server=server)
+        for each in admin.users.list(server=server)
     ]
 
 
@@ -59,35 +59,35 @@ def create(
     server: Server = "",
 ) -> Shown:
     """Make a user."""
-    admin.create_user(user, _secret(secret_file), everything=everything, server=server)
+    admin.users.create(user, _secret(secret_file), everything=everything, server=server)
     return {"user": user, "created": True}
 
 
 @admin_command(app)
 def secret(admin: Admin, user: User, secret_file: SecretFile = None, server: Server = "") -> Shown:
     """Give a user another secret."""
-    admin.update_user(user, secret=_secret(secret_file), server=server)
+    admin.users.update(user, secret=_secret(secret_file), server=server)
     return {"user": user, "changed": True}
 
 
 @admin_command(app)
 def enable(admin: Admin, user: User, server: Server = "") -> Shown:
     """Let a user in again."""
-    admin.update_user(user, enabled=True, server=server)
+    admin.users.update(user, enabled=True, server=server)
     return {"user": user, "enabled": True}
 
 
 @admin_command(app)
 def disable(admin: Admin, user: User, server: Server = "") -> Shown:
     """Let a user in no more."""
-    admin.update_user(user, enabled=False, server=server)
+    admin.users.update(user, enabled=False, server=server)
     return {"user": user, "enabled": False}
 
 
 @admin_command(app)
 def delete(admin: Admin, user: User, server: Server = "") -> Shown:
     """Delete a user, with all policies."""
-    admin.delete_user(user, server=server)
+    admin.users.delete(user, server=server)
     return {"user": user, "deleted": True}
 
 
@@ -101,7 +101,7 @@ def allow(
     server: Server = "",
 ) -> Shown:
     """Let a user do something with resources, in the place of what was said of them."""
-    admin.set_policy(user, resources, actions=actions or ["All"], sources=sources or [], server=server)
+    admin.policies.set(user, resources, actions=actions or ["All"], sources=sources or [], server=server)
     return _policies(admin, user, server)
 
 
@@ -115,7 +115,7 @@ def deny(
     server: Server = "",
 ) -> Shown:
     """Do not let a user do something with resources, in the place of what was said of them."""
-    admin.set_policy(
+    admin.policies.set(
         user, resources, actions=actions or ["All"], allow=False, sources=sources or [], server=server
     )
     return _policies(admin, user, server)
@@ -139,7 +139,7 @@ def forget(
     server: Server = "",
 ) -> Shown:
     """Take back what was said of a resource."""
-    admin.remove_policy(user, resource or None, server=server)
+    admin.policies.delete(user, resource or None, server=server)
     return {"user": user, "resource": resource or "*", "forgotten": True}
 
 
@@ -153,7 +153,7 @@ def _policies(admin: Admin, user: str, server: str) -> Shown:
             "from": ",".join(entry.source_ips or ()),
             "type": policy.policy_type,
         }
-        for acl in admin.policies(user, server=server)
+        for acl in admin.policies.list(user, server=server)
         for policy in acl.policies or ()
         for entry in policy.entries or ()
     ]

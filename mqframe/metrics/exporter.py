@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from mqframe.core.measuring.family import Metric, Table
 from mqframe.metrics.text import TableText, head
-from mqframe.net.turns import Stint
+from mqframe.turns import Stint
 
 TURN_SECONDS: Final = 0.0005
 """How long a turn of the loop is used for metrics."""

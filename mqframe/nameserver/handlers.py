@@ -31,7 +31,7 @@ from mqframe.nameserver.kv_config import KvConfig
 from mqframe.nameserver.live_settings import LiveSettings
 from mqframe.nameserver.ordered_topics import OrderedTopics
 from mqframe.net.clock import LoopClock
-from mqframe.net.turns import in_turns
+from mqframe.turns import in_turns
 
 TURN_TOPICS: Final = 1024
 """Topics of a registration that are read or entered in one turn of the loop."""

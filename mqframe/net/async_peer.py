@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Awaitable
 from typing import Any, Final, cast
-
-from msgspec import Struct
 
 from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.errors import FrameError, TooMuchInFlight
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.serving import Answer, Call, Reply, as_reply
+from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
-from mqframe.net.connection import Connection, failure_reply
+from mqframe.net.async_serving import AsyncServing
+from mqframe.net.connection import Connection
 from mqframe.net.peer_group import PeerGroup
 from mqframe.net.send_buffer import SendBuffer
 from mqframe.net.unread import unread
@@ -53,6 +50,7 @@ class AsyncPeer(asyncio.Protocol):
         "_lost",
         "_queued",
         "_received",
+        "_requests",
         "_stalled_since",
         "_taking",
         "_unsent_bytes_max",
@@ -66,6 +64,7 @@ class AsyncPeer(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, address)
         self._buffer = SendBuffer(self._loop, group.clock, self._left if group.throttle else None)
+        self._requests = AsyncServing(group)
         self._decoder = self._connection.decoder
         self._half_bytes = 0
         self._received = self._last_frame = self._buffer.last_write
@@ -149,7 +148,10 @@ class AsyncPeer(asyncio.Protocol):
 
     def answer(self, call: Call, reply: Reply) -> None:
         """Send the answer to `call`; called by `Call.reply`."""
+        requests = self._requests
         head = self._connection.answer(call, reply)
+        if call.held_bytes >= 0 or requests.hooks:
+            requests.answered(call, reply)
         if head:
             self._buffer.put(head, reply.body)
         if self._group.latencies is not None:
@@ -183,7 +185,7 @@ class AsyncPeer(asyncio.Protocol):
     def _read_frames(self, began: float) -> None:
         """Handle all whole frames, end the turn, write the answers. `began`: now, monotonic seconds."""
         group, connection, buffer = self._group, self._connection, self._buffer
-        next_frame, now = connection.next_frame, group.clock.monotonic
+        next_frame, now, take = connection.next_frame, group.clock.monotonic, self._requests.take
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
         more, end = True, began + TURN_SECONDS
         group.turns += 1
@@ -202,7 +204,10 @@ class AsyncPeer(asyncio.Protocol):
                                 call.waiter.set_result(frame)
                     else:
                         served += 1
-                        self._serve(frame)
+                        if self._stalled_since is None or group.throttle:
+                            take(Call(frame, self, self._received, self._queued))
+                        else:
+                            self._refuse_to_serve()
                     if buffer.gathered_bytes > turn_bytes_max:
                         more = True
                         break
@@ -211,15 +216,10 @@ class AsyncPeer(asyncio.Protocol):
                         break
             except FrameError as error:
                 problem = error
-            if group.turn_end is not None:
-                try:
-                    until = group.turn_end()
-                except Exception:  # one turn's error must not end the connections of others
-                    log.exception("end of turn failed", peer=self.address)
-                else:
-                    if until is not None:
-                        self._hold(until)
-                        more = long = False
+            until = group.finish_turn(self.address)
+            if until is not None:
+                self._hold(until)
+                more = long = False
             buffer.gathering = False
             long = long or buffer.gathered_bytes > LONG_TURN_BYTES
             if buffer.gathered_bytes:
@@ -237,39 +237,10 @@ class AsyncPeer(asyncio.Protocol):
         if self._lost and not buffer.held:
             self._end()
 
-    def _serve(self, frame: Frame) -> None:
-        if self._stalled_since is not None and not self._group.throttle:
-            # A server is not read from then. A client reads on, for the answers to its own calls.
-            self._connection.blame("it asks, and does not read the answers")
-            self.abort()
-            return
-        call = Call(frame, self, self._received, self._queued)
-        result = self._connection.serve(call)
-        if not call.answered:
-            if result.__class__ is Reply:
-                call.answered = True
-                self.answer(call, result)
-                return
-            if isinstance(result, Struct):
-                call.reply(as_reply(result))
-                return
-            self._connection.hold(call)
-            if result is not None:
-                serving = self._group.spawn(self._finish(call, cast("Awaitable[Answer]", result)))
-                if inspect.iscoroutine(result):
-                    # Where the task is cancelled before it begins, nobody else ends what it was to wait for.
-                    end = result.close
-                    serving.add_done_callback(lambda _: end())
-        elif inspect.iscoroutine(result):
-            result.close()
-
-    async def _finish(self, call: Call, awaitable: Awaitable[Answer]) -> None:
-        try:
-            reply = as_reply(await awaitable)
-        except Exception as problem:  # a handler's error is its request's, not the connection's
-            reply = failure_reply(problem, call)
-        if not call.answered:
-            call.reply(reply)
+    def _refuse_to_serve(self) -> None:
+        # A server is not read from then. A client reads on, for the answers to its own calls.
+        self._connection.blame("it asks, and does not read the answers")
+        self.abort()
 
     def _continue(self) -> None:
         # What waits here waits for the turns of others. That the process had no processor meanwhile, or that

@@ -31,6 +31,7 @@ from mqframe.core.wire.frame import Body, Frame
 from mqframe.log import get_logger
 from mqframe.net.connection import Connection
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.serving import RequestServing
 
 if TYPE_CHECKING:
     from mqframe.net.tls.socket import TlsSocket  # others need not wait for the library to load
@@ -90,6 +91,7 @@ class BlockingPeer:
         self._clock = owner.clock
         self._lock = owner.lock
         self._connection: Connection[_Slot] = Connection(owner.endpoint, address)
+        self._requests = RequestServing(owner.endpoint)
         self._stalled_seconds = owner.endpoint.settings.stalled_seconds
         self._socket = connection
         self._send_lock = threading.Lock()
@@ -163,7 +165,7 @@ class BlockingPeer:
         """Run the handler of a request and send what it answers."""
         # A handler may use of its peer what is the same under asyncio: address, closed, close, answer.
         call = Call(frame, cast("Peer", self), self._clock.monotonic())
-        result = self._connection.serve(call)
+        result = self._requests.serve(call)
         if isinstance(result, Reply | Struct):
             if not call.answered:
                 call.reply(as_reply(result))
@@ -175,10 +177,10 @@ class BlockingPeer:
     def answer(self, call: Call, reply: Reply) -> None:
         """Send the answer to a request of the other side; called by `Call.reply`."""
         head = self._connection.answer(call, reply)
+        self._requests.answered(call, reply)
         if head:
-            body = b"".join(reply.body) if isinstance(reply.body, list) else reply.body
             try:
-                self._send(head, body, self._clock.monotonic() + self._stalled_seconds)
+                self._send(head, reply.joined_body(), self._clock.monotonic() + self._stalled_seconds)
             except (ConnectionLost, TooMuchInFlight) as problem:
                 log.warning("answer not sent", peer=self.address, code=call.frame.code, problem=str(problem))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from mqframe.core.clock import Clock
@@ -57,6 +58,17 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Return once `seconds` have passed."""
         await asyncio.sleep(seconds)
+
+
+def boot_id() -> str:
+    """What names the run of this machine since it was switched on; empty where nothing does.
+
+    Its processes share the monotonic clock, and what the page cache holds, within one run only.
+    """
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 async def within(clock: LoopClock, seconds: float, awaitable: Awaitable[T]) -> T:

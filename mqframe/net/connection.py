@@ -6,16 +6,13 @@ Whoever owns a `Connection` moves the bytes: asyncio (`mqframe.net.async_peer`),
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import Final, Generic, TypeVar
 
 from mqframe.core import requests
-from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
-from mqframe.core.errors import CallTimeout, ConnectionLost, HeaderError, Refusal
-from mqframe.core.requests.failures import is_expected, refused
+from mqframe.core.codes import FLAG_ONEWAY
+from mqframe.core.errors import CallTimeout, ConnectionLost, HeaderError
 from mqframe.core.requests.fields import Request, encode_fields
-from mqframe.core.requests.serving import Answer, Call, Reply
-from mqframe.core.requests.unserved import not_supported
+from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Body, Frame, FrameDecoder, encode_answer, encode_head
 from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
@@ -47,20 +44,18 @@ class PendingCall(Generic[W]):
 
 
 class Connection(Generic[W]):
-    """State of one connection: calls that wait for answers, requests that are being served, why it ended.
+    """State of one connection: calls that wait for answers, why it ended.
 
     Bytes that came go into `receive`; `next_frame` then returns whole frames until it returns `None`, and
     raises `FrameError` at the first bytes that are no frame. An answer belongs to the call that `take`
-    returns; a request is handed to `serve`. What is to be sent is returned as the bytes before the body.
+    returns; a request is for a `RequestServing`. What is to be sent is returned as the bytes before the body.
     `address`: "ip:port" of the other side. `closed`: nothing is sent any more. `pending`: calls that wait, by
     the number of their request; `decoder`: what `receive` and `next_frame` are of. Not safe for several
-    threads, except `encode`, `oneway`, `serve`, `answer`.
+    threads, except `encode`, `oneway`, `answer`.
     """
 
     __slots__ = (
         "_endpoint",
-        "_held_bytes",
-        "_held_requests",
         "_silence",
         "address",
         "closed",
@@ -76,8 +71,6 @@ class Connection(Generic[W]):
         decoder = FrameDecoder(endpoint.settings.frame_bytes_max, endpoint.header_bytes_max)
         self.decoder = decoder
         self._endpoint = endpoint
-        self._held_requests = 0
-        self._held_bytes = 0
         self._silence = (-1, 0.0)
         self.address = address
         self.closed = False
@@ -95,7 +88,7 @@ class Connection(Generic[W]):
         Raises `ConnectionLost` when closed, and `TooMuchInFlight`.
         """
         if self.closed:
-            raise self._refused()
+            raise self.refusal()
         endpoint = self._endpoint
         opaque = next(endpoint.opaques) & _OPAQUE_MASK
         frame = Frame(request.CODE, opaque, 0, None, encode_fields(request))
@@ -106,7 +99,7 @@ class Connection(Generic[W]):
     def oneway(self, request: Request) -> Frame:
         """The frame of a request that wants no answer, to `encode` and send. Raises `ConnectionLost`."""
         if self.closed:
-            raise self._refused()
+            raise self.refusal()
         opaque = next(self._endpoint.opaques) & _OPAQUE_MASK
         return Frame(request.CODE, opaque, FLAG_ONEWAY, None, encode_fields(request))
 
@@ -167,67 +160,15 @@ class Connection(Generic[W]):
             return ""
         return f"no frame has ended for {call.timeout:.3g} s, {unread} bytes into one that nobody waits for"
 
-    # Requests of the other side
-
-    def serve(self, call: Call) -> Answer | Awaitable[Answer] | None:
-        """Run the handler of a request; returns what the handler does, and a `Reply` when it fails."""
-        endpoint, frame = self._endpoint, call.frame
-        try:
-            if endpoint.admit is not None:  # first: hooks may change what was signed
-                endpoint.admit(call)
-            if self.hooks:
-                before_rpc(self.hooks, self.address, frame, serving=True)
-            handler = endpoint.handlers.get(frame.code) or endpoint.handler_of(frame.code)
-            if handler is None:
-                raise Refusal(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, not_supported(frame.code))
-            if self._held_requests or endpoint.held_bytes:
-                self._check_held(frame)
-            return handler(call)
-        except Exception as problem:  # a handler's error is its request's, not the connection's
-            return failure_reply(problem, call)
-
-    def hold(self, call: Call) -> None:
-        """Count a request that is answered later; too many of them are refused as busy."""
-        self._held_requests += 1
-        call.held_bytes = len(call.frame.body)
-        self._held_bytes += call.held_bytes
-        self._endpoint.held_bytes += call.held_bytes
+    # Answers of this side
 
     def answer(self, call: Call, reply: Reply) -> bytes:
         """What is sent before the body of `reply`; empty when nothing is to be sent."""
-        if call.held_bytes >= 0:
-            self._held_requests -= 1
-            self._held_bytes -= call.held_bytes
-            self._endpoint.held_bytes -= call.held_bytes
-        request, body, head = call.frame, reply.body, b""
-        oneway = request.flag & FLAG_ONEWAY
-        if not oneway and not self.closed:
-            size = sum(map(len, body)) if isinstance(body, list) else len(body)
-            head = encode_answer(request.opaque, reply.code, reply.fields(), reply.remark, size)
-        if self.hooks:
-            after_rpc(self.hooks, self.address, request, None if oneway else _as_frame(request, reply))
-        return head
-
-    def _check_held(self, frame: Frame) -> None:
-        settings = self._endpoint.settings
-        if self._held_requests >= settings.in_flight_requests_max:
-            raise Refusal(
-                ResponseCode.SYSTEM_BUSY,
-                f"{self._held_requests} requests of this connection wait (net.in_flight_requests_max); "
-                "slow down",
-            )
-        if self._held_bytes and self._held_bytes + len(frame.body) > settings.in_flight_bytes_max:
-            raise Refusal(
-                ResponseCode.SYSTEM_BUSY,
-                f"{self._held_bytes} bytes of this connection wait (net.in_flight_bytes_max); slow down",
-            )
-        held = self._endpoint.held_bytes
-        if held + len(frame.body) > settings.held_bytes_max and frame.body:
-            raise Refusal(
-                ResponseCode.SYSTEM_BUSY,
-                f"{held} bytes of requests wait for their answers, of all connections (net.held_bytes_max); "
-                "send again later",
-            )
+        request, body = call.frame, reply.body
+        if self.closed or request.flag & FLAG_ONEWAY:
+            return b""
+        size = sum(map(len, body)) if isinstance(body, list) else len(body)
+        return encode_answer(request.opaque, reply.code, reply.fields(), reply.remark, size)
 
     # The end
 
@@ -275,7 +216,8 @@ class Connection(Generic[W]):
         unread = self.decoder.unread_bytes
         return f"idle for {limit:g} s" + (f", {unread} bytes into a frame" if unread else "")
 
-    def _refused(self) -> ConnectionLost:
+    def refusal(self) -> ConnectionLost:
+        """The error of whoever asks something of the other side, or for it, after the end."""
         refusal = ConnectionLost(f"connection to {self.address} is closed: {self.reason}; nothing was sent")
         refusal.maybe_stored = False
         return refusal
@@ -286,19 +228,6 @@ class Connection(Generic[W]):
                 f"{CLOSED} before it said anything, as servers do that take TLS only; if it is one, set tls"
             )
         return CLOSED
-
-
-def failure_reply(problem: Exception, call: Call) -> Reply:
-    """The answer to `call`, which `problem` stopped; what is no fault of the request is logged."""
-    if not is_expected(problem):
-        log.error("request failed", code=call.frame.code, peer=call.peer.address, exc_info=problem)
-    refusal = refused(problem)
-    return Reply(refusal.code, remark=refusal.remark)
-
-
-def _as_frame(request: Frame, reply: Reply) -> Frame:
-    body = b"".join(reply.body) if isinstance(reply.body, list) else reply.body
-    return Frame(reply.code, request.opaque, FLAG_RESPONSE, reply.remark, reply.fields(), body)
 
 
 def _not_text(request: Frame, problem: UnicodeEncodeError) -> str:

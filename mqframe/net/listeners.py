@@ -8,6 +8,7 @@ from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.net.access.access import Access
 from mqframe.net.access.audit import audited
 from mqframe.net.access.guard import Guard, Refusals
+from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.latencies import Latencies
 from mqframe.net.server import Server
 
@@ -52,6 +53,10 @@ class Listeners:
         for server in (self._public, self._operators):
             if server is not None:
                 server.replace(handlers)
+
+    def serve_in_process(self, requests: InProcessRequests) -> None:
+        """Serve peers of `requests` as everybody, not as operators where these have a port of their own."""
+        self._public.serve_in_process(requests)
 
     async def start(self, host: str, port: int) -> int:
         """Listen for everybody, and for operators where they have a port; returns the port of everybody.

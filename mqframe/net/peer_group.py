@@ -9,11 +9,14 @@ from typing import Any, NamedTuple, Protocol
 
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call
+from mqframe.log import get_logger
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock, Timer
 from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.heap import give_back
+
+log = get_logger("net")
 
 
 class PeerEvents(NamedTuple):
@@ -88,7 +91,7 @@ class PeerGroup:
     Closes idle and stalled connections, ends calls at their deadlines, holds the tasks of async handlers.
     `limits`: of a server; a peer that does not read its answers is not read from either then, which
     `throttle` says. `turns`: how often a connection had its turn; `processor_seconds`: what the processor
-    has worked for the loop's thread.
+    has worked for the loop's thread; `running`: whether requests are served.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class PeerGroup:
         self.turns = 0
         self.processor_seconds: Callable[[], float] = time.thread_time
         self.latencies: AnswerTimes | None = None
+        self.running = False
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sweep: Every | None = None
@@ -142,8 +146,19 @@ class PeerGroup:
         if self._limits is not None:
             self._limits.unsent(peer, size)
 
+    def finish_turn(self, address: str) -> asyncio.Future[Any] | None:
+        """All requests of a turn of the connection to `address` were handled: what their answers wait for."""
+        if self.turn_end is None:
+            return None
+        try:
+            return self.turn_end()
+        except Exception:  # one turn's error must not end the connections of others
+            log.exception("end of turn failed", peer=address)
+            return None
+
     def start(self) -> None:
         """Begin to look for idle and stalled connections."""
+        self.running = True
         if self._sweep is None:
             settings = self.endpoint.settings
             interval = min(settings.idle_seconds, settings.stalled_seconds) / 8
@@ -151,6 +166,7 @@ class PeerGroup:
 
     async def stop(self, reason: str) -> None:
         """Close all connections and end what is being served."""
+        self.running = False
         if self._sweep is not None:
             self._sweep.stop()
         for peer in tuple(self.peers):

@@ -16,6 +16,7 @@ from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.latencies import Latencies
 from mqframe.net.listening import listen, port_of
 from mqframe.net.peer_group import PeerEvents, PeerGroup
@@ -99,6 +100,10 @@ class Server:
     def replace(self, handlers: Mapping[int, Handler]) -> None:
         """Serve these requests by these handlers from now on, whatever served them before."""
         self._endpoint.handlers |= handlers
+
+    def serve_in_process(self, requests: InProcessRequests) -> None:
+        """Serve peers of `requests` like connections, while this server runs."""
+        requests.serve_by(self._group)
 
     def counters(self) -> dict[str, str]:
         """What all connections take together, and the most that they may."""

@@ -35,7 +35,7 @@ _WRITE_BYTES: Final = 1 << 18
 
 
 class LogSource(Protocol):
-    """A log that is sent: as `MessageStore`."""
+    """A log that is sent: as `LogOffsets`."""
 
     @property
     def min_offset(self) -> int:

@@ -24,7 +24,7 @@ LACKS: Final = "a part of this log was damaged and set aside; it is fetched from
 
 
 class CopyTarget(Protocol):
-    """A log that is written from what comes: as `ReplicaStore`."""
+    """A log that is written from what comes: as `ReplicaLog`."""
 
     @property
     def max_offset(self) -> int:

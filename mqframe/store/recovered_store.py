@@ -29,7 +29,8 @@ OF_THE_SYSTEM: Final = Disk()
 class RecoveredStore:
     """The files of a store, which is locked, recovered, and on disk. Made by `recover_store`.
 
-    `outcome`: what the recovery found. It belongs to one `MessageStore`, or is to be abandoned.
+    `outcome`: what the recovery found; `is_copy`: whether it is that of a slave. It belongs to one
+    `MessageStore`, or is to be abandoned.
     """
 
     def __init__(self, settings: StoreSettings, disk: Disk, ownership: Ownership, threads: Threads) -> None:
@@ -40,11 +41,13 @@ class RecoveredStore:
         self.files: MessageFiles
         self.setting_aside: SettingAside
         self.outcome: Recovered
+        self.is_copy = False
         self.is_taken = False
 
     def recover(self, clock: LoopClock, care: tuple[Care, bool], progress: OpeningProgress) -> None:
         """Bring the files into agreement. `care`: as `Recovery` has it. Raises `StoreError`, OSError."""
         layout, files = self.layout, self.files
+        _, self.is_copy = care
         self.setting_aside = SettingAside(files.log, files.queues, self.quarantine, clock.now_ms)
         killed = bring_back(layout) or self.ownership.was_killed
         recovery = Recovery(layout, self.settings, files, self.setting_aside, care)

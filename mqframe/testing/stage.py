@@ -186,7 +186,7 @@ class AsyncStage:
 
     async def _running_info(self, group: str, client_id: str) -> ConsumerRunningInfo:
         assert self._admin is not None
-        return await self._admin.running_info(group, client_id)
+        return await self._admin.members.running_info(group, client_id)
 
     def _behind(self, group: ConsumerGroup[Any], infos: Mapping[str, ConsumerRunningInfo]) -> Iterator[str]:
         broker = self.cluster.broker.service_port.identity.name

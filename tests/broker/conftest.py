@@ -193,19 +193,19 @@ class LocalStore:
         rest = {name: value for name, value in more.items() if not name.isupper()}
         values = {"born_timestamp": self.clock.now_ms(), "heed_delay": False, **rest}
         stored = self.writer.put(topic, queue_id, body, properties, **values)
-        self.store.dispatch()
+        self.store.dispatch.now()
         return stored
 
     def at(self, offset: int) -> ReceivedMessage:
         """The message that begins at log offset `offset`."""
-        record = self.store.record_at(offset, unconfirmed=True)
+        record = self.store.search.record_at(offset, unconfirmed=True)
         assert record is not None
         return decode_record(record)
 
     def messages(self, topic: str, queue_id: int = 0) -> list[ReceivedMessage]:
         """All messages of a queue, in order."""
-        self.store.dispatch()
-        found = self.store.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
+        self.store.dispatch.now()
+        found = self.store.reads.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
         return [message for part in found.parts for message in decode_records(part)]
 
     def bodies(self, topic: str, queue_id: int = 0) -> list[bytes]:
@@ -214,16 +214,16 @@ class LocalStore:
     def take_only(self, count: int | None) -> None:
         """Have the store take `count` single messages more and refuse others; `None`: it takes all again."""
         if count is None:
-            del self.store.put
+            del self.store.writes.put
             return
-        real, left = self.store.put, iter(range(count))
+        real, left = self.store.writes.put, iter(range(count))
 
         def put(incoming: Any) -> Stored:
             if next(left, None) is None:
                 raise StoreUnavailable("the disk is full")
             return real(incoming)
 
-        self.store.put = put  # type: ignore[method-assign]
+        self.store.writes.put = put  # type: ignore[method-assign]
 
 
 @pytest.fixture

@@ -152,8 +152,8 @@ def test_rules_of_all_services_are_asked_in_order_and_what_is_stored_gets_a_key(
         refused = await parts.ask(send_of("SAY\x01one\x02"), b"body")
         assert (refused.code, refused.remark) == (16, "refused by one")
         assert order[2:] == [("one", "t")]
-        parts.state.store.dispatch()
-        found = parts.state.store.get("t", 0, 0, 9)
+        parts.state.store.dispatch.now()
+        found = parts.state.store.reads.get("t", 0, 0, 9)
         [message] = [message for part in found.parts for message in decode_records(part)]
         assert (message.body, message.properties["KEYS"]) == (b"body", "k")
         assert message.properties["UNIQ_KEY"].startswith("7F000001"), "made at the broker's own address"
@@ -167,7 +167,7 @@ def test_what_would_wait_for_a_service_that_is_not_there_is_refused(
 ) -> None:
     async def scenario(parts: Parts) -> None:
         assert (await parts.ask(send_of(properties), b"body")).code == code
-        assert parts.state.store.max_offset == 0
+        assert parts.state.store.log.max_offset == 0
 
     with_parts(scenario)
 
@@ -178,7 +178,7 @@ def test_services_hear_of_a_reset(with_parts: Any) -> None:
     async def scenario(parts: Parts) -> None:
         for _ in range(3):
             await parts.ask(send_of(queue_id=1), b"body")
-        parts.state.store.dispatch()
+        parts.state.store.dispatch.now()
         reset = InvokeBrokerToResetOffset(
             topic="t", group="g", timestamp=0, is_force=True, queue_id=1, offset=2
         )

@@ -338,11 +338,11 @@ def test_offsets_are_saved_behind_the_messages_that_they_speak_of(run):
             await world.talker.ok_send("t", KEY)
         fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
         await world.talker.ok(UpdateConsumerOffset(commit_offset=20, **fields))
-        stored_to = world.store.max_offset
-        assert world.store.flushed_offset < stored_to, "a power cut now would take some of them"
+        stored_to = world.store.log.max_offset
+        assert world.store.log.flushed_offset < stored_to, "a power cut now would take some of them"
         await world.clock.aadvance(5)
         await until(saved.exists)
-        assert world.store.flushed_offset >= stored_to
+        assert world.store.log.flushed_offset >= stored_to
         assert loads(saved.read_bytes())["offsetTable"] == {"t@g": {"0": 20}}
 
     run(scenario, store={"flush_thorough_ms": 60_000, "flush_pages_min": 1000})
@@ -355,7 +355,7 @@ def test_progress_that_cannot_be_trusted_is_not_saved(run, caplog):
         await world.talker.ok_send("t", KEY)
         fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
         await world.talker.ok(UpdateConsumerOffset(commit_offset=1, **fields))
-        world.store._durability.lost("commitlog/0", OSError(5, "Input/output error"))
+        world.store.refusals.durability.lost("commitlog/0", OSError(5, "Input/output error"))
         await world.clock.aadvance(10)
         await world.settle()
         assert "progress is not saved any more" in caplog.text

@@ -66,7 +66,7 @@ def test_a_leader_that_returns_has_its_tail_cut_and_kept_and_says_so(
         inner = old.inner, new.inner
         assert inner[0] is not None
         assert inner[1] is not None
-        assert inner[0].store.max_offset == inner[1].store.max_offset
+        assert inner[0].store.log.max_offset == inner[1].store.log.max_offset
         assert await scene.bodies(old) == await scene.bodies(new) == [*BODIES, b"in its place"]
 
     play(place, scenario)

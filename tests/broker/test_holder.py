@@ -146,7 +146,7 @@ def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> Non
     async def scenario(pair: Pair) -> None:
         holder = await pair.hold("a", "ASYNC_MASTER")
         await pair.sent(holder.broker, *texts(0, 5))
-        before = holder.broker.store.max_offset
+        before = holder.broker.store.log.max_offset
 
         async def cut() -> None:
             with ClosedLog(Layout(tmp_path / "a")) as log:
@@ -154,7 +154,7 @@ def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> Non
             cut_log(tmp_path / "a", places[3], why="a test", now_ms=pair.clock.now_ms())
 
         await holder.change(holder.sections, between=cut)
-        assert holder.broker.store.max_offset < before
+        assert holder.broker.store.log.max_offset < before
         await pair.sent(holder.broker, *texts(7, 1))
         assert await pair.bodies(holder.broker) == [*texts(0, 3), *texts(7, 1)]
 

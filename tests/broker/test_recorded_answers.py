@@ -201,7 +201,7 @@ class Stage:
             else:
                 await self.invoke(UnregisterClient(client_id="stage", consumer_group=group))
         if request.request_code == 14 and answer is not None and _parse(answer.raw).code == 0:
-            while self.store.queue_max(ext["topic"], int(ext["queueId"])) == 0:
+            while self.store.queues.max_offset(ext["topic"], int(ext["queueId"])) == 0:
                 await self.fill(int(ext["queueId"]))
 
     async def prepare_pull(self, ext: dict[str, str], expected: Frame) -> None:
@@ -210,7 +210,7 @@ class Stage:
             request = UpdateAndCreateTopic(topic=topic, read_queue_nums=1, write_queue_nums=1, perm=6)
             await self.invoke(request)
         if expected.ext and "maxOffset" in expected.ext:
-            while self.store.queue_max(topic, queue_id) < int(expected.ext["maxOffset"]):
+            while self.store.queues.max_offset(topic, queue_id) < int(expected.ext["maxOffset"]):
                 await self.fill(queue_id)
         if not int(ext["sysFlag"]) & PullFlag.SUBSCRIPTION:
             if expected.code == ResponseCode.SUBSCRIPTION_NOT_LATEST:

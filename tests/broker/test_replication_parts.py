@@ -64,7 +64,7 @@ def test_all_roles_say_who_follows_whom(tmp_path: Path) -> None:
         await pair.settle(2)
         await pair.sent(master, b"x")
         await pair.settle(1)
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         told = await status(pair, master)
         [connection] = told.ha_connection_info
         # One frame with its head of 12 bytes, in the second before.

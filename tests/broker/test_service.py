@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mqframe.broker.service import BrokerPart, CompositeService, with_parts
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, InvokeBrokerToResetOffset
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode
-from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerService, CompositeService, OnArrival, Periodic
+from mqframe.hooks.interfaces.broker_service import with_parts
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
 
@@ -46,14 +46,16 @@ class Plain(BrokerService):
         self.seen.append(f"{self.name} is abandoned")
 
 
-class Own(Plain, BrokerPart):
-    """A part of the kernel."""
+class Heeding(Plain):
+    """A part that heeds every notice; its second reset fails."""
 
     def connection_closed(self, peer: Any) -> None:
         self.seen.append(f"{self.name} lost a connection")
 
     def offset_reset(self, group: str, topic: str, queue_id: int) -> None:
         self.seen.append(f"{self.name} {group} {topic}/{queue_id}")
+        if queue_id:
+            raise RuntimeError("a bug in offset_reset")
 
     def answer_waiting(self) -> None:
         self.seen.append(f"{self.name} answers")
@@ -66,12 +68,12 @@ def seen() -> list[str]:
 
 @pytest.fixture
 def options(seen: list[str]) -> dict[str, Any]:
-    """Of a broker with a service of the parts a, b and c, of which b is none of the kernel."""
+    """Of a broker with a service of the parts a, b and c, of which b heeds no notice."""
 
     class Plugin:
         @hookimpl
         def register_broker_services(self) -> dict[str, Any]:
-            parts = [Own("a", seen, "t"), Plain("b", seen, "u", "t"), Own("c", seen)]
+            parts = [Heeding("a", seen, "t"), Plain("b", seen, "u", "t"), Heeding("c", seen)]
             return {"three": lambda port: CompositeService(parts)}
 
     plugins = PluginManager()
@@ -135,7 +137,7 @@ def test_parts_that_follow_one_topic_hear_of_it_in_their_order(
     run(scenario, **options)
 
 
-def test_only_parts_of_the_kernel_hear_of_connections_and_resets(
+def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others_make_of_it(
     run: Any, options: dict[str, Any], seen: list[str]
 ) -> None:
     async def scenario(world: Any) -> None:

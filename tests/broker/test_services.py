@@ -215,7 +215,7 @@ def test_its_rule_answers_with_an_earlier_result(run: Any, options: dict[str, An
         told = ("msgId", "queueId", "queueOffset")
         assert [again.ext[name] for name in told] == [first.ext[name] for name in told]
         assert again.ext["transactionId"] == "first"
-        assert (world.store.queue_max("t", 0), world.store.queue_max("t", 1)) == (0, 1)
+        assert (world.store.queues.max_offset("t", 0), world.store.queues.max_offset("t", 1)) == (0, 1)
 
     run(scenario, store={"flush": flush}, **options)
 
@@ -238,7 +238,7 @@ def test_its_rule_sees_batches(run: Any, options: dict[str, Any]) -> None:
         assert "told" not in (await world.talker.ok(SendBatchMessage(properties="", **fields), plain)).ext
         again = await world.talker.ok(SendBatchMessage(properties="MARK\x01again\x02", **fields), plain)
         assert again.ext["msgId"] == answer.ext["msgId"]
-        assert world.store.queue_max("t", 0) == 3
+        assert world.store.queues.max_offset("t", 0) == 3
 
     run(scenario, **options)
 
@@ -302,7 +302,7 @@ def test_a_failing_service_harms_no_other(run: Any, caplog: Any) -> None:
         shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert shown["msgPutTotalTodayNow"] == "2"
         await world.cluster.restart_broker()
-        assert world.store.queue_max("t", 0) == 1
+        assert world.store.queues.max_offset("t", 0) == 1
 
     run(scenario, **with_service(Failing))
     for call in ("arrivals", "counters", "stop"):
@@ -375,7 +375,7 @@ def test_a_service_of_the_kernel_can_be_blocked(run: Any) -> None:
         assert (await world.talker.invoke(request)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
         await world.talker.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(2)
-        assert world.store.queue_max("t", 0) == 1
+        assert world.store.queues.max_offset("t", 0) == 1
 
     run(scenario, plugins=plugins)
 
@@ -397,7 +397,7 @@ def test_what_would_wait_for_a_blocked_service_is_refused(run: Any) -> None:
             sent = await world.talker.send("t", properties=properties)
             assert (properties, sent.code) == (properties, code)
         await world.settle()
-        assert world.store.queue_max("t", 0) == 2
+        assert world.store.queues.max_offset("t", 0) == 2
         back = await world.talker.invoke(ConsumerSendMsgBack(group="g", offset=0, delay_level=3))
         assert (back.code, back.remark) == (
             ResponseCode.SYSTEM_ERROR,

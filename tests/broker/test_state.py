@@ -39,7 +39,7 @@ def test_its_tables_are_kept_below_the_store_s_directory(tmp_path: Path) -> None
         state.topics.put(TopicConfig(topic_name="t", read_queue_nums=5))
         state.offsets.commit("g", "t", 4, 9)
         await state.keeper.save_tables()
-        await state.keeper.save_rest(state.store.flush_log)
+        await state.keeper.save_rest(state.store.confirming.flush_log)
         state.keeper.close()
         await state.store.stop()
         kept = {path.name for path in (tmp_path / "config").iterdir()} & set(FILES)

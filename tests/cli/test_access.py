@@ -128,8 +128,8 @@ def test_all_clients_of_commands_know_the_port_of_operators(monkeypatch: pytest.
 def test_a_command_of_a_plugin_uses_the_port_of_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     with Cluster(broker={"operator_port": 0}) as cluster:
         with Admin(nameserver=cluster.nameserver) as admin, pytest.raises(AnswerError, match="operator_port"):
-            admin.create_topic("orders")
+            admin.topics.create("orders")
         port = cluster.broker.operator_address.rpartition(":")[2]
         monkeypatch.setenv("MQFRAME_CLIENT_OPERATOR_PORT", port)
         with Admin(nameserver=cluster.nameserver, **extension.access()) as admin:
-            admin.create_topic("orders")
+            admin.topics.create("orders")

@@ -37,5 +37,5 @@ def test_a_message_is_sent_for_later_and_taken_back(cluster):
         assert recalled == {"recalled": sent["message_id"]}
     sent = run(cluster, "message", "send", "cli-later", "x", "--delay-level", "3")
     assert "recall_handle" not in sent
-    assert cluster.broker.store.queue_max("SCHEDULE_TOPIC_XXXX", 2) == 1
-    assert cluster.broker.store.queue_max("cli-later", 0) == 0
+    assert cluster.broker.store.queues.max_offset("SCHEDULE_TOPIC_XXXX", 2) == 1
+    assert cluster.broker.store.queues.max_offset("cli-later", 0) == 0

@@ -31,7 +31,7 @@ def group(server: Any) -> Any:
     nameserver, count = str(server.address("nameserver")), threading.Semaphore(0)
     sent = {}
     with Admin(nameserver=nameserver) as admin:
-        admin.create_topic("cli-dead", queues=1)
+        admin.topics.create("cli-dead", queues=1)
         with Producer("shop", nameserver=nameserver) as producer:
             for name, tag in (("a", "paid"), ("b", "paid"), ("c", "open")):
                 message = Message("cli-dead", f"body {name}".encode(), tag=tag, keys=[f"key-{name}"])
@@ -48,7 +48,7 @@ def group(server: Any) -> Any:
             for _ in range(3):
                 assert count.acquire(timeout=120)
             end = time.monotonic() + 120
-            while any(admin.dead_letter("cli-gives-up", each) is None for each in sent.values()):
+            while any(admin.dead_letters.get("cli-gives-up", each) is None for each in sent.values()):
                 assert time.monotonic() < end
                 time.sleep(0.02)
     return sent
@@ -99,7 +99,7 @@ def stored() -> dict[str, int]:
     """How many messages lie where copies can go."""
     with Admin() as admin:
         topics = (f"%RETRY%{GROUP}", "cli-dead")
-        return {topic: sum(q.max_offset for q in admin.topic_stats(topic).values()) for topic in topics}
+        return {topic: sum(q.max_offset for q in admin.topics.stats(topic).values()) for topic in topics}
 
 
 def test_sending_again_reaches_the_group_alone(group: Any) -> None:
@@ -148,7 +148,7 @@ def test_a_group_with_waits_of_its_own(server: Any) -> None:
     made = read("group", "create", "cli-waits", "--retries-max", "3", "--retry-waits", "5s 2m")
     assert made["retries_max"] == 3
     with Admin(nameserver=str(server.address("nameserver"))) as admin:
-        config = admin.group_configs()["cli-waits"]
+        config = admin.groups.configs()["cli-waits"]
     assert retry_schedule(config.group_retry_policy) == (5_000, 120_000)
     assert config.retry_max_times == 3
     assert "5x" in run("group", "create", "cli-waits", "--retry-waits", "5x", code=2).stderr

@@ -72,7 +72,7 @@ def test_sent_lines_keep_their_order_in_a_queue(at: str) -> None:
     assert len({row["queue"] for row in rows}) == 1
     assert [row["body"] for row in rows] == [str(number) for number in range(40)]
     with Admin(nameserver=at) as admin:
-        assert sum(each.max_offset for each in admin.topic_stats("cli-order").values()) == 40
+        assert sum(each.max_offset for each in admin.topics.stats("cli-order").values()) == 40
 
 
 def test_messages_are_read_as_json_with_their_properties(at: str) -> None:

@@ -11,7 +11,7 @@ from mqframe import Admin, Message, Producer
 def filled(at: str, topic: str) -> None:
     """Three messages in the one queue of `topic`."""
     with Admin(nameserver=at) as admin:
-        admin.create_topic(topic, queues=1)
+        admin.topics.create(topic, queues=1)
     with Producer("cli", nameserver=at) as producer:
         for number in range(3):
             producer.send(Message(topic, b"%d" % number, "paid"))

@@ -15,7 +15,7 @@ from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
 def filled(at: str, topic: str) -> list[str]:
     """Three messages in the one queue of `topic`; their ids."""
     with Admin(nameserver=at) as admin:
-        admin.create_topic(topic, queues=1)
+        admin.topics.create(topic, queues=1)
     with Producer("cli", nameserver=at, send_hooks=["trace"]) as producer:
         return [producer.send(Message(topic, b"%d" % number, "paid")).message_id for number in range(3)]
 

@@ -31,7 +31,7 @@ def test_system_topics_are_listed_on_request(at: str) -> None:
 def test_an_ordered_topic_grows(at: str) -> None:
     run("topic", "create", "cli-fifo", "--queues", "2", "--type", "fifo")
     with Admin(nameserver=at) as admin:
-        assert admin.topic_route("cli-fifo").order_topic_conf == "broker-a:2"
+        assert admin.topics.route("cli-fifo").order_topic_conf == "broker-a:2"
     grown = read("topic", "grow", "cli-fifo", "--queues", "3", "--settle", "0")
     assert grown == {"topic": "cli-fifo", "queues": 3, "grown": True}
     (row,) = read("topic", "show", "cli-fifo")

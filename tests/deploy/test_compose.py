@@ -86,7 +86,7 @@ def running(tmp_path: Path) -> Iterator[dict[str, str]]:
 def test_its_commands_make_one_cluster_and_its_checks_find_it_well(running: dict[str, str]) -> None:
     with Admin(nameserver=running["nameserver-1"]) as admin:
         brokers = {name: address for name, address in running.items() if name.startswith("broker")}
-        assert admin.masters() == brokers
+        assert admin.cluster.masters() == brokers
     for name, address in running.items():
         kind, program, *script = OURS[name]["healthcheck"]["test"]
         assert (kind, program, script[0]) == ("CMD", "python", "-c")

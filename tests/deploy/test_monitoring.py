@@ -88,8 +88,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
     async def alone() -> None:
         async with AsyncCluster(clock=ManualClock()) as cluster:
-            cluster.broker.store.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
-            cluster.broker.store.dispatch()
+            cluster.broker.store.writes.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
+            cluster.broker.store.dispatch.now()
             gathered.extend(await families_of(cluster.broker))
 
     async def pair(both: Pair) -> None:
@@ -167,8 +167,8 @@ def test_promtool_has_no_complaint_of_a_scrape_but_names_that_are_rocketmq_s() -
     async def scraped() -> str:
         async with AsyncCluster(clock=ManualClock()) as cluster:
             metrics = cluster.broker.measure()
-            cluster.broker.store.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
-            cluster.broker.store.dispatch()
+            cluster.broker.store.writes.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
+            cluster.broker.store.dispatch.now()
             return await scrape(metrics)
 
     done = promtool("check", "metrics", given=asyncio.run(scraped()))

@@ -88,7 +88,7 @@ class Group:
 
     def _acknowledged(self, target: Member, body: bytes, offset: int) -> None:
         inner = target.inner
-        log = b"" if inner is None else log_of(inner, offset, min(inner.store.max_offset, offset + 2000))
+        log = b"" if inner is None else log_of(inner, offset, min(inner.store.log.max_offset, offset + 2000))
         epoch = self.members.history(target).at(offset)
         # Without a log to look at: whoever has it later says where it is.
         end = offset + log.find(body) + len(body) if body in log else -1
@@ -113,7 +113,7 @@ class Group:
         if answer.code == 0:
             for message in decode_records(answer.body):
                 if asked is member.inner and asked is not None:
-                    end = asked.store.confirmed_offset
+                    end = asked.store.log.confirmed_offset
                     if message.commit_log_offset >= end:
                         raise Broken(
                             f"{member.name} let {message.commit_log_offset} be read, confirmed is {end}"
@@ -198,20 +198,20 @@ class Group:
     def _check_alone(self, member: Member, broker: Broker) -> None:
         """What `member` calls confirmed is what was confirmed; of one that leads its reign's log is, too."""
         store = broker.store
-        confirmed = store.confirmed_offset
+        confirmed = store.log.confirmed_offset
         if self.forced and self.members.history(member).last_epoch < self._forced_after:
             return  # what it knew to be confirmed may be given up; it is cut before it follows
-        if confirmed > store.max_offset:
-            raise Broken(f"{member.name} confirms {confirmed}, and its log ends at {store.max_offset}")
+        if confirmed > store.log.max_offset:
+            raise Broken(f"{member.name} confirms {confirmed}, and its log ends at {store.log.max_offset}")
         self.promises.told(member.name, member.process, confirmed)
         known, _, start = self._compared.get(member.name, (broker, False, 0))
         start = start if known is broker else 0
         is_newest = member.leads and member.epoch == self._newest
         bound = len(self.confirmed) if is_newest else confirmed
-        if is_newest and store.max_offset < bound:
+        if is_newest and store.log.max_offset < bound:
             raise Broken(
-                f"{member.name} leads in epoch {member.epoch} and has {store.max_offset} bytes, of {bound}"
-                " that were confirmed"
+                f"{member.name} leads in epoch {member.epoch} and has {store.log.max_offset} bytes, of"
+                f" {bound} that were confirmed"
             )
         self._agrees(member, broker, start, max(confirmed, bound))
         self._compared[member.name] = (broker, member.leads, min(confirmed, len(self.confirmed)))
@@ -230,21 +230,21 @@ class Group:
 
     def _check_leader(self, member: Member, broker: Broker) -> None:
         store = broker.store
-        if store.confirmed_offset < len(self.confirmed):
+        if store.log.confirmed_offset < len(self.confirmed):
             return  # it does not serve yet
         self._epoch_seen = member.epoch
         queues = {queue: readable(broker, queue) for queue in QUEUES}
-        log = Log(store.min_offset, log_of(broker, store.min_offset), store.confirmed_offset)
+        log = Log(store.log.min_offset, log_of(broker, store.log.min_offset), store.log.confirmed_offset)
         self.promises.leader_is(member.epoch, log, queues, {})
 
 
 def readable(broker: Broker, queue: Queue) -> Readable:
     """All that can be read of a queue."""
     store = broker.store
-    first = at = store.queue_min(*queue)
-    end, bodies = store.queue_max(*queue), []
+    first = at = store.queues.min_offset(*queue)
+    end, bodies = store.queues.max_offset(*queue), []
     while at < end:
-        result = store.get(*queue, at, 100, bytes_max=1 << 30)
+        result = store.reads.get(*queue, at, 100, bytes_max=1 << 30)
         bodies += [message.body for part in result.parts for message in decode_records(part)]
         at = max(result.next_offset, at + 1)
     return Readable(first, bodies)

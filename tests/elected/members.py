@@ -203,11 +203,11 @@ class Members:
 def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
     """The bytes of a running broker's log."""
     store, parts = broker.store, []
-    end = store.max_offset if end is None else end
-    start = max(start, store.min_offset)
+    end = store.log.max_offset if end is None else end
+    start = max(start, store.log.min_offset)
     while start < end:
         size = min(end - start, FILE_BYTES - start % FILE_BYTES)
-        part = store.log_bytes(start, size)
+        part = store.log.log_bytes(start, size)
         assert part is not None
         parts.append(bytes(part))
         start += size

@@ -248,7 +248,7 @@ class Story:
                 # All who had everything lost power: only an operator can say who leads.
                 running = [each for each in group.members.running() if each.inner is not None]
                 for each in sorted(
-                    running, key=lambda each: -each.inner.store.max_offset if each.inner else 0
+                    running, key=lambda each: -each.inner.store.log.max_offset if each.inner else 0
                 ):
                     if await self._force(client, each):
                         break
@@ -264,8 +264,8 @@ class Story:
             group.check()
             await self._gather()
             inner = [each.inner for each in group.members.running()]
-            ends = {None if each is None else each.store.max_offset for each in inner}
-            confirmed = {None if each is None else each.store.confirmed_offset for each in inner}
+            ends = {None if each is None else each.store.log.max_offset for each in inner}
+            confirmed = {None if each is None else each.store.log.confirmed_offset for each in inner}
             if len(ends) == 1 and ends == confirmed and None not in ends and self._follow_one():
                 return True
         return False
@@ -315,4 +315,4 @@ class Story:
 
 def log_end(member: Member) -> int:
     """Where the log of `member` ends."""
-    return 0 if member.inner is None else member.inner.store.max_offset
+    return 0 if member.inner is None else member.inner.store.log.max_offset

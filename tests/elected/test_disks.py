@@ -85,8 +85,8 @@ def test_a_follower_whose_disk_is_full_holds_nobody_up_and_comes_back_when_there
             disks.recover(follower.folder)
             assert await until_in_sync(scene, 1, 2, 3) is leader
             assert scene.counters(follower.name)["replicationTrouble"] == ""
-            assert (follower.inner and follower.inner.store.max_offset) == (
-                leader.inner and leader.inner.store.max_offset
+            assert (follower.inner and follower.inner.store.log.max_offset) == (
+                leader.inner and leader.inner.store.log.max_offset
             )
 
     play(place, scenario, 3)

@@ -48,7 +48,7 @@ def test_messages_are_taken_while_disks_get_full_and_none_is_lost(engine: Etcd, 
     with ElectedGroup(tmp_path, engine, *SETTINGS) as group:
         first = group.leader()
         until(lambda: group.in_sync() == (1, 2, 3))
-        group.admin.create_topic(TOPIC, queues=4)
+        group.admin.topics.create(TOPIC, queues=4)
         sender = Sender(group.nameserver)
         with sending(sender):
             more(sender, 100)

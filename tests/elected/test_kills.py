@@ -157,7 +157,7 @@ def test_all_that_was_acknowledged_is_there_after_many_kills(
     with ElectedGroup(tmp_path, engine, *SETTINGS, *more) as group:
         group.leader()
         until(lambda: group.in_sync() == (1, 2, 3))
-        group.admin.create_topic(TOPIC, queues=4)
+        group.admin.topics.create(TOPIC, queues=4)
         senders = [Sender(group.nameserver, f"sender{number}") for number in range(SENDERS)]
         killer = Killer(group, senders, chance)
         with consuming(group.nameserver) as consumed:

@@ -23,7 +23,7 @@ async def in_sync(scene: Scene, count: int) -> Member:
 async def status(scene: Scene) -> dict[str, Replica]:
     """Of each broker, by its address; by its number where that is not known."""
     async with AsyncAdmin(nameserver=f"127.0.0.1:{NAMES_PORT}", clock=scene.clock) as admin:
-        found = await admin.replicas()
+        found = await admin.replicas.list()
     return {each.address or str(each.broker_id): each for each in found}
 
 

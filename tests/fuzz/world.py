@@ -188,10 +188,10 @@ class World:
             "store_host": HOST,
         }
         try:
-            self.broker.store.put(Incoming(**fields))
+            self.broker.store.writes.put(Incoming(**fields))
         except MqframeError:
             return  # refused, which is an answer too
-        self.broker.store.dispatch()
+        self.broker.store.dispatch.now()
 
     async def restart(self, how: str) -> None:
         """End the broker, in good order or as if killed, and start it again on its files."""

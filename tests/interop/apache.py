@@ -142,7 +142,7 @@ class Apache:
         patient = ClientSettings(request_timeout_seconds=STARTED_SECONDS_MAX)
         with Admin(nameserver=self.servers.nameserver, client=patient, **self._access) as admin:
             # A change of its permission makes the broker register now; else it does so after ten seconds.
-            admin.update_broker_config(broker, {"brokerPermission": "6"})
+            admin.brokers.update_config(broker, {"brokerPermission": "6"})
             while not self._registered(admin):
                 if time.monotonic() > end:
                     pytest.fail("Apache's broker did not register in time")
@@ -160,7 +160,7 @@ class Apache:
 
     def _registered(self, admin: Admin) -> bool:
         try:
-            return admin.masters().get(self.servers.broker_name) == self.servers.broker
+            return admin.cluster.masters().get(self.servers.broker_name) == self.servers.broker
         except MqframeError:
             return False
 

@@ -21,7 +21,7 @@ def remember(servers: Servers, group: str, topic: str) -> None:
     lost then, until its member commits the next time (ConsumerOffsetManager.commitOffset).
     """
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_group(group)
+        admin.groups.create(group)
     with Puller(group, nameserver=servers.nameserver) as puller:
         puller.commit(MessageQueue(topic, servers.broker_name, 0), 0)
 
@@ -29,7 +29,7 @@ def remember(servers: Servers, group: str, topic: str) -> None:
 def until_consumed(servers: Servers, group: str, topic: str) -> None:
     """Wait until the broker holds that `group`, whose members have left, has consumed all of `topic`."""
     with Admin(nameserver=servers.nameserver) as admin:
-        stats = admin.consume_stats(group, topic)
+        stats = admin.groups.stats(group, topic)
     until_committed(servers, group, {queue: each.broker_offset for queue, each in stats.items()})
 
 
@@ -44,7 +44,7 @@ def until_committed(servers: Servers, group: str, ends: Mapping[MessageQueue, in
         (topic,) = {queue.topic for queue in ends}
 
         def committed() -> bool:
-            stats = admin.consume_stats(group, topic)
+            stats = admin.groups.stats(group, topic)
             return all(stats[queue].consumer_offset >= end for queue, end in ends.items())
 
         if came(committed, OVERTAKEN_SECONDS):

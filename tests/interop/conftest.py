@@ -155,8 +155,8 @@ def topic(servers: Servers, request: pytest.FixtureRequest) -> str:
     """A topic of four queues, named after the test."""
     name = f"{request.path.stem}_{request.node.originalname}".replace("test_", "")
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_topic(name, queues=4)
-        until(lambda: name in admin.list_topics())
+        admin.topics.create(name, queues=4)
+        until(lambda: name in admin.topics.list())
     return name
 
 

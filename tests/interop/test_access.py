@@ -47,18 +47,18 @@ def keys(user: str, secret: str) -> list[object]:
 def test_java_clients_do_what_their_user_may(asking: Cluster, java: StartJava) -> None:
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
         for topic in ("orders", "others"):
-            admin.create_topic(topic, queues=2)
-        admin.create_user("javashop", "secret78")
-        admin.set_policy("javashop", ["Topic:orders"], actions=["Pub", "Sub"])
-        admin.set_policy("javashop", ["Topic:others"], actions=["Get"])
-        admin.set_policy("javashop", ["Group:java*"], actions=["Sub"])
+            admin.topics.create(topic, queues=2)
+        admin.users.create("javashop", "secret78")
+        admin.policies.set("javashop", ["Topic:orders"], actions=["Pub", "Sub"])
+        admin.policies.set("javashop", ["Topic:others"], actions=["Get"])
+        admin.policies.set("javashop", ["Group:java*"], actions=["Sub"])
         shop = (asking.nameserver, "javashop", "secret78")
         assert java("Access", "send", *shop, "orders", "hello").finish() == [["sent"]]
         assert java("Access", "send", *shop, "others", "hello").finish() == [["refused", "16"]]
         assert java("Access", "consume", *shop, "java_group", "orders").take("got", 1) == [["got", "hello"]]
         wrong = (asking.nameserver, "javashop", "secret79")
         assert java("Access", "send", *wrong, "orders", "hello").finish() == [["refused", "route"]]
-        admin.update_user("javashop", enabled=False)
+        admin.users.update("javashop", enabled=False)
         assert java("Access", "send", *shop, "orders", "hello").finish() == [["refused", "route"]]
 
 
@@ -69,7 +69,7 @@ def test_java_clients_do_what_their_account_may(tmp_path: Path, java: StartJava)
     cluster.cluster.enforce(AccessSettings(plain=True, inner_credentials="inner:of the servers"))
     with cluster, Admin(nameserver=cluster.nameserver, rpc_hooks=keys("operator", "secret78")) as admin:
         for topic in ("orders", "others"):
-            admin.create_topic(topic, queues=2)
+            admin.topics.create(topic, queues=2)
         shop = (cluster.nameserver, "javashop", "secret78")
         assert java("Access", "send", *shop, "orders", "hello").finish() == [["sent"]]
         assert java("Access", "send", *shop, "others", "hello").finish() == [["refused", "16"]]
@@ -106,7 +106,7 @@ def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_java: StartJav
     assert "Group:*" in mqadmin("getAcl", *at, "-s", "User:shop")
     asking_shop = {"nameserver": asking.nameserver, "rpc_hooks": keys("shop", "secret79")}
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
-        admin.create_topic("orders", queues=1)
+        admin.topics.create("orders", queues=1)
     with Producer("shop", **asking_shop) as producer:
         producer.send(Message("orders", b"one"))
         assert "success" in mqadmin("deleteAcl", *at, "-s", "User:shop", "-r", "Topic:orders")
@@ -120,11 +120,11 @@ def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_java: StartJav
 @pytest.mark.proves("users", by="mqadmin 5.3.3")
 def test_mqadmin_of_a_user_who_may_not(asking: Cluster, newest_java: StartJava) -> None:
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
-        admin.create_user("shop", "secret78")
+        admin.users.create("shop", "secret78")
     at = ("-b", asking.broker.address)
     for user in (("shop", "secret78"), ("nobody", "secret78")):
         newest_java(
             "Access", "mqadmin", asking.nameserver, *user, "createUser", *at, "-u", "evil", "-p", "evil1234"
         ).finish()
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
-        assert [user.username for user in admin.users()] == ["inner", "rocketmq", "shop"]
+        assert [user.username for user in admin.users.list()] == ["inner", "rocketmq", "shop"]

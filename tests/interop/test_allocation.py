@@ -62,8 +62,8 @@ def test_members_share_by_the_lags_that_brokers_tell(servers: Servers, topic: st
         first = min(members, key=lambda member: member.client_id)
         until(lambda: first.queues == [late] and sum(len(member.queues) for member in members) == 4, 90)
         with Admin(nameserver=servers.nameserver) as admin:
-            assert f"{GROUP}/lag_aware/{topic}" in admin.list_kv("MQFRAME_ALLOCATION")
-            plan = admin.allocation_plan(GROUP, "lag_aware", OPTIONS)
+            assert f"{GROUP}/lag_aware/{topic}" in admin.kv.list("MQFRAME_ALLOCATION")
+            plan = admin.allocation.plan(GROUP, "lag_aware", OPTIONS)
         by_topic = {each.topic: each for each in plan.topics}
         assert [each.moves for each in by_topic[topic].queues] == [False] * 4
         assert by_topic[topic].basis.startswith("snapshot ")

@@ -270,36 +270,36 @@ def test_admin_looks_up_and_counts(servers: Servers, topic: str) -> None:
         Admin(nameserver=servers.nameserver) as admin,
     ):
         results = [producer.send(order(topic, n, "look")) for n in range(8)]
-        until(lambda: len(admin.query_messages(topic, "every")) == 8)
-        [found] = admin.query_messages(topic, "look5")
+        until(lambda: len(admin.messages.query(topic, "every")) == 8)
+        [found] = admin.messages.query(topic, "look5")
         assert (found.body, place(found)[:2]) == (b"look-5", promised(results[5])[:2])
-        by_unique = admin.message_by_unique_key(topic, results[5].message_id)
+        by_unique = admin.messages.by_unique_key(topic, results[5].message_id)
         assert by_unique is not None
         assert (by_unique.body, by_unique.offset_message_id) == (b"look-5", results[5].offset_message_id)
-        by_offset = admin.message_by_id(results[5].offset_message_id, topic)
+        by_offset = admin.messages.by_id(results[5].offset_message_id, topic)
         assert (by_offset.body, by_offset.message_id) == (b"look-5", results[5].message_id)
         assert (by_offset.queue_id, by_offset.queue_offset) == (
             results[5].queue.queue_id,
             results[5].queue_offset,
         )
-        assert admin.message_by_unique_key(topic, "0" * 32) is None
-        assert admin.query_messages(topic, "no_such_key") == []
-        stats = admin.topic_stats(topic)
+        assert admin.messages.by_unique_key(topic, "0" * 32) is None
+        assert admin.messages.query(topic, "no_such_key") == []
+        stats = admin.topics.stats(topic)
         assert sorted(stats) == [MessageQueue(topic, servers.broker_name, n) for n in range(4)]
         assert sum(each.max_offset - each.min_offset for each in stats.values()) == 8
-        config = admin.topic_config(topic)[servers.broker_name]
+        config = admin.topics.config(topic)[servers.broker_name]
         assert (config.topic_name, config.read_queue_nums, config.write_queue_nums) == (topic, 4, 4)
-        assert admin.cluster_info().cluster_addr_table == {servers.cluster: [servers.broker_name]}
-        assert admin.broker_config(servers.broker)["autoCreateTopicEnable"] == "true"
-        assert admin.broker_runtime(servers.broker)["brokerVersionDesc"].startswith("V5_3_3")
-        assert admin.producer_connections("admin").connection_set[0].language == "PYTHON"
+        assert admin.cluster.info().cluster_addr_table == {servers.cluster: [servers.broker_name]}
+        assert admin.brokers.config(servers.broker)["autoCreateTopicEnable"] == "true"
+        assert admin.brokers.runtime(servers.broker)["brokerVersionDesc"].startswith("V5_3_3")
+        assert admin.members.producers("admin").connection_set[0].language == "PYTHON"
 
 
 @pytest.mark.proves("operation")
 def test_our_broker_counts_all_that_apaches_does(apache: Servers, ours: Servers) -> None:
     def counters(servers: Servers) -> dict[str, str]:
         with Admin(nameserver=servers.nameserver) as admin:
-            return admin.broker_runtime(servers.broker)
+            return admin.brokers.runtime(servers.broker)
 
     def counts() -> bool:
         try:
@@ -317,26 +317,26 @@ def test_our_broker_counts_all_that_apaches_does(apache: Servers, ours: Servers)
 def test_async_admin_changes_things(servers: Servers) -> None:
     async def change() -> None:
         async with AsyncAdmin(nameserver=servers.nameserver) as admin:
-            await admin.create_topic("changed", read_queues=6, write_queues=2, attributes={})
-            config = (await admin.topic_config("changed"))[servers.broker_name]
+            await admin.topics.create("changed", read_queues=6, write_queues=2, attributes={})
+            config = (await admin.topics.config("changed"))[servers.broker_name]
             assert (config.read_queue_nums, config.write_queue_nums, config.perm) == (6, 2, 6)
-            await admin.create_topic("changed", queues=3, perm=4)
-            config = (await admin.topic_config("changed"))[servers.broker_name]
+            await admin.topics.create("changed", queues=3, perm=4)
+            config = (await admin.topics.config("changed"))[servers.broker_name]
             assert (config.read_queue_nums, config.write_queue_nums, config.perm) == (3, 3, 4)
-            await admin.create_group("made_group")
-            assert "made_group" in await admin.list_groups()
-            await admin.delete_group("made_group", clean_offsets=True)
-            assert "made_group" not in await admin.list_groups()
-            await admin.update_broker_config(servers.broker, {"autoCreateTopicEnable": "true"})
-            await admin.put_kv("space", "key", TEXT)
-            assert await admin.get_kv("space", "key") == TEXT
-            assert await admin.list_kv("space") == {"key": TEXT}
-            await admin.put_kv("space", "long", LONG)
-            assert await admin.get_kv("space", "long") == LONG
-            await admin.delete_kv("space", "long")
-            await admin.delete_kv("space", "key")
-            assert await admin.get_kv("space", "key") is None
-            await admin.delete_topic("changed")
-            assert "changed" not in await admin.list_topics()
+            await admin.groups.create("made_group")
+            assert "made_group" in await admin.groups.list()
+            await admin.groups.delete("made_group", clean_offsets=True)
+            assert "made_group" not in await admin.groups.list()
+            await admin.brokers.update_config(servers.broker, {"autoCreateTopicEnable": "true"})
+            await admin.kv.put("space", "key", TEXT)
+            assert await admin.kv.get("space", "key") == TEXT
+            assert await admin.kv.list("space") == {"key": TEXT}
+            await admin.kv.put("space", "long", LONG)
+            assert await admin.kv.get("space", "long") == LONG
+            await admin.kv.delete("space", "long")
+            await admin.kv.delete("space", "key")
+            assert await admin.kv.get("space", "key") is None
+            await admin.topics.delete("changed")
+            assert "changed" not in await admin.topics.list()
 
     asyncio.run(change())

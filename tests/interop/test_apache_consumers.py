@@ -101,13 +101,13 @@ def test_two_members_share(servers: Servers, topic: str, producer: Producer) -> 
     with first, Admin(nameserver=servers.nameserver) as admin:
         until(lambda: len(first_listener.messages) == 20)
         # Before its offsets are saved, a new member would get these once more.
-        until(lambda: admin.lag("sharing", topic) == 0)
+        until(lambda: admin.groups.lag("sharing", topic) == 0)
         assert owned(first, topic) == [0, 1, 2, 3]
         with second:
             until(lambda: len(owned(first, topic)) == len(owned(second, topic)) == 2)
             after = send(producer, topic, 20, 120)
             until(lambda: len(first_listener.messages) + len(second_listener.messages) >= 120)
-            members = admin.consumer_connections("sharing")
+            members = admin.members.consumers("sharing")
             assert {each.client_id for each in members.connection_set} == {first.client_id, second.client_id}
             assert {each.language for each in members.connection_set} == {"PYTHON"}
     together = first_listener.messages + second_listener.messages
@@ -126,18 +126,18 @@ def test_offsets_continue(servers: Servers, topic: str, producer: Producer) -> N
         for begin, end in ((0, 30), (30, 50), (50, 55)):
             if begin:
                 send(producer, topic, begin, end)
-                assert admin.lag("continuing", topic) == end - begin
+                assert admin.groups.lag("continuing", topic) == end - begin
             consumer, listener = member(servers, "continuing", topic, save_seconds=ONLY_AT_THE_END)
             with consumer:
                 until(lambda: len(listener.messages) >= end - begin)  # noqa: B023
             assert sorted(map(int, listener.bodies)) == list(range(begin, end))
             until_consumed(servers, "continuing", topic)
-        stats = admin.consume_stats("continuing", topic)
+        stats = admin.groups.stats("continuing", topic)
         assert sorted(stats) == [MessageQueue(topic, servers.broker_name, n) for n in range(4)]
         assert sum(each.consumer_offset for each in stats.values()) == 55
-        assert "continuing" in admin.groups_of_topic(topic)
+        assert "continuing" in admin.topics.groups(topic)
 
-        moved = admin.reset_offsets("continuing", topic, 0)
+        moved = admin.offsets.reset("continuing", topic, 0)
         assert moved == {MessageQueue(topic, servers.broker_name, n): 0 for n in range(4)}
     again, listener = member(servers, "continuing", topic)
     with again:
@@ -224,9 +224,9 @@ def is_shared_out(servers: Servers, group: str, topic: str) -> bool:
     """Whether each of the topic's four queues has one owner, as the members themselves say, Java's too."""
     held: list[MessageQueue] = []
     with Admin(nameserver=servers.nameserver) as admin:
-        for each in admin.consumer_connections(group).connection_set:
+        for each in admin.members.consumers(group).connection_set:
             try:
-                found = admin.running_info(group, each.client_id)
+                found = admin.members.running_info(group, each.client_id)
             except MqframeError:
                 return False
             held += [queue for queue in found.queues if queue.topic == topic]
@@ -291,11 +291,11 @@ def test_our_broker_at_apaches_name_server(apache: Servers, newest_java: StartJa
     with Admin(nameserver=apache.nameserver) as admin:
         with Cluster(broker=broker) as cluster:
             cluster.create_topic("at_apaches", queues=4)
-            until(lambda: "at_apaches" in admin.list_topics())
-            info = admin.cluster_info()
+            until(lambda: "at_apaches" in admin.topics.list())
+            info = admin.cluster.info()
             assert info.cluster_addr_table == {apache.cluster: [apache.broker_name], "OurCluster": ["ours-a"]}
             assert info.broker_addr_table["ours-a"].broker_addrs == {0: cluster.broker.address}
-            assert [each.broker_name for each in admin.topic_route("at_apaches").queue_datas] == ["ours-a"]
+            assert [each.broker_name for each in admin.topics.route("at_apaches").queue_datas] == ["ours-a"]
 
             lines = newest_java("send", apache.nameserver, "at_apaches", "keyed", "20").finish()
             assert [line[1] for line in lines] == ["SEND_OK"] * 20
@@ -309,6 +309,6 @@ def test_our_broker_at_apaches_name_server(apache: Servers, newest_java: StartJa
                 read = [m for queue in puller.queues("at_apaches") for m in puller.pull(queue, 0).messages]
             assert {message.store_host for message in read} == {cluster.broker.address}
             assert sorted(m.body.decode() for m in read) == sorted(f"keyed-{n}" for n in range(20))
-            until(lambda: admin.lag("java_group", "at_apaches") == 0)
+            until(lambda: admin.groups.lag("java_group", "at_apaches") == 0)
         # In good order it leaves the name server.
-        assert admin.cluster_info().cluster_addr_table == {apache.cluster: [apache.broker_name]}
+        assert admin.cluster.info().cluster_addr_table == {apache.cluster: [apache.broker_name]}

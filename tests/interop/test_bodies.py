@@ -48,9 +48,11 @@ def test_dead_letters_say_why_and_are_the_message_that_was_sent(
                 bad_id = sent.message_id
     with Admin(nameserver=servers.nameserver) as admin, consumer:
         until(lambda: mine <= set(got))
-        until(lambda: admin.open_dead_letters(group) is not None and admin.dead_letters(group, key=bad_id))
-        until(lambda: admin.lag(group, topic) == 0)
-        (letter,) = admin.dead_letters(group, key=bad_id)
+        until(
+            lambda: admin.dead_letters.open(group) is not None and admin.dead_letters.list(group, key=bad_id)
+        )
+        until(lambda: admin.groups.lag(group, topic) == 0)
+        (letter,) = admin.dead_letters.list(group, key=bad_id)
     message = letter.message
     assert letter.reason == "json: Expected `int`, got `str` at $.id"
     assert (letter.topic, letter.unique_key) == (topic, bad_id)

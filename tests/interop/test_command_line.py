@@ -41,7 +41,7 @@ def test_operators_see_what_goes_on(servers: Servers, topic: str) -> None:
     consumer.subscribe(topic, "*", lambda messages, context: ConsumeResult.SUCCESS)
     with consumer, Admin(nameserver=servers.nameserver) as admin:
         until(lambda: len([each for each in consumer.queues if each.topic == topic]) == 4)
-        until(lambda: sum(each.consumer_offset for each in admin.consume_stats(group, topic).values()) == 3)
+        until(lambda: sum(each.consumer_offset for each in admin.groups.stats(group, topic).values()) == 3)
         rows = [row for row in read("group", "lag", group) if row["topic"] == topic]
         assert [(row["queue"], row["lag"], row["owner"]) for row in rows] == [
             (number, 0, consumer.client_id) for number in range(4)
@@ -67,9 +67,9 @@ def test_a_member_consumes_a_message_by_each_of_its_ids(servers: Servers, topic:
     consumer.subscribe(topic, "*", listen)
     with consumer, Admin(nameserver=servers.nameserver) as admin:
         until(lambda: seen == [sent.message_id])
-        until(lambda: admin.message_by_unique_key(topic, sent.message_id) is not None)
+        until(lambda: admin.messages.by_unique_key(topic, sent.message_id) is not None)
         for client in ({}, {"client_id": consumer.client_id}):
-            result = admin.consume_directly(group, sent.offset_message_id, **client)
+            result = admin.members.consume_directly(group, sent.offset_message_id, **client)
             assert result.consume_result is not None
             assert result.consume_result.value == "CR_SUCCESS"
         for name in (sent.message_id, sent.offset_message_id):

@@ -47,10 +47,12 @@ def test_apaches_broker_passes_over_what_was_set_aside(
     settings = StoreSettings(directory=tmp_path / "store", property_crc=rebuilt, **SIZES)
     store = MessageStore.open(settings, ManualClock())
     places = [
-        store.put(Incoming("damaged", 0, b"%d|" % n + b"x" * BODY, "", 1, HOST, HOST)).commit_log_offset
+        store.writes.put(
+            Incoming("damaged", 0, b"%d|" % n + b"x" * BODY, "", 1, HOST, HOST)
+        ).commit_log_offset
         for n in range(COUNT)
     ]
-    store.dispatch()
+    store.dispatch.now()
     store.abandon()
     # Apache passes over fillers behind the first log file; within it, it would leave out all that follows.
     first_file = 0 if rebuilt else 1

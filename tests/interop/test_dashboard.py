@@ -16,7 +16,7 @@ def client_id(servers: Servers, topic: str):
     """A member of the group `dashboard_readers`, which has consumed one message of `topic`."""
     got = threading.Event()
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_group("dashboard_readers")
+        admin.groups.create("dashboard_readers")
     consumer = PushConsumer("dashboard_readers", nameserver=servers.nameserver, consume_from="first")
     consumer.subscribe(topic, "paid", lambda message: got.set())
     with Producer(group="dashboard_shop", nameserver=servers.nameserver) as producer, consumer:

@@ -76,17 +76,17 @@ def given_up(servers: Servers, topic: str, group: str) -> str:
         raise ValueError("no")
 
     with Admin(**access) as admin:
-        admin.create_topic(topic, queues=1)
-        admin.create_group(SubscriptionGroupConfig(group, retry_max_times=0))
-        until(lambda: topic in admin.list_topics())
+        admin.topics.create(topic, queues=1)
+        admin.groups.create(SubscriptionGroupConfig(group, retry_max_times=0))
+        until(lambda: topic in admin.topics.list())
         consumer = PushConsumer(group, consume_from="first", **access)
         consumer.subscribe(topic, "*", fail)
         with Producer(group="dashboard_shop", **access) as producer, consumer:
             message_id = producer.send(Message(topic, b"hello")).message_id
             assert tried.wait(60)
-            until(lambda: admin.dead_letter(group, message_id) is not None)
-        admin.open_dead_letters(group)
-        until(lambda: len(admin.dead_letters(group)) == 1)
+            until(lambda: admin.dead_letters.get(group, message_id) is not None)
+        admin.dead_letters.open(group)
+        until(lambda: len(admin.dead_letters.list(group)) == 1)
     return message_id
 
 

@@ -80,7 +80,7 @@ def units_in(store: Path) -> int:
 
 
 def stored_in(cluster: Cluster, topic: str) -> list[ReceivedMessage]:
-    found = cluster.broker.store.get(topic, 0, 0, 100)
+    found = cluster.broker.store.reads.get(topic, 0, 0, 100)
     return [message for part in found.parts for message in decode_records(part)]
 
 
@@ -94,8 +94,8 @@ def test_ours_delivers_what_waits_in_a_wheel_of_apaches(newest_class_path: str, 
     with Apache(newest_class_path, tmp_path) as apache:
         nameserver = apache.servers.nameserver
         with Admin(nameserver=nameserver) as admin:
-            admin.create_topic("waits", queues=1)
-            until(lambda: "waits" in admin.list_topics())
+            admin.topics.create("waits", queues=1)
+            until(lambda: "waits" in admin.topics.list())
         due = int(time.time() * 1000) + 6000
         with Producer("waiting", nameserver=nameserver) as producer:
             for number in range(4):

@@ -47,7 +47,7 @@ def group_of_three(folder: Path, etcd: Etcd, *settings: str) -> Iterator[Elected
     with ElectedGroup(folder, etcd, TWO, "replication.tables_interval_ms=1000", *settings) as group:
         group.leader()
         until(lambda: group.in_sync() == (1, 2, 3))
-        group.admin.create_topic(TOPIC, queues=4)
+        group.admin.topics.create(TOPIC, queues=4)
         yield group
 
 
@@ -155,7 +155,7 @@ def test_mqadmin_shows_a_group_as_a_master_with_its_slaves_and_the_epochs_of_eac
     with ElectedGroup(tmp_path, engine, TWO, *SHORT) as group:
         leader = group.leader()
         until(lambda: group.in_sync() == (1, 2, 3))
-        group.admin.create_topic(TOPIC, queues=1)
+        group.admin.topics.create(TOPIC, queues=1)
         with Producer("p", nameserver=group.nameserver) as producer:
             producer.send(Message(TOPIC, b"one"))
         end = group.until_alike()

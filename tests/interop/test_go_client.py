@@ -109,7 +109,7 @@ def test_go_push_consumer_gets_what_python_sends(go: StartGo, servers: Servers, 
         for n in wanted:
             ends[results[n].queue] = results[n].queue_offset + 1
         with Admin(nameserver=servers.nameserver) as admin:
-            until(lambda: admin.consumer_connections("go_group").connection_set == [])
+            until(lambda: admin.members.consumers("go_group").connection_set == [])
         # What no tag wanted at the end of a queue may be passed over already.
         until_committed(servers, "go_group", ends)
         send(31, 40)
@@ -138,8 +138,8 @@ def test_go_and_python_members_share_a_group(go: StartGo, servers: Servers, topi
 @pytest.mark.proves("sending")
 def test_one_way_sends_and_several_topics(go: StartGo, servers: Servers, topic: str) -> None:
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_topic(f"{topic}_2", queues=1)
-        until(lambda: f"{topic}_2" in admin.list_topics())
+        admin.topics.create(f"{topic}_2", queues=1)
+        until(lambda: f"{topic}_2" in admin.topics.list())
     topics = [topic, f"{topic}_2"]
     assert go("send", servers.nameserver, ",".join(topics), "oneway", "10").finish() == []
     member = go("consume", servers.nameserver, ",".join(topics), "go_both")

@@ -32,8 +32,8 @@ def asking(request: pytest.FixtureRequest) -> Iterator[Servers]:
 @pytest.mark.proves("transactions")
 def test_transactions_commit_roll_back_and_are_asked(go: StartGo, asking: Servers) -> None:
     with Admin(nameserver=asking.nameserver) as admin:
-        admin.create_topic("go_ends", queues=1)
-        until(lambda: "go_ends" in admin.list_topics())
+        admin.topics.create("go_ends", queues=1)
+        until(lambda: "go_ends" in admin.topics.list())
     bodies = ["commit", "rollback", "unknown-commit", "unknown-rollback"]
     producer = go("transact", asking.nameserver, "go_ends", "go_tx", *bodies)
     sent = {line[5]: line for line in producer.take("sent", 4)}
@@ -87,8 +87,8 @@ def test_python_asks_and_go_answers(go: StartGo, servers: Servers, topic: str) -
 
 def held_queues(admin: Admin, group: str) -> set[MessageQueue]:
     """The queues that members of `group` say they have."""
-    members = admin.consumer_connections(group).connection_set
-    return {queue for each in members for queue in admin.running_info(group, each.client_id).queues}
+    members = admin.members.consumers(group).connection_set
+    return {queue for each in members for queue in admin.members.running_info(group, each.client_id).queues}
 
 
 @pytest.mark.proves("pulling")
@@ -129,14 +129,14 @@ def test_traces(go: StartGo, servers: Servers, topic: str) -> None:
     with Admin(nameserver=servers.nameserver) as admin:
         # This client drops its traces where their topic is not there yet.
         traces = f"{topic}_traces"
-        admin.create_topic(traces, queues=1)
-        until(lambda: traces in admin.list_topics())
+        admin.topics.create(traces, queues=1)
+        until(lambda: traces in admin.topics.list())
     [sent] = go("send", servers.nameserver, topic, "sync", "1", f"trace={traces}").finish()
     member = go("consume", servers.nameserver, topic, "go_traced", f"trace={traces}")
     member.take("got", 1)
     with Admin(nameserver=servers.nameserver) as admin:
-        until(lambda: len(admin.message_trace(sent[2], trace_topic=traces)) == 3)
-        by_producer, before, after = admin.message_trace(sent[2], trace_topic=traces)
+        until(lambda: len(admin.messages.trace(sent[2], trace_topic=traces)) == 3)
+        by_producer, before, after = admin.messages.trace(sent[2], trace_topic=traces)
     member.finish()
     assert [(each.kind.value, each.group) for each in (by_producer, before, after)] == [
         ("Pub", "go_producer"), ("SubBefore", "go_traced"), ("SubAfter", "go_traced"),

@@ -25,8 +25,8 @@ def make_retry_topic(nameserver: str, group: str) -> None:
     after 30 s, and share queues out 10 s after that: what they fail until then waits for 40 s.
     """
     with Admin(nameserver=nameserver) as admin:
-        admin.create_topic(retry_topic(group), queues=1)
-        until(lambda: retry_topic(group) in admin.list_topics())
+        admin.topics.create(retry_topic(group), queues=1)
+        until(lambda: retry_topic(group) in admin.topics.list())
 
 
 def send(servers: Servers, topic: str, count: int) -> dict[str, str]:
@@ -65,8 +65,8 @@ def test_what_a_go_consumer_fails_comes_again_and_dies(go: StartGo, servers: Ser
 
 def dead(admin: Admin, group: str) -> list[DeadLetter]:
     """The dead letters of `group` by now."""
-    admin.open_dead_letters(group)
-    return admin.dead_letters(group)
+    admin.dead_letters.open(group)
+    return admin.dead_letters.list(group)
 
 
 @pytest.mark.proves("retry")

@@ -95,8 +95,8 @@ def test_apache_asks_check(apache: Servers) -> None:
         return COMMIT if half.properties["job"] == "kept" else ROLLBACK
 
     with Admin(nameserver=apache.nameserver) as admin, Puller(nameserver=apache.nameserver) as puller:
-        admin.create_topic(name, queues=1)
-        until(lambda: name in admin.list_topics())
+        admin.topics.create(name, queues=1)
+        until(lambda: name in admin.topics.list())
         with BatchTransactionProducer("half_asked", nameserver=apache.nameserver, check=check) as producer:
             for job in ("kept", "dropped"):
                 halves = producer.prepare(name, batch(job, 20), 20, properties={"job": job})

@@ -32,7 +32,7 @@ def test_every_way_of_sending_is_read_back_by_java(java, cluster: Cluster) -> No
     assert len(batch[2].split(",")) == len(batch[3].split(",")) == 10
     with Admin(nameserver=cluster.nameserver) as admin:
         # What was sent one-way is stored a little later.
-        until(lambda: sum(each.max_offset for each in admin.topic_stats("ways").values()) == 93)
+        until(lambda: sum(each.max_offset for each in admin.topics.stats("ways").values()) == 93)
 
     rows = read_all(java, cluster, "ways")
     bodies = [row[3] for row in rows]

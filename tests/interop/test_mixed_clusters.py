@@ -65,18 +65,18 @@ def test_a_store_moves_to_apaches_broker_and_back_beside_a_broker_of_ours(
         file = str(apache.write_conf())
         moved, stays = MessageQueue("moved", "apache-a", 0), MessageQueue("moved", "broker-a", 0)
         with our_broker("--config", file):
-            admin.create_topic("moved", queues=1)
+            admin.topics.create("moved", queues=1)
             send(names, moved, b"0", b"1", b"2", b"3")
             assert consume(names, moved, 1) == [b"0"]
         with apache:
             both = {"apache-a": apache.servers.broker, "broker-a": cluster.broker.address}
-            assert admin.masters(cluster="DefaultCluster") == both
-            assert sorted(admin.topic_stats("moved")) == [moved, stays]
+            assert admin.cluster.masters(cluster="DefaultCluster") == both
+            assert sorted(admin.topics.stats("moved")) == [moved, stays]
             assert consume(names, moved, 1) == [b"1"]
             send(names, moved, b"4")
             send(names, stays, b"5")
             # Sent to no longer, read as ever.
-            admin.update_broker_config(apache.servers.broker, {"brokerPermission": "4"})
+            admin.brokers.update_config(apache.servers.broker, {"brokerPermission": "4"})
             until(lambda: {data.broker_name: data.perm for data in route(admin)}["apache-a"] == 4)
             with Producer("p", nameserver=names) as producer:
                 sent = [producer.send(Message("moved", b"%d" % n)).queue for n in range(6, 10)]
@@ -91,7 +91,7 @@ def test_a_store_moves_to_apaches_broker_and_back_beside_a_broker_of_ours(
 
 
 def route(admin: Admin):
-    return admin.topic_route("moved").queue_datas
+    return admin.topics.route("moved").queue_datas
 
 
 @pytest.mark.proves("mixed clusters", by="Apache 5.3.3")
@@ -108,18 +108,18 @@ def test_a_broker_of_ours_registers_with_apaches_name_server_and_one_of_ours(
             with our_broker(*words, "--data", str(tmp_path / "data")):
                 for nameserver in both:
                     with Admin(nameserver=nameserver) as admin:
-                        assert admin.masters()["broker-z"] == f"127.0.0.1:{port}"
+                        assert admin.cluster.masters()["broker-z"] == f"127.0.0.1:{port}"
                 queue = MessageQueue("shared", "broker-z", 0)
                 with Admin(nameserver=both[0]) as admin:
-                    admin.create_topic("shared", queues=1)
+                    admin.topics.create("shared", queues=1)
                 for nameserver in both:
                     with Admin(nameserver=nameserver) as admin:
-                        until(lambda: "shared" in admin.list_topics())
+                        until(lambda: "shared" in admin.topics.list())
                     send(nameserver, queue, nameserver.encode())
                 assert consume(";".join(both), queue, 2) == [each.encode() for each in both]
             for nameserver in both:
                 with Admin(nameserver=nameserver) as admin:
                     # Apache's answers before its BatchUnregistrationService has removed the broker.
-                    until(lambda: "broker-z" not in admin.cluster_info().broker_addr_table)
+                    until(lambda: "broker-z" not in admin.cluster.info().broker_addr_table)
     finally:
         apache.stop()

@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
     def sent_at(self, number: int) -> int:
         """Store time of a message, ms."""
-        return self.admin.message_by_id(self.sent[number].offset_message_id).store_timestamp
+        return self.admin.messages.by_id(self.sent[number].offset_message_id).store_timestamp
 
     @property
     def broker(self) -> str:
@@ -82,7 +82,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         consumer = PushConsumer(GROUP, nameserver=cluster.nameserver, consume_from="first", client=often)
         consumer.subscribe(TOPIC, "*", lambda messages, context: ConsumeResult.SUCCESS)
         with consumer:
-            until(lambda: admin.consume_stats(GROUP, TOPIC)[QUEUE].consumer_offset == 3)
+            until(lambda: admin.groups.stats(GROUP, TOPIC)[QUEUE].consumer_offset == 3)
             yield Place(cluster, consumer, sent, admin)
 
 
@@ -110,7 +110,7 @@ def test_the_cluster_and_its_broker(mqadmin: Run, place: Place) -> None:
     assert int(table["commitLogMaxOffset"]) >= size
     assert (table["brokerActive"], table["timerReadBehind"]) == ("true", "0")
     replicas = mqadmin("haStatus", "-b", place.broker)
-    assert f"#MasterCommitLogMaxOffset {place.cluster.broker.store.max_offset}" in replicas
+    assert f"#MasterCommitLogMaxOffset {place.cluster.broker.store.log.max_offset}" in replicas
     assert "#SlaveNum 0" in replicas
 
 
@@ -118,10 +118,10 @@ def test_topics_are_made_changed_shown_and_deleted(mqadmin: Run, place: Place, t
     admin = place.admin
     made = mqadmin("updateTopic", "-c", "DefaultCluster", "-t", "made", "-r", 3, "-w", 2, "-p", 6)
     assert made[0] == f"create topic to {place.broker} success."
-    config = admin.topic_config("made")["broker-a"]
+    config = admin.topics.config("made")["broker-a"]
     assert (config.read_queue_nums, config.write_queue_nums, config.perm) == (3, 2, 6)
     assert "from 6 to 4" in mqadmin("updateTopicPerm", "-b", place.broker, "-t", "made", "-p", 4)[0]
-    assert admin.topic_config("made")["broker-a"].perm == 4
+    assert admin.topics.config("made")["broker-a"].perm == 4
     assert "made" in mqadmin("topicList")
     assert ["DefaultCluster", TOPIC, GROUP] in rows(mqadmin("topicList", "-c"))
     assert mqadmin("topicClusterList", "-t", TOPIC) == ["DefaultCluster"]
@@ -137,11 +137,11 @@ def test_topics_are_made_changed_shown_and_deleted(mqadmin: Run, place: Place, t
     listed = tmp_path / "topics.json"
     listed.write_text('[{"topicName":"listed","readQueueNums":5,"writeQueueNums":5,"perm":6}]')
     mqadmin("updateTopicList", "-b", place.broker, "-f", listed)
-    assert admin.topic_config("listed")["broker-a"].read_queue_nums == 5
+    assert admin.topics.config("listed")["broker-a"].read_queue_nums == 5
     assert "delete topic [made] from NameServer success." in mqadmin(
         "deleteTopic", "-t", "made", "-c", "DefaultCluster"
     )
-    assert "made" not in admin.list_topics()
+    assert "made" not in admin.topics.list()
 
 
 def test_the_order_and_the_permission_of_routes(mqadmin: Run, place: Place) -> None:
@@ -152,7 +152,7 @@ def test_the_order_and_the_permission_of_routes(mqadmin: Run, place: Place) -> N
     assert "CODE: 22" in "".join(mqadmin("updateOrderConf", "-t", "straight", "-m", "get"))
 
     def perms() -> set[int]:
-        return {each.perm for each in place.admin.topic_route(TOPIC).queue_datas}
+        return {each.perm for each in place.admin.topics.route(TOPIC).queue_datas}
 
     assert re.search(
         r"wipe write perm of broker\[broker-a\].* OK, \d+", mqadmin("wipeWritePerm", "-b", "broker-a")[0]
@@ -168,17 +168,17 @@ def test_values_of_the_name_server(mqadmin: Run, place: Place) -> None:
     assert mqadmin("updateKvConfig", "-s", "ours", "-k", "one", "-v", "1") == [
         "create or update kv config to namespace success."
     ]
-    assert place.admin.list_kv("ours") == {"one": "1"}
+    assert place.admin.kv.list("ours") == {"one": "1"}
     gone = mqadmin("deleteKvConfig", "-s", "ours", "-k", "one")
     assert gone == ["delete kv config from namespace success."]
-    assert place.admin.list_kv("ours") == {}
+    assert place.admin.kv.list("ours") == {}
 
 
 # Groups, members, progress
 
 
 def test_groups_are_made_changed_shown_and_deleted(mqadmin: Run, place: Place, tmp_path: Path) -> None:
-    configs = place.admin.group_configs
+    configs = place.admin.groups.configs
     made = mqadmin("updateSubGroup", "-c", "DefaultCluster", "-g", "made", "-r", 5, "-q", 2)
     assert f"create subscription group to {place.broker} success." in made
     assert (configs()["made"].retry_max_times, configs()["made"].retry_queue_nums) == (5, 2)
@@ -190,7 +190,7 @@ def test_groups_are_made_changed_shown_and_deleted(mqadmin: Run, place: Place, t
     assert configs()["listed"].retry_max_times == 7
     mode = mqadmin("setConsumeMode", "-b", place.broker, "-t", TOPIC, "-g", "made", "-m", "POP", "-q", 2)
     assert mode[0] == f"set consume mode to {place.broker} success."
-    (kept,) = place.admin.request_modes("made")
+    (kept,) = place.admin.groups.request_modes("made")
     assert (kept.topic, kept.mode, kept.pop_share_queue_num) == (TOPIC, "POP", 2)
     gone = mqadmin("deleteSubGroup", "-b", place.broker, "-g", "made", "-r", "true")
     assert gone == [f"delete subscription group [made] from broker [{place.broker}] success."]
@@ -229,7 +229,7 @@ def test_how_far_groups_are(mqadmin: Run, place: Place) -> None:
 
 def test_offsets_are_moved(mqadmin: Run, place: Place) -> None:
     def stored(group: str) -> int:
-        return place.admin.consume_stats(group, TOPIC)[QUEUE].consumer_offset
+        return place.admin.groups.stats(group, TOPIC)[QUEUE].consumer_offset
 
     unknown = refusal(mqadmin("resetOffsetByTime", "-g", "fresh", "-t", TOPIC, "-s", "now"))
     assert unknown == "26  DESC: consumer group fresh does not exist"
@@ -268,7 +268,7 @@ def test_messages_are_found(mqadmin: Run, place: Place) -> None:
     who = ("-g", GROUP, "-d", place.consumer.client_id)
     direct = mqadmin("queryMsgByUniqueKey", "-i", second.message_id, "-t", TOPIC, *who)
     assert "consumeResult=CR_SUCCESS" in direct[0]
-    until(lambda: place.admin.message_trace(second.message_id))
+    until(lambda: place.admin.messages.trace(second.message_id))
     traced = mqadmin("queryMsgTraceById", "-i", second.message_id, "-t", "RMQ_SYS_TRACE_TOPIC")
     first, *_ = rows(traced)
     assert (first[:2], first[-1]) == (["Pub", "shop"], "success")
@@ -298,13 +298,13 @@ def test_messages_are_sent(mqadmin: Run, place: Place) -> None:
     place.cluster.create_topic("letters", 1)
     (row,) = rows(mqadmin("sendMessage", "-t", "letters", "-p", "hello", "-k", "k", "-c", "tag"))
     assert row[:3] == ["broker-a", "0", "SEND_OK"]
-    found = place.admin.message_by_unique_key("letters", row[3])
+    found = place.admin.messages.by_unique_key("letters", row[3])
     assert found is not None
     assert found.body == b"hello"
     (row,) = rows(mqadmin("checkMsgSendRT", "-t", "letters", "-a", 1, "-s", 8))[:1]
     assert row[:3] == ["broker-a", "0", "true"]
     assert ["SEND_OK" in line for line in mqadmin("sendMsgStatus", "-b", "broker-a", "-c", 2)] == [True, True]
-    assert place.admin.max_offset(MessageQueue("letters", "broker-a", 0)) == 2
+    assert place.admin.offsets.max(MessageQueue("letters", "broker-a", 0)) == 2
     (row,) = [row for row in rows(mqadmin("clusterRT", "-a", 2, "-s", 8)) if row[0] == "DefaultCluster"]
     assert (row[1], row[3:]) == ("broker-a", ["2", "0"])
 
@@ -374,7 +374,7 @@ def test_old_files_and_topics_are_cleaned(mqadmin: Run, place: Place) -> None:
     for command in ("cleanExpiredCQ", "deleteExpiredCommitLog", "cleanUnusedTopic"):
         assert mqadmin(command, "-b", place.broker) == ["success"]
         assert mqadmin(command, "-c", "DefaultCluster") == ["success"]
-    assert [place.admin.min_offset(QUEUE), place.admin.max_offset(QUEUE)] == [0, 3]
+    assert [place.admin.offsets.min(QUEUE), place.admin.offsets.max(QUEUE)] == [0, 3]
 
 
 # What has no meaning

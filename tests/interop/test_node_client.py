@@ -100,7 +100,7 @@ def test_node_consumer_gets_what_python_sends_and_goes_on(
         queue = MessageQueue(topic, servers.broker_name, int(line[2]))
         ends[queue] = max(ends.get(queue, 0), int(line[3]) + 1)
     with Admin(nameserver=servers.nameserver) as admin:
-        until(lambda: admin.consumer_connections("node_group").connection_set == [])
+        until(lambda: admin.members.consumers("node_group").connection_set == [])
     until_committed(servers, "node_group", ends)
     send(servers, topic, 30, 36)
     again = node("consume", servers.nameserver, topic, "node_group", "tags=tag0 || tag2")
@@ -113,8 +113,8 @@ def test_node_consumer_gets_what_python_sends_and_goes_on(
 def test_several_topics_and_filters_by_sql(node: StartNode, servers: Servers, topic: str) -> None:
     topics = [topic, f"{topic}_2"]
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_topic(topics[1], queues=1)
-        until(lambda: topics[1] in admin.list_topics())
+        admin.topics.create(topics[1], queues=1)
+        until(lambda: topics[1] in admin.topics.list())
     node("send", servers.nameserver, ",".join(topics), "sync", "12").finish()
     sql = "number >= 3 AND number < 6 OR TAGS = 'tag2'"
     member = node("consume", servers.nameserver, ",".join(topics), "node_sql", f"sql={sql}")

@@ -73,7 +73,7 @@ def test_javas_tools_look_into_our_members(java: StartJava, cluster: Cluster, ad
     consumer, listener = member(cluster, "ours")
     with consumer:
         until(lambda: len(listener.bodies) == 3)
-        until(lambda: admin.lag("ours", TOPIC) == 0)
+        until(lambda: admin.groups.lag("ours", TOPIC) == 0)
         words = ["look", cluster.nameserver, "ours", TOPIC, consumer.client_id]
         lines = java("Sight", *words, sent[1].offset_message_id).finish()
         facts = {word: [line[1:] for line in lines if line[0] == word] for word, *_ in lines}
@@ -89,7 +89,7 @@ def test_javas_tools_look_into_our_members(java: StartJava, cluster: Cluster, ad
         assert sorted(facts["span"])[0] == ["0", "true", "0"]
         assert facts["count"] == [["3", "3"]]
         assert facts["behind"] == [["0"]]
-        assert admin.consume_stats("ours_clone", TOPIC)[QUEUE].consumer_offset == 3
+        assert admin.groups.stats("ours_clone", TOPIC)[QUEUE].consumer_offset == 3
 
 
 @pytest.mark.parametrize("server_side", [True, False], ids=["kept", "told"])
@@ -101,7 +101,7 @@ def test_javas_tools_reset_our_members(newest_java: StartJava, server_side: bool
         consumer, listener = member(cluster, "ours")
         with consumer, Admin(nameserver=cluster.nameserver) as admin:
             until(lambda: len(listener.bodies) == 3)
-            until(lambda: admin.lag("ours", TOPIC) == 0)
+            until(lambda: admin.groups.lag("ours", TOPIC) == 0)
             lines = newest_java("Sight", "reset", cluster.nameserver, "ours", TOPIC, "0").finish()
             assert ["reset", "broker-a", "0", "0"] in lines
             until(lambda: len(listener.bodies) == 6)
@@ -115,8 +115,8 @@ def test_a_plan_knows_what_members_of_both_languages_hold(
     ((_, client),) = theirs.take("started", 1)
     consumer, _ = member(cluster, "both")
     with consumer:
-        until(lambda: len(consumer.queues) == 1 and not admin.allocation_plan("both").problems)
-        plan = admin.allocation_plan("both", "averagely_by_circle", remove=[consumer.client_id])
+        until(lambda: len(consumer.queues) == 1 and not admin.allocation.plan("both").problems)
+        plan = admin.allocation.plan("both", "averagely_by_circle", remove=[consumer.client_id])
         assert (plan.now, plan.then) == (tuple(sorted([client, consumer.client_id])), (client,))
         held = {each.queue: each.now for each in plan.queues if each.queue.topic == TOPIC}
         assert held.pop(consumer.queues[0]) == (consumer.client_id,)
@@ -132,14 +132,14 @@ def test_our_tools_look_into_javas_members(java: StartJava, cluster: Cluster, ad
     running = java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)
     ((_, client),) = running.take("started", 1)
     running.take("got", 2)
-    until(lambda: admin.lag("theirs", TOPIC) == 0)
-    info = admin.running_info("theirs", client, stacks=True)
+    until(lambda: admin.groups.lag("theirs", TOPIC) == 0)
+    info = admin.members.running_info("theirs", client, stacks=True)
     assert info.queues[QUEUE].commit_offset == 2
     assert info.properties["PROP_CONSUME_TYPE"] == "CONSUME_PASSIVELY"
     assert "TID:" in (info.jstack or "")
     assert TOPIC in info.status_table
-    assert admin.remembered_offsets("theirs", TOPIC)[client][QUEUE] == 2
-    result = admin.consume_directly("theirs", sent[1].offset_message_id, client_id=client)
+    assert admin.members.remembered_offsets("theirs", TOPIC)[client][QUEUE] == 2
+    result = admin.members.consume_directly("theirs", sent[1].offset_message_id, client_id=client)
     assert result.consume_result is DirectOutcome.SUCCESS
     assert running.take("got", 1) == [["got", "1", "1"]]
     running.finish()
@@ -150,8 +150,8 @@ def test_our_tools_reset_javas_members(newest_java: StartJava, cluster: Cluster,
     send(cluster, b"0", b"1")
     running = newest_java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)
     running.take("got", 2)
-    until(lambda: admin.lag("theirs", TOPIC) == 0)
-    assert admin.reset_queue_offset("theirs", QUEUE, 1) == 1
+    until(lambda: admin.groups.lag("theirs", TOPIC) == 0)
+    assert admin.offsets.reset_queue("theirs", QUEUE, 1) == 1
     assert running.take("got", 1) == [["got", "1", "1"]]
     running.finish()
 
@@ -161,7 +161,7 @@ def test_what_the_dashboard_asks(newest_java: StartJava, cluster: Cluster, admin
     send(cluster, b"0", b"1", b"2")
     consumer, listener = member(cluster, "ours")
     with consumer:
-        until(lambda: admin.consume_stats("ours", TOPIC)[QUEUE].consumer_offset == 3)
+        until(lambda: admin.groups.stats("ours", TOPIC)[QUEUE].consumer_offset == 3)
     lines = newest_java("Dashboard", cluster.nameserver, cluster.broker.address, TOPIC, "ours").finish()
     facts = [line for line in lines if line[0] != "rolled"]
     assert facts == [
@@ -172,7 +172,7 @@ def test_what_the_dashboard_asks(newest_java: StartJava, cluster: Cluster, admin
         ["rolled", "0", "3", "0"],
         ["rolled", "1", "0", "0"],
     ]
-    assert admin.consume_stats("ours", TOPIC)[QUEUE].consumer_offset == 0
+    assert admin.groups.stats("ours", TOPIC)[QUEUE].consumer_offset == 0
     assert len(listener.bodies) == 3
 
 
@@ -196,12 +196,12 @@ def test_java_reads_our_traces(java: StartJava, cluster: Cluster, admin: Admin) 
 def test_we_read_javas_traces(java: StartJava, cluster: Cluster, admin: Admin) -> None:
     sender = java("Sight", "send", cluster.nameserver, TOPIC, "hello")
     ((_, message_id),) = sender.take("sent", 1)
-    until(lambda: admin.message_trace(message_id))
+    until(lambda: admin.messages.trace(message_id))
     sender.finish()
     running = java("Sight", "consume", cluster.nameserver, "theirs", TOPIC)
     running.take("got", 1)
-    until(lambda: len(admin.message_trace(message_id)) == 3)
-    pub, before, after = admin.message_trace(message_id)
+    until(lambda: len(admin.messages.trace(message_id)) == 3)
+    pub, before, after = admin.messages.trace(message_id)
     assert (pub.kind, pub.group, pub.topic, pub.tags, pub.keys, pub.success) == (
         TraceKind.PUB, "java_traced", TOPIC, "paid", "o-1", True,
     )  # fmt: skip

@@ -78,7 +78,7 @@ def test_java_consumes_in_order_from_our_broker(java: StartJava, cluster: Cluste
         assert of_queue(got, number) == SEEN
     assert consumer.finish()[-1] == ["stopped"]
     with Admin(nameserver=cluster.nameserver) as admin:
-        until(lambda: admin.lag("java_ordered", "ordered") == 0)
+        until(lambda: admin.groups.lag("java_ordered", "ordered") == 0)
 
 
 def test_messages_that_java_gives_up_become_dead_letters(java: StartJava, cluster: Cluster) -> None:
@@ -90,8 +90,8 @@ def test_messages_that_java_gives_up_become_dead_letters(java: StartJava, cluste
     assert of_queue(got, 0) == ["a", "bad", "bad", "bad", "b"]
     with Admin(nameserver=cluster.nameserver) as admin:
         letters = MessageQueue("%DLQ%java_limited", "broker-a", 0)
-        until(lambda: "%DLQ%java_limited" in admin.list_topics())
-        until(lambda: admin.max_offset(letters) == 1)
+        until(lambda: "%DLQ%java_limited" in admin.topics.list())
+        until(lambda: admin.offsets.max(letters) == 1)
     consumer.finish()
 
 
@@ -171,8 +171,8 @@ def test_python_consumes_in_order_from_either_broker(servers: Servers, topic: st
         assert of_queue(listener.got, number) == ["a", "b", "bad", "bad", "c", "d"]
     with Admin(nameserver=servers.nameserver) as admin:
         letters = MessageQueue(f"%DLQ%{group}", servers.broker_name, 0)
-        until(lambda: letters.topic in admin.list_topics())
-        until(lambda: admin.max_offset(letters) == 4)
+        until(lambda: letters.topic in admin.topics.list())
+        until(lambda: admin.offsets.max(letters) == 4)
     until_consumed(servers, group, topic)
     again = PushConsumer(group=group, nameserver=servers.nameserver, consume_from="first", ordered=True)
     later = Listener()

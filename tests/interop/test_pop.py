@@ -20,8 +20,8 @@ def prepare(cluster: Cluster, group: str, *bodies: bytes, queues: int = 4) -> No
     """A topic with messages, and a group that pops it."""
     cluster.create_topic("popped", queues)
     with Admin(nameserver=cluster.nameserver) as admin:
-        admin.create_group(group)
-        admin.set_request_mode(group, "popped", "POP")
+        admin.groups.create(group)
+        admin.groups.set_request_mode(group, "popped", "POP")
     with Producer("interop", nameserver=cluster.nameserver) as producer:
         for body in bodies:
             producer.send(Message("popped", body))
@@ -42,8 +42,8 @@ def test_a_push_consumer_switched_to_pop(newest_java: StartJava, cluster: Cluste
     ]
     assert {line[4] for line in again} == {line[4] for line in got if line[2].startswith("bad")}
     with Admin(nameserver=cluster.nameserver) as admin:
-        until(lambda: admin.lag("popping") == 0)
-        (member,) = admin.consumer_connections("popping").connection_set
+        until(lambda: admin.groups.lag("popping") == 0)
+        (member,) = admin.members.consumers("popping").connection_set
         assert member.language == "JAVA"
 
 

@@ -105,8 +105,8 @@ def test_java_moves_about_in_assigned_queues(java, cluster: Cluster) -> None:
 def test_java_and_python_lite_members_share_a_group(java, servers: Servers, producer: Producer) -> None:
     topic = group = f"both_{time.time_ns()}"
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_topic(topic, queues=4)
-        until(lambda: topic in admin.list_topics())
+        admin.topics.create(topic, queues=4)
+        until(lambda: topic in admin.topics.list())
     queues = [MessageQueue(topic, servers.broker_name, n) for n in range(4)]
     settings = LitePullSettings(auto_commit_seconds=0.1)
     with LitePullConsumer(
@@ -146,8 +146,8 @@ def test_java_and_python_lite_members_share_a_group(java, servers: Servers, prod
 def test_java_that_pops_and_a_simple_consumer_share_a_group(newest_java, cluster: Cluster) -> None:
     cluster.create_topic("popped", queues=4)
     with Admin(nameserver=cluster.nameserver) as admin:
-        admin.create_group("popping")
-        admin.set_request_mode("popping", "popped", "POP")
+        admin.groups.create("popping")
+        admin.groups.set_request_mode("popping", "popped", "POP")
     options = {"nameserver": cluster.nameserver, "consume_from": "first", "await_duration": 0.2}
     with (
         Producer("shop", nameserver=cluster.nameserver) as producer,
@@ -232,7 +232,7 @@ def test_lite_pull_members_share(servers: Servers, topic: str, producer: Produce
             f"{q}-{n}" for q in range(4) for n in range(5)
         )
     with Admin(nameserver=servers.nameserver) as admin:
-        until(lambda: admin.lag("lite_sharing", topic) == 0)
+        until(lambda: admin.groups.lag("lite_sharing", topic) == 0)
 
 
 @pytest.mark.proves("pulling")

@@ -56,14 +56,14 @@ class OurBroker:
 
 def log_end(admin: Admin, address: str) -> int:
     try:
-        return int(admin.broker_runtime(address)["commitLogMaxOffset"])
+        return int(admin.brokers.runtime(address)["commitLogMaxOffset"])
     except MqframeError:
         return -1
 
 
 def has_master(admin: Admin) -> bool:
     try:
-        return bool(admin.masters())
+        return bool(admin.cluster.masters())
     except FixError:
         return False
 
@@ -160,7 +160,7 @@ def test_a_master_of_apaches_hears_no_hello_which_it_would_take_for_a_report(
         apache.home.mkdir()
 
         def trouble() -> str:
-            return str(admin.broker_runtime(greets.address)["replicationTrouble"])
+            return str(admin.brokers.runtime(greets.address)["replicationTrouble"])
 
         with apache, greets.running(), slave.running():
             send(cluster.nameserver, 0, 10)

@@ -84,7 +84,7 @@ def test_what_a_java_consumer_fails_comes_again_and_dies(java: StartJava, quick:
         assert (topic, message_id, tag, keys, number) == ("orders", ids[body], "paid", f"key{body}", body)
         assert (retry == "orders") is (int(times) > 0)
     with Admin(nameserver=quick.nameserver) as admin:
-        until(lambda: len(admin.dead_letters("jgroup")) == 4)
+        until(lambda: len(admin.dead_letters.list("jgroup")) == 4)
     dead = java("Retry", "dead", quick.nameserver, "jgroup").take("dead", 4)
     assert {(body, int(times), retry) for _, _, body, times, *_, retry in dead} == {
         (f"{n}", 3, "orders") for n in range(4)
@@ -99,10 +99,10 @@ def test_a_java_listener_gives_messages_up_at_once_and_an_operator_sends_them_ag
     client = java("Retry", "consume", quick.nameserver, "orders", "jgroup", "1", "-1", "16")
     client.take("got", 2)
     with Admin(nameserver=quick.nameserver) as admin:
-        until(lambda: len(admin.dead_letters("jgroup")) == 2)
-        letters = admin.dead_letters("jgroup", key="key1")
+        until(lambda: len(admin.dead_letters.list("jgroup")) == 2)
+        letters = admin.dead_letters.list("jgroup", key="key1")
         assert [(each.topic, each.message.body) for each in letters] == [("orders", b"1")]
-        assert [each.result is not None for each in admin.resend_dead_letters(letters)] == [True]
+        assert [each.result is not None for each in admin.dead_letters.resend(letters)] == [True]
     (again,) = client.take("got", 1)
     assert again[1:4] == ["orders", "1", "0"]
     client.finish()
@@ -148,18 +148,18 @@ def test_what_a_python_consumer_fails_comes_again_and_dies(servers: Servers, top
         expected = Counter((topic, b"%d" % n, t, ids[f"{n}"]) for n in range(4) for t in range(3))
         assert Counter(ours.got) == expected
         with Admin(nameserver=servers.nameserver) as admin:
-            until(lambda: admin.open_dead_letters(group) is not None and dead(admin, group) == 4)
-            letters = admin.dead_letters(group)
+            until(lambda: admin.dead_letters.open(group) is not None and dead(admin, group) == 4)
+            letters = admin.dead_letters.list(group)
             assert {(each.topic, each.message.reconsume_times) for each in letters} == {(topic, 3)}
             assert {each.unique_key for each in letters} == set(ids.values())
-            sent = admin.resend_dead_letters(letters[:1])
+            sent = admin.dead_letters.resend(letters[:1])
             assert sent[0].result is not None
             until(lambda: len(ours.got) > 12)
             assert ours.got[12] == (topic, letters[0].message.body, 0, letters[0].unique_key)
-            until(lambda: admin.resend_dead_letters(letters[:1])[0].result is None)
+            until(lambda: admin.dead_letters.resend(letters[:1])[0].result is None)
 
 
 def dead(admin: Admin, group: str) -> int:
     """How many dead letters can be read."""
-    admin.open_dead_letters(group)
-    return len(admin.dead_letters(group))
+    admin.dead_letters.open(group)
+    return len(admin.dead_letters.list(group))

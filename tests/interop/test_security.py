@@ -94,8 +94,8 @@ def guarded(
 def topic(guarded: Servers, request: pytest.FixtureRequest) -> str:
     name = request.node.originalname
     with Admin(nameserver=guarded.nameserver, **signed()) as admin:
-        admin.create_topic(name, queues=1)
-        until(lambda: name in admin.list_topics())
+        admin.topics.create(name, queues=1)
+        until(lambda: name in admin.topics.list())
     return name
 
 
@@ -146,7 +146,7 @@ def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: st
     access = {**signed(), "net": pems.client()}
     group = f"{topic}_group"
     with Admin(nameserver=guarded.nameserver, **access) as admin:
-        admin.create_group(group)
+        admin.groups.create(group)
         with Producer("p", nameserver=guarded.nameserver, **access) as producer:
             for n in range(20):
                 producer.send(Message(topic, b"%d" % n))
@@ -163,13 +163,11 @@ def test_a_consumer_signs_its_heartbeats_and_commits(guarded: Servers, topic: st
 
         with consumer:
             until(lambda: len(got) == 20)
-            assert [member.language for member in admin.consumer_connections(group).connection_set] == [
-                "PYTHON"
-            ]
+            assert [member.language for member in admin.members.consumers(group).connection_set] == ["PYTHON"]
             # From then on no pull is under way whose older commit could undo the last one.
-            until(lambda: admin.lag(group) == 0)
+            until(lambda: admin.groups.lag(group) == 0)
         assert sorted(got, key=int) == [b"%d" % n for n in range(20)]
-        until(lambda: admin.lag(group) == 0)
+        until(lambda: admin.groups.lag(group) == 0)
 
 
 @pytest.mark.proves("signatures")
@@ -210,7 +208,7 @@ def test_a_wrong_key_is_refused_and_said_so(
     with Puller(nameserver=guarded.nameserver, **access) as puller, pytest.raises(AccessError, match=said):
         puller.max_offset(puller.queues(topic)[0])
     with Admin(nameserver=guarded.nameserver, **access) as admin, pytest.raises(AccessError, match=said):
-        admin.broker_config(guarded.broker)
+        admin.brokers.config(guarded.broker)
     assert sends.seen == 1  # it will not be right the next time
     with Puller(nameserver=guarded.nameserver, **signed()) as puller:
         assert puller.max_offset(puller.queues(topic)[0]) == 0
@@ -248,10 +246,10 @@ def test_a_user_without_rights_is_refused(guarded: Servers, topic: str) -> None:
 
 def facts_of(name: str, admin: Admin, server: str) -> tuple[Any, ...]:
     """A user as `server` knows it, and what the user may do."""
-    (user,) = [each for each in admin.users(server=server) if each.username == name]
+    (user,) = [each for each in admin.users.list(server=server) if each.username == name]
     entries = [
         (entry.resource, entry.decision, sorted(entry.actions or ()), entry.source_ips)
-        for acl in admin.policies(name, server=server)
+        for acl in admin.policies.list(name, server=server)
         for policy in acl.policies or ()
         for entry in policy.entries or ()
     ]
@@ -273,10 +271,10 @@ def test_users_and_policies_are_copied_between_apache_and_ours(
         there, here = (apache, guarded.broker), (ours, cluster.broker.address)
         for name, source, target in (("by-apache", there, here), ("by-ours", here, there)):
             admin, server = source
-            admin.create_user(name, "secret-78", server=server)
+            admin.users.create(name, "secret-78", server=server)
             some = ["Topic:or*", "Group:*"]
-            admin.set_policy(name, some, actions=["Pub", "Sub"], sources=["127.0.0.1"], server=server)
-            admin.set_policy(name, ["Topic:orders"], allow=False, server=server)
+            admin.policies.set(name, some, actions=["Pub", "Sub"], sources=["127.0.0.1"], server=server)
+            admin.policies.set(name, ["Topic:orders"], allow=False, server=server)
             for words in (("copyUser", "-u", name), ("copyAcl", "-s", f"User:{name}")):
                 command = ["Access", "mqadmin", guarded.nameserver, *ADMIN.values(), *words]
                 printed = newest_java(*command, "-f", server, "-t", target[1]).finish()
@@ -346,9 +344,9 @@ def test_clients_of_other_languages_sign(
     start: Callable[..., ForeignClient] = request.getfixturevalue(language)
     nameserver, group, topic = guarded.nameserver, f"{language}_signing", f"{language}_signed"
     with Admin(nameserver=nameserver, **signed()) as admin:
-        admin.create_topic(topic, queues=1)
-        until(lambda: topic in admin.list_topics())
-        admin.create_group(group)
+        admin.topics.create(topic, queues=1)
+        until(lambda: topic in admin.topics.list())
+        admin.groups.create(group)
     sent = start("send", nameserver, topic, "sync", "4", *SIGNED).finish()
     assert [line[0] for line in sent] == ["sent"] * 4
     member = start("consume", nameserver, topic, group, *SIGNED)
@@ -384,7 +382,7 @@ def test_java_by_tls_with_our_servers(newest_class_path: str, tmp_path: Path, pe
     ]  # fmt: skip
     with Cluster(net=net) as cluster:
         with Admin(nameserver=cluster.nameserver, net=pems.client()) as admin:
-            admin.create_topic("secured", queues=2)
+            admin.topics.create("secured", queues=2)
         arguments = ["send", cluster.nameserver, "secured", "sync", "8"]
         java = java_client(newest_class_path, arguments, tmp_path, flags)
         try:

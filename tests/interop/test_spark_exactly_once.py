@@ -118,8 +118,8 @@ def query(
     """A query with a topic of its own."""
     name = request.node.originalname
     with Admin(nameserver=patient.nameserver) as admin:
-        admin.create_topic(name, queues=2)
-        until(lambda: name in admin.list_topics())
+        admin.topics.create(name, queues=2)
+        until(lambda: name in admin.topics.list())
     told = {exact_sink.QUERY_ID: "3f6e1c9a"}
     monkeypatch.setattr(exact_sink, "told", lambda name, option: told[name])
     monkeypatch.setattr(exact_sink, "ensure_answers", lambda *_: None)
@@ -221,11 +221,11 @@ def test_a_driver_that_is_back_too_late(
     with crash_after(10):
         query.commit([message])
     with Admin(nameserver=patient.nameserver) as admin:
-        admin.update_broker_config(patient.broker, {"transactionCheckMax": "2"})
-        until(lambda: CHECK_MAX_TIME_TOPIC in admin.list_topics())
+        admin.brokers.update_config(patient.broker, {"transactionCheckMax": "2"})
+        until(lambda: CHECK_MAX_TIME_TOPIC in admin.topics.list())
         with Puller(nameserver=patient.nameserver) as puller:
             until(lambda: set(ROWS) - set(query.bodies()) <= discarded(puller, query.topic))
-        admin.update_broker_config(patient.broker, {"transactionCheckMax": "1000"})
+        admin.brokers.update_config(patient.broker, {"transactionCheckMax": "1000"})
     words = f"batch 0: 20 messages for topic {query.topic} on broker apache-a: discarded"
     with pytest.raises(LostMessages, match=words):
         query.plan()

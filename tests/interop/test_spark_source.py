@@ -53,8 +53,8 @@ def sent(broker: Apache, newest_class_path: str) -> Counter[Row]:
     """What was stored, by whom ever."""
     servers = broker.servers
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_topic(TOPIC, queues=QUEUES)
-        until(lambda: TOPIC in admin.list_topics())
+        admin.topics.create(TOPIC, queues=QUEUES)
+        until(lambda: TOPIC in admin.topics.list())
     rows: Counter[Row] = Counter()
     plain = ProducerSettings(compress_over_bytes=1 << 20)
     with Producer("source", nameserver=servers.nameserver, settings=plain) as producer:
@@ -178,8 +178,8 @@ def test_a_live_store_is_read_up_to_its_queues(spark: Any, broker: Apache, sent:
     """While a producer sends, each read holds a beginning of the queue, never less than the one before."""
     servers = broker.servers
     with Admin(nameserver=servers.nameserver) as admin:
-        admin.create_topic("growing", queues=1)
-        until(lambda: "growing" in admin.list_topics())
+        admin.topics.create("growing", queues=1)
+        until(lambda: "growing" in admin.topics.list())
     store, seen = broker.home / "store", 0
     with Producer("growing", nameserver=servers.nameserver) as producer:
         producer.send(Message("growing", b"0"))

@@ -63,7 +63,7 @@ def cluster() -> Iterator[Cluster]:
 
 def bodies(cluster: Cluster, topic: str, queues: int = 1) -> list[bytes]:
     async def read() -> list[bytes]:
-        found = [cluster.broker.store.get(topic, queue_id, 0, 1000) for queue_id in range(queues)]
+        found = [cluster.broker.store.reads.get(topic, queue_id, 0, 1000) for queue_id in range(queues)]
         return [message.body for each in found for part in each.parts for message in decode_records(part)]
 
     return cluster.run(read())
@@ -149,12 +149,12 @@ def test_apache_asks_our_producer(apache: Servers) -> None:
     name = "asked_by_apache"
     listener = Listener()
     with Admin(nameserver=apache.nameserver) as admin:
-        admin.create_topic(name, queues=1)
-        until(lambda: name in admin.list_topics())
+        admin.topics.create(name, queues=1)
+        until(lambda: name in admin.topics.list())
         with TransactionProducer("python_asked", listener, nameserver=apache.nameserver) as producer:
             sent = producer.send_in_transaction(Message(name, b"unknown-commit"))
             assert sent.outcome is TransactionOutcome.UNKNOWN
-            until(lambda: admin.message_by_unique_key(name, sent.message_id) is not None)
+            until(lambda: admin.messages.by_unique_key(name, sent.message_id) is not None)
     assert listener.asked == [b"unknown-commit"]
 
 

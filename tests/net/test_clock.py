@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 import time
 
 import pytest
 
 from mqframe.core.errors import CallTimeout
-from mqframe.net.clock import Every, SystemClock, within
+from mqframe.net.clock import Every, SystemClock, boot_id, within
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -15,6 +17,11 @@ def test_the_system_clock_tells_real_time() -> None:
     clock = SystemClock()
     assert abs(clock.now_ms() - time.time() * 1000) < 60_000
     assert clock.monotonic() <= clock.monotonic()
+
+
+def test_all_processes_of_a_run_of_the_machine_give_it_one_name() -> None:
+    command = [sys.executable, "-c", "from mqframe.net.clock import boot_id; print(boot_id())"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{boot_id()}\n"
 
 
 def test_the_system_clock_wakes_the_running_loop() -> None:

@@ -23,6 +23,7 @@ from mqframe.net.clock import SystemClock
 from mqframe.net.connection import Connection, PendingCall, request_name
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.server import Server
+from mqframe.net.serving import RequestServing
 from mqframe.net.settings import NetSettings
 
 ADDRESS = "10.0.0.1:10911"
@@ -43,23 +44,25 @@ class Sender:
     address = ADDRESS
     closed = False
 
-    def __init__(self, connection: Connection[str]) -> None:
+    def __init__(self, connection: Connection[Any], endpoint: Endpoint) -> None:
         self.connection = connection
+        self.requests = RequestServing(endpoint)
         self.sent: list[Frame] = []
 
     def answer(self, call: Call, reply: Reply) -> None:
         head = self.connection.answer(call, reply)
+        self.requests.answered(call, reply)
         if head:
             body = reply.body if isinstance(reply.body, list) else [reply.body]
             self.sent += frames(Connection(Endpoint(NetSettings(), {}, ())), head + b"".join(body))
 
     def serve(self, frame: Frame) -> None:
         call = Call(frame, self, 0.0)  # type: ignore[arg-type]
-        result = self.connection.serve(call)
+        result = self.requests.serve(call)
         if isinstance(result, Reply):
             call.reply(result)
         else:
-            self.connection.hold(call)
+            self.requests.hold(call)
 
 
 def frames(decoding: Connection[Any], data: bytes) -> list[Frame]:
@@ -266,54 +269,6 @@ def test_hooks_see_calls_of_this_side_and_may_add_fields() -> None:
     ]
 
 
-def test_hooks_see_requests_of_the_other_side_and_may_refuse() -> None:
-    hook = Recording(refuse=2)
-    it = connection(handlers={1: lambda call: Reply(0, ext=call.frame.ext, body=[b"a", b"b"])}, hooks=[hook])
-    sender = Sender(it)
-    for frame in (Frame(1, 7), Frame(2, 8), Frame(1, 9, FLAG_ONEWAY)):
-        sender.serve(frame)
-    assert sender.sent == [
-        Frame(0, 7, FLAG_RESPONSE, None, {"signed": "yes"}, b"ab"),
-        Frame(16, 8, FLAG_RESPONSE, "not you"),
-    ]
-    assert [entry for entry in hook.seen if entry[0] == "after"] == [
-        ("after", 1, (0, b"ab")),
-        ("after", 2, (16, b"")),
-        ("after", 1, None),
-    ]
-
-
-def test_failures_of_handlers_are_answers(caplog: pytest.LogCaptureFixture) -> None:
-    def bug(call: Call) -> Reply:
-        raise RuntimeError("a bug")
-
-    sender = Sender(connection(handlers={1: bug}))
-    sender.serve(Frame(1, 1))
-    sender.serve(Frame(4711, 2))
-    assert [(frame.code, frame.opaque, frame.remark) for frame in sender.sent] == [
-        (1, 1, "RuntimeError: a bug"),
-        (3, 2, "request code 4711 is not supported"),
-    ]
-    assert caplog.text.count("request failed") == 1
-
-
-def test_too_many_requests_that_wait_are_refused_until_one_is_answered() -> None:
-    held: list[Call] = []
-    settings = NetSettings(in_flight_requests_max=2, in_flight_bytes_max=1024)
-    sender = Sender(connection(settings, {1: held.append}))
-    sender.serve(Frame(1, 1, body=b"x" * 1000))
-    sender.serve(Frame(1, 2, body=b"x" * 100))
-    sender.serve(Frame(1, 3))
-    sender.serve(Frame(1, 4))
-    assert [(f.code, f.opaque, f.remark) for f in sender.sent] == [
-        (2, 2, "1000 bytes of this connection wait (net.in_flight_bytes_max); slow down"),
-        (2, 4, "2 requests of this connection wait (net.in_flight_requests_max); slow down"),
-    ]
-    held[0].reply(Reply())
-    sender.serve(Frame(1, 5, body=b"x" * 1000))
-    assert [call.frame.opaque for call in held] == [1, 3, 5]
-
-
 def test_a_connection_is_idle_when_nothing_passed_and_nobody_waits() -> None:
     it = connection(NetSettings(idle_seconds=10))
     assert it.idle_reason(9.9) == ""
@@ -351,7 +306,7 @@ class Ends(RuleBasedStateMachine):
         super().__init__()
         self.endpoint = Endpoint(NetSettings(), {1: self.later}, ())
         self.it: Connection[int] = Connection(self.endpoint, ADDRESS)
-        self.sender = Sender(self.it)  # type: ignore[arg-type]
+        self.sender = Sender(self.it, self.endpoint)
         self.held: list[Call] = []
         self.waiting: dict[int, int] = {}
         self.calls = 0

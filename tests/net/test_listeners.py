@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from net.access.plugins import manager
+from net.in_process import clients
 from peers import ROUTE, run
 
 from mqframe.core.requests.admin import DeleteTopicInBroker
@@ -10,6 +11,7 @@ from mqframe.core.requests.serving import Reply
 from mqframe.net.access.access import Access
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.client import Client
+from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.listeners import Listeners
 from mqframe.net.server import Server
 from mqframe.testing.manual_clock import ManualClock
@@ -65,5 +67,19 @@ def test_who_asks_is_checked_at_both() -> None:
             for port in (place.port, place.listeners.operator_port):
                 assert await place.code(ROUTE("t"), port) == 16
             assert place.listeners.counters()["authenticationFailures"] == "2"
+
+    run(scenario)
+
+
+def test_peers_in_the_process_are_not_served_as_operators() -> None:
+    async def scenario() -> None:
+        for operator_port, code in ((None, 0), (0, 16)):
+            place, requests = Place(operator_port), InProcessRequests()
+            place.listeners.serve_in_process(requests)
+            async with place:
+                peer = requests.connect(clients.Client())
+                assert (await peer.ask(ROUTE("t"))).code == 0
+                assert (await peer.ask(DeleteTopicInBroker("t"))).code == code
+                assert place.listeners.counters()["budget.connections.used"] == "1"
 
     run(scenario)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
+import pytest
 from peers import Raw, echo, run, serving
 
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.net.endpoint import Endpoint
+from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.server import Server
+from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -59,5 +63,34 @@ def test_stopping_ends_what_is_served_and_closes_connections() -> None:
         assert await waiting == b""
         assert server.peers == frozenset()
         await raw.close()
+
+    run(scenario)
+
+
+def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        def fail() -> None:
+            raise RuntimeError("on fire")
+
+        saved = asyncio.get_running_loop().create_future()
+        for turn_end, until in ((None, None), (lambda: None, None), (lambda: saved, saved), (fail, None)):
+            group = PeerGroup(
+                ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents(turn_end), throttle=True
+            )
+            assert group.finish_turn("10.0.0.1:5") is until
+
+    run(scenario)
+    assert caplog.text.count("end of turn failed") == 1
+    assert "10.0.0.1:5" in caplog.text
+
+
+def test_it_runs_from_its_start_to_its_stop() -> None:
+    async def scenario() -> None:
+        group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents(), throttle=True)
+        assert not group.running
+        group.start()
+        assert group.running
+        await group.stop("the server stops")
+        assert not group.running
 
     run(scenario)

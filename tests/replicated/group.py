@@ -122,12 +122,12 @@ class Group:
 
     def _watch_reports(self, broker: Broker) -> None:
         """See what a SYNC_MASTER knows of slaves, whenever it looks, and what its readers may see by that."""
-        rule, store = broker.store.replicas, broker.store
+        rule, store = broker.store.log.replicas, broker.store
         if rule is None:
             return
         assert isinstance(rule, InSync)
         known = rule.acknowledged
-        self.readable = -1 if self.least == 1 else store.max_offset
+        self.readable = -1 if self.least == 1 else store.log.max_offset
 
         def look() -> list[int]:
             ends = list(known())
@@ -138,7 +138,7 @@ class Group:
             if not ends and self.least == 1:
                 self.readable = -1
             elif ends:
-                before = store.max_offset if self.readable < 0 else self.readable
+                before = store.log.max_offset if self.readable < 0 else self.readable
                 self.readable = max(before, min(ends) if self.every else max(ends))
             return ends
 
@@ -147,7 +147,7 @@ class Group:
     def _note_ends(self) -> None:
         for member in self.members.values():
             if member.broker is not None:
-                member.reached = max(member.reached, member.broker.store.max_offset)
+                member.reached = max(member.reached, member.broker.store.log.max_offset)
 
     def slaves(self) -> list[Member]:
         return [each for name, each in self.members.items() if name != "master"]
@@ -246,27 +246,27 @@ class Group:
 
     def _check_alone(self, member: Member, broker: Broker) -> None:
         store = broker.store
-        seen = store.max_offset, store.confirmed_offset
+        seen = store.log.max_offset, store.log.confirmed_offset
         if seen[0] < member.seen[0] or seen[1] < member.seen[1]:
             raise Broken(f"{member.name}: ends went back from {member.seen} to {seen}")
         member.seen = seen
-        for topic, queue in store.queues():
-            end = store.queue_max(topic, queue)
-            for place, size, _ in store.entries(topic, queue, end - 1, 1):
+        for topic, queue in store.queues:
+            end = store.queues.max_offset(topic, queue)
+            for place, size, _ in store.reads.entries(topic, queue, end - 1, 1):
                 if size == 0x7FFFFFFF:
                     continue  # a filler stands for what this log has lost
                 if place + size > seen[1]:
                     raise Broken(f"{member.name}: {topic}:{queue} shows {place}, confirmed is {seen[1]}")
-                if store.replicas is not None and 0 <= self.readable < place + size:
+                if store.log.replicas is not None and 0 <= self.readable < place + size:
                     raise Broken(f"{topic}:{queue} shows {place}, slaves have {self.readable}")
 
     def _check_copy(self, member: Member, slave: Broker, master: Broker) -> None:
         if not follows_now(slave) or not self._is_heard(member):
             return
-        start, end = member.compared, min(slave.store.max_offset, master.store.max_offset)
-        if slave.store.max_offset > master.store.max_offset:
+        start, end = member.compared, min(slave.store.log.max_offset, master.store.log.max_offset)
+        if slave.store.log.max_offset > master.store.log.max_offset:
             raise Broken(
-                f"{member.name} follows with {slave.store.max_offset - end} bytes more than the master"
+                f"{member.name} follows with {slave.store.log.max_offset - end} bytes more than the master"
             )
         theirs, mine = log_of(slave, start, end), log_of(master, start, end)
         if theirs != mine and not self.differs_in_holes(start, theirs, mine):
@@ -310,11 +310,11 @@ def without(log: bytes, parts: list[tuple[int, int]]) -> bytes:
 def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
     """The bytes of a running broker's log."""
     store, parts = broker.store, []
-    end = store.max_offset if end is None else end
-    start = max(start, store.min_offset)
+    end = store.log.max_offset if end is None else end
+    start = max(start, store.log.min_offset)
     while start < end:
         size = min(end - start, FILE_BYTES - start % FILE_BYTES)
-        part = store.log_bytes(start, size)
+        part = store.log.log_bytes(start, size)
         assert part is not None
         parts.append(bytes(part))
         start += size

@@ -164,7 +164,7 @@ class Story:
             await group.clock.sleep(5)
             group.check()
             brokers = [member.broker for member in group.members.values() if member.broker is not None]
-            ends = {broker.store.max_offset for broker in brokers}
+            ends = {broker.store.log.max_offset for broker in brokers}
             if len(ends) == 1 and all(follows_now(broker) for broker in brokers[1:]):
                 return
 
@@ -186,7 +186,9 @@ class Story:
         theirs = log_of(slave, 0)
         if theirs != log and not self.group.differs_in_holes(0, theirs, log):
             why = counters["replicationTrouble"]
-            raise Broken(f"{member.name} has {slave.store.max_offset} of {len(log)} bytes in the end: {why}")
+            raise Broken(
+                f"{member.name} has {slave.store.log.max_offset} of {len(log)} bytes in the end: {why}"
+            )
         if counters["replicationMissing"] != "0":
             raise Broken(f"{member.name} lacks something: {counters}")
         for queue in (0, 1):
@@ -198,9 +200,9 @@ class Story:
 def messages(broker: Broker, queue: int) -> list[tuple[int, bytes]]:
     """Queue offsets and bodies of all that can be read of a queue."""
     found: list[tuple[int, bytes]] = []
-    at, end = broker.store.queue_min("t", queue), broker.store.queue_max("t", queue)
+    at, end = broker.store.queues.min_offset("t", queue), broker.store.queues.max_offset("t", queue)
     while at < end:
-        result = broker.store.get("t", queue, at, 100, bytes_max=1 << 30)
+        result = broker.store.reads.get("t", queue, at, 100, bytes_max=1 << 30)
         read = [message for part in result.parts for message in decode_records(part)]
         found += [(message.queue_offset, message.body) for message in read]
         at = max(result.next_offset, at + 1)

@@ -82,7 +82,7 @@ def pop(topic: str, group: str, access: dict[str, Any]) -> object:
 
 def look(topic: str, group: str, access: dict[str, Any]) -> object:
     with Admin(**access) as admin:
-        return admin.topic_stats(topic)
+        return admin.topics.stats(topic)
 
 
 READING = (pull, pull_on_a_loop, push, poll, pop)

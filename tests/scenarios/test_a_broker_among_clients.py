@@ -89,7 +89,7 @@ def test_messages_of_all_brokers_reach_the_group():
         await producer.start()
         for body in bodies(0, 12):
             await producer.send(Message("orders", body))
-        assert [broker.store.queue_max("orders", 0) for broker in cluster.brokers] == [3, 3]
+        assert [broker.store.queues.max_offset("orders", 0) for broker in cluster.brokers] == [3, 3]
         reader = Reader(cluster, clock, "one")
         await reader.consumer.start()
         await until(clock, lambda: sorted(reader.got) == sorted(bodies(0, 12)))

@@ -26,9 +26,9 @@ async def shop_of_orders(cluster: AsyncCluster, *topics: str, actions: list[str]
     """Topics, and a user `shop` who may do `actions` with the first."""
     async with AsyncAdmin(nameserver=cluster.nameserver, rpc_hooks=keys("admin")) as admin:
         for topic in topics:
-            await admin.create_topic(topic, queues=1)
-        await admin.create_user("shop", "secret")
-        await admin.set_policy("shop", [f"Topic:{topics[0]}"], actions=actions)
+            await admin.topics.create(topic, queues=1)
+        await admin.users.create("shop", "secret")
+        await admin.policies.set("shop", [f"Topic:{topics[0]}"], actions=actions)
 
 
 @pytest.mark.parametrize("named", [None, "orders"])

@@ -80,7 +80,7 @@ async def test_a_known_user_without_policies_may_do_nothing(tmp_path: Path) -> N
     free = {34, 35, 46, 37, 39, 200151, 18, 225, 41, 42, 400, 401, 200, 324, 325, 326}
     async with enforcing(tmp_path) as cluster:
         async with AsyncAdmin(nameserver=cluster.nameserver, rpc_hooks=keys("admin")) as admin:
-            await admin.create_user("shop", "secret")
+            await admin.users.create("shop", "secret")
         hooks = plugins_hooks(keys("shop"))
         client = Client(SystemClock(), rpc_hooks=hooks)
         for address in (cluster.broker.address, cluster.nameserver):
@@ -95,23 +95,23 @@ async def test_users_do_what_their_policies_allow(tmp_path: Path) -> None:
     async with enforcing(tmp_path) as cluster:
         ns = cluster.nameserver
         async with AsyncAdmin(nameserver=ns, rpc_hooks=keys("admin")) as admin:
-            await admin.create_topic("orders", queues=1)
-            await admin.create_topic("secrets", queues=1)
-            await admin.create_user("shop", "secret")
-            await admin.set_policy("shop", ["Topic:orders"], actions=["Pub"])
+            await admin.topics.create("orders", queues=1)
+            await admin.topics.create("secrets", queues=1)
+            await admin.users.create("shop", "secret")
+            await admin.policies.set("shop", ["Topic:orders"], actions=["Pub"])
             async with AsyncProducer(group="shop", nameserver=ns, rpc_hooks=keys("shop")) as producer:
                 sent = await producer.send(Message("orders", b"one"))
                 with pytest.raises(AccessError, match="User:shop has no permission to access Topic:secrets"):
                     await producer.send(Message("secrets", b"two"))
-                await admin.set_policy("shop", ["Topic:orders"], actions=["Pub"], allow=False)
+                await admin.policies.set("shop", ["Topic:orders"], actions=["Pub"], allow=False)
                 with pytest.raises(AccessError):
                     await producer.send(Message("orders", b"three"))
-            await admin.create_user("reader", "secret")
-            await admin.set_policy("reader", ["Topic:*", "Group:*"], actions=["Sub"])
+            await admin.users.create("reader", "secret")
+            await admin.policies.set("reader", ["Topic:*", "Group:*"], actions=["Sub"])
             async with AsyncPuller(nameserver=ns, rpc_hooks=keys("reader")) as puller:
                 found = await puller.pull(sent.queue, sent.queue_offset)
                 assert [message.body for message in found.messages] == [b"one"]
-                await admin.update_user("reader", enabled=False)
+                await admin.users.update("reader", enabled=False)
                 with pytest.raises(AccessError, match="Authentication failed"):
                     await puller.pull(sent.queue, sent.queue_offset)
 
@@ -121,10 +121,10 @@ async def test_nobody_has_a_foreign_message_sent_back_to_read_it(tmp_path: Path)
         ns = cluster.nameserver
         async with AsyncAdmin(nameserver=ns, rpc_hooks=keys("admin")) as admin:
             for topic in ("orders", "secrets"):
-                await admin.create_topic(topic, queues=1)
-            await admin.create_group("shop")
-            await admin.create_user("shop", "secret")
-            await admin.set_policy("shop", ["Topic:orders", "Group:shop"], actions=["Sub"])
+                await admin.topics.create(topic, queues=1)
+            await admin.groups.create("shop")
+            await admin.users.create("shop", "secret")
+            await admin.policies.set("shop", ["Topic:orders", "Group:shop"], actions=["Sub"])
         async with AsyncProducer(group="p", nameserver=ns, rpc_hooks=keys("admin")) as producer:
             offsets = [
                 parse_offset_id((await producer.send(Message(topic, b"body"))).offset_message_id)[1]
@@ -148,35 +148,35 @@ async def test_users_outlive_the_servers(tmp_path: Path) -> None:
         enforcing(tmp_path) as cluster,
         AsyncAdmin(nameserver=cluster.nameserver, rpc_hooks=keys("admin")) as admin,
     ):
-        await admin.create_user("shop", "secret")
-        await admin.set_policy("shop", ["Topic:orders"], actions=["Pub", "Sub"], sources=["10.0.0.0/8"])
-        before = await admin.users(), await admin.policies()
-        await admin.update_user("admin", secret="changed")
+        await admin.users.create("shop", "secret")
+        await admin.policies.set("shop", ["Topic:orders"], actions=["Pub", "Sub"], sources=["10.0.0.0/8"])
+        before = await admin.users.list(), await admin.policies.list()
+        await admin.users.update("admin", secret="changed")
     async with enforcing(tmp_path) as cluster:
         async with AsyncAdmin(nameserver=cluster.nameserver, rpc_hooks=keys("admin", "changed")) as admin:
-            users = {user.username: user for user in await admin.users()}
+            users = {user.username: user for user in await admin.users.list()}
             assert users.keys() == {"admin", "inner", "shop"}
             assert users["shop"] in before[0]
-            assert await admin.policies() == before[1]
-            await admin.delete_user("shop")
-            assert await admin.policies() == []
+            assert await admin.policies.list() == before[1]
+            await admin.users.delete("shop")
+            assert await admin.policies.list() == []
         async with AsyncAdmin(nameserver=cluster.nameserver, rpc_hooks=keys("admin")) as admin:
             with pytest.raises(AccessError):
-                await admin.users()
+                await admin.users.list()
 
 
 async def test_changes_are_written_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "mqframe.audit")
     async with enforcing(tmp_path) as cluster:
         async with AsyncAdmin(nameserver=cluster.nameserver, rpc_hooks=keys("admin")) as admin:
-            await admin.create_topic("orders", queues=1)
-            await admin.create_user("shop", "s3cr3t")
-            await admin.set_policy("shop", ["Cluster:*"], actions=["Get"])
+            await admin.topics.create("orders", queues=1)
+            await admin.users.create("shop", "s3cr3t")
+            await admin.policies.set("shop", ["Cluster:*"], actions=["Get"])
             with pytest.raises(AnswerError):
-                await admin.delete_topic("not/one")
+                await admin.topics.delete("not/one")
         async with AsyncAdmin(nameserver=cluster.nameserver, rpc_hooks=keys("shop", "s3cr3t")) as shop:
             with pytest.raises(AccessError):
-                await shop.create_topic("mine")
+                await shop.topics.create("mine")
     lines = [record.getMessage() for record in caplog.records if record.name == "mqframe.audit"]
     told = [line for line in lines if line.startswith("UpdateAndCreateTopic user='admin' peer='127.0.0.1:")]
     assert len(told) == 1
@@ -204,9 +204,9 @@ async def test_a_certificate_stands_for_a_user(tmp_path: Path) -> None:
         ns = cluster.nameserver
         secured = server.client()
         async with AsyncAdmin(nameserver=ns, net=secured, rpc_hooks=keys("admin")) as admin:
-            await admin.create_topic("orders", queues=1)
-            await admin.create_user("shop", "secret")
-            await admin.set_policy("shop", ["Topic:orders"], actions=["Pub"])
+            await admin.topics.create("orders", queues=1)
+            await admin.users.create("shop", "secret")
+            await admin.policies.set("shop", ["Topic:orders"], actions=["Pub"])
             known = shop.client(tls_cert_file=shop.cert, tls_key_file=shop.key)
             async with AsyncProducer(group="shop", nameserver=ns, net=known) as producer:
                 await producer.send(Message("orders", b"by certificate"))
@@ -218,7 +218,7 @@ async def test_a_certificate_stands_for_a_user(tmp_path: Path) -> None:
                         with pytest.raises(MqframeError):
                             await stranger.send(Message("orders", b"without"))
                 await producer.send(Message("orders", b"still"))
-                await admin.update_user("shop", enabled=False)
+                await admin.users.update("shop", enabled=False)
                 with pytest.raises(AccessError):
                     await producer.send(Message("orders", b"no more"))
 
@@ -241,8 +241,8 @@ accounts:
     async with cluster:
         ns = cluster.nameserver
         async with AsyncAdmin(nameserver=ns, rpc_hooks=keys("operator", "operator1")) as admin:
-            await admin.create_topic("orders", queues=1)
-            await admin.create_topic("others", queues=1)
+            await admin.topics.create("orders", queues=1)
+            await admin.topics.create("others", queues=1)
         shop = keys("shop-key", "shopsecret")
         async with AsyncProducer(group="shop", nameserver=ns, rpc_hooks=shop) as producer:
             await producer.send(Message("orders", b"one"))
@@ -250,7 +250,7 @@ accounts:
                 await producer.send(Message("others", b"two"))
         async with AsyncAdmin(nameserver=ns, rpc_hooks=shop) as admin:
             with pytest.raises(AccessError):
-                await admin.create_topic("mine")
+                await admin.topics.create("mine")
 
 
 async def test_no_rubbish_harms_another_connection(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ async def test_no_rubbish_harms_another_connection(tmp_path: Path) -> None:
     async with enforcing(tmp_path) as cluster:
         ns, broker = cluster.nameserver, cluster.broker.address
         async with AsyncAdmin(nameserver=ns, rpc_hooks=keys("admin")) as admin:
-            await admin.create_topic("orders", queues=1)
+            await admin.topics.create("orders", queues=1)
         known = Client(SystemClock(), rpc_hooks=plugins_hooks(keys("admin")))
         async with AsyncProducer(group="shop", nameserver=ns, rpc_hooks=keys("admin")) as producer:
             for _ in range(60):

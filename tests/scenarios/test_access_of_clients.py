@@ -20,11 +20,11 @@ def nameserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with cluster:
         with Admin(nameserver=cluster.nameserver, rpc_hooks=keys("admin")) as admin:
             for topic in ("orders", "secrets"):
-                admin.create_topic(topic, queues=1)
+                admin.topics.create(topic, queues=1)
             for group in ("shop", "others"):
-                admin.create_group(group)
-            admin.create_user("shop", "secret")
-            admin.set_policy("shop", ["Topic:orders", "Group:shop"], actions=["Pub", "Sub", "Get"])
+                admin.groups.create(group)
+            admin.users.create("shop", "secret")
+            admin.policies.set("shop", ["Topic:orders", "Group:shop"], actions=["Pub", "Sub", "Get"])
         yield cluster.nameserver
 
 

@@ -42,8 +42,8 @@ def test_what_was_acknowledged_before_the_copy_began_is_in_it(tmp_path: Path) ->
         Producer("p", nameserver=server.nameserver) as producer,
     ):
         with Admin(nameserver=server.nameserver) as admin:
-            admin.create_topic("kept", queues=1)
-            admin.create_topic("later", queues=1)
+            admin.topics.create("kept", queues=1)
+            admin.topics.create("later", queues=1)
         queue = MessageQueue("kept", "broker-a", 0)
         for n in range(50):
             assert producer.send(Message("kept", b"%d" % n), queue=queue).queue_offset == n
@@ -80,7 +80,7 @@ def test_what_was_acknowledged_before_the_copy_began_is_in_it(tmp_path: Path) ->
             assert time.time() * 1000 >= due
             pulled = puller.pull(later, 0, wait=5.0).messages
             assert sorted(message.body for message in pulled) == [b"by level", b"by time"]
-            assert admin.list_groups()
+            assert admin.groups.list()
 
 
 def saved(path: Path) -> str:

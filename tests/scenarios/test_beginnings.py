@@ -199,7 +199,7 @@ def test_a_queue_that_is_added_is_read_from_its_beginning(kind: str) -> None:
     async def story(scene):
         await scene.send(*OLD)
         await scene.join(kind)
-        await scene.admin.create_topic("orders", queues=3)
+        await scene.admin.topics.create("orders", queues=3)
         await scene.end(scene.producer.stop())
         scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
         await scene.producer.start()
@@ -213,7 +213,7 @@ def test_a_queue_that_is_added_is_read_from_its_beginning(kind: str) -> None:
 def test_a_queue_that_was_added_while_nobody_ran_is_read_from_its_beginning(kind: str) -> None:
     async def story(scene):
         await scene.leave(await scene.join(kind))
-        await scene.admin.create_topic("orders", queues=3)
+        await scene.admin.topics.create("orders", queues=3)
         await scene.end(scene.producer.stop())
         scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
         await scene.producer.start()

@@ -64,7 +64,7 @@ class Scene:
         await self.advance(0.1)
 
     def delivered(self) -> dict[bytes, list[int]]:
-        found = self.cluster.broker.store.get("t", 0, 0, 10_000, bytes_max=1 << 30)
+        found = self.cluster.broker.store.reads.get("t", 0, 0, 10_000, bytes_max=1 << 30)
         times = defaultdict(list)
         for part in found.parts:
             for record in decode_records(part):
@@ -162,7 +162,7 @@ def test_a_transaction_waits_for_its_commit_and_then_for_its_delay(wish):
                 assert (sent.code, "recallHandle" in sent.ext) == (0, False)
                 await clock.aadvance(5)
                 for topic, queue_id in (("t", 0), ("SCHEDULE_TOPIC_XXXX", 0), ("rmq_sys_wheel_timer", 0)):
-                    assert store.queue_max(topic, queue_id) == 0
+                    assert store.queues.max_offset(topic, queue_id) == 0
                 end = EndTransaction(
                     topic="t",
                     producer_group="g",
@@ -174,9 +174,9 @@ def test_a_transaction_waits_for_its_commit_and_then_for_its_delay(wish):
                 )
                 assert (await client.invoke(address, end, timeout=9)).code == 0
                 await clock.aadvance(0.9)
-                assert store.queue_max("t", 0) == 0
+                assert store.queues.max_offset("t", 0) == 0
                 await clock.aadvance(0.2)
-                assert store.queue_max("t", 0) == 1
+                assert store.queues.max_offset("t", 0) == 1
             finally:
                 await client.close()
 

@@ -41,7 +41,7 @@ def test_kills_lose_no_delayed_message(tmp_path: Path, flush: str) -> None:
     server = start(tmp_path, flush)
     try:
         with Admin(nameserver=server.nameserver) as admin:
-            admin.create_topic("due", queues=2)
+            admin.topics.create("due", queues=2)
         for _ in range(3):
             with Producer(group="g", nameserver=server.nameserver) as producer:
                 for number in range(len(due), len(due) + MESSAGES):

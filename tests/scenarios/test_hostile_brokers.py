@@ -60,7 +60,7 @@ class World:
         self.simple = AsyncSimpleConsumer("popped", consume_from="first", await_duration=1.0, **shared)
         self.puller = AsyncPuller(instance=instance)
         self.admin = AsyncAdmin(client=settings, clock=clock)
-        self.admin._instance = instance
+        self.admin._calls.instance = instance
         self.not_stored: set[bytes] = set()
         self.stored: set[bytes] = set()
         self.seen: dict[str, set[bytes]] = {name: set() for name in ("pushed", "ordered", "polled", "popped")}
@@ -182,16 +182,16 @@ class World:
                     lambda: self.puller.committed(queue),
                     lambda: self.puller.queues(TOPIC),
                     lambda: self.puller.topics(),
-                    lambda: self.admin.cluster_info(),
-                    lambda: self.admin.topic_stats(TOPIC),
-                    lambda: self.admin.topic_route(TOPIC),
-                    lambda: self.admin.consume_stats("pushed"),
-                    lambda: self.admin.consumer_connections("pushed"),
-                    lambda: self.admin.list_groups(),
-                    lambda: self.admin.group_configs(),
-                    lambda: self.admin.query_messages(TOPIC, "key"),
-                    lambda: self.admin.topic_config(TOPIC),
-                    lambda: self.admin.broker_runtime(queue.broker_name),
+                    lambda: self.admin.cluster.info(),
+                    lambda: self.admin.topics.stats(TOPIC),
+                    lambda: self.admin.topics.route(TOPIC),
+                    lambda: self.admin.groups.stats("pushed"),
+                    lambda: self.admin.members.consumers("pushed"),
+                    lambda: self.admin.groups.list(),
+                    lambda: self.admin.groups.configs(),
+                    lambda: self.admin.messages.query(TOPIC, "key"),
+                    lambda: self.admin.topics.config(TOPIC),
+                    lambda: self.admin.brokers.runtime(queue.broker_name),
                     lambda: self.lite.commit(),
                     lambda: self.producer.queues(TOPIC),
                 )

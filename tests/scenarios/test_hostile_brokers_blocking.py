@@ -181,17 +181,17 @@ def test_a_blocking_admin_ends_its_calls_in_words_and_recovers(seed: int, cluste
     liar = Liar(seed)
     with Admin(client=settings(cluster), rpc_hooks=[liar]) as admin:
         calls: list[Callable[[], Any]] = [
-            admin.cluster_info,
-            lambda: admin.topic_stats("orders"),
-            lambda: admin.topic_route("orders"),
-            lambda: admin.topic_config("orders"),
-            lambda: admin.create_topic("more", queues=1),
-            admin.list_groups,
-            admin.group_configs,
-            lambda: admin.query_messages("orders", "key"),
-            lambda: admin.consume_stats("g"),
-            lambda: admin.broker_runtime("broker-a"),
-            lambda: admin.consumer_connections("g"),
+            admin.cluster.info,
+            lambda: admin.topics.stats("orders"),
+            lambda: admin.topics.route("orders"),
+            lambda: admin.topics.config("orders"),
+            lambda: admin.topics.create("more", queues=1),
+            admin.groups.list,
+            admin.groups.configs,
+            lambda: admin.messages.query("orders", "key"),
+            lambda: admin.groups.stats("g"),
+            lambda: admin.brokers.runtime("broker-a"),
+            lambda: admin.members.consumers("g"),
         ]
         liar.rate = liar.random.choice((0.3, 0.6, 0.9))
         for _ in range(60):

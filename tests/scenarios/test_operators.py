@@ -20,11 +20,11 @@ def test_all_members_of_a_broadcasting_group_are_reset(server_side, tmp_path):
             await scene.join(name=name, broadcasting=True, settings=settings)
         await scene.send(b"0", b"1")
         await scene.until(lambda: len(scene.got) == 4)
-        assert await scene.admin.reset_queue_offset(GROUP, QUEUES[0], 1) == 1
+        assert await scene.admin.offsets.reset_queue(GROUP, QUEUES[0], 1) == 1
         await scene.until(lambda: len(scene.got) == 6)
         assert scene.got[4:] == [b"1", b"1"]
         await scene.clock.aadvance(6)
-        found = await scene.admin.remembered_offsets(GROUP, "orders")
+        found = await scene.admin.members.remembered_offsets(GROUP, "orders")
         assert [offsets[QUEUES[0]] for offsets in found.values()] == [2, 2]
 
     play(story, broker={"server_side_reset": server_side})
@@ -36,13 +36,13 @@ def test_ordered_members_are_reset_and_say_that_they_are_ordered():
         await scene.send(b"0", b"1", b"2")
         await scene.until(lambda: len(scene.got) == 3)
         await scene.clock.aadvance(6)
-        info = await scene.admin.running_info(GROUP, member.client_id)
+        info = await scene.admin.members.running_info(GROUP, member.client_id)
         assert info.properties["PROP_CONSUMEORDERLY"] == "true"
         held = info.queues[QUEUES[0]]
         assert (held.locked, held.commit_offset) == (True, 3)
         assert 0 <= scene.clock.now_ms() - held.last_lock_timestamp < 60_000
         assert info.status_table["orders"].consume_ok_tps > 0
-        await scene.admin.reset_queue_offset(GROUP, QUEUES[0], 1)
+        await scene.admin.offsets.reset_queue(GROUP, QUEUES[0], 1)
         await scene.until(lambda: len(scene.got) == 5)
         assert scene.got == [b"0", b"1", b"2", b"1", b"2"]
 

@@ -164,7 +164,7 @@ class TestMembers:
             config = SubscriptionGroupConfig(
                 GROUP, consume_message_orderly=True, group_retry_policy=listed_waits([7000, 60_000])
             )
-            await scene.admin.create_group(config)
+            await scene.admin.groups.create(config)
             tries = []
 
             async def fail(messages, context):
@@ -241,7 +241,7 @@ class TestMembers:
             await scene.clock.aadvance(60.0)
             firsts = list(dict.fromkeys(scene.bodies(0)))
             assert firsts == numbered(b"a", 10) + numbered(b"b", 10)
-            assert scene.cluster.broker.store.queue_max("orders", 0) == 20
+            assert scene.cluster.broker.store.queues.max_offset("orders", 0) == 20
 
         play(story)
 
@@ -254,7 +254,7 @@ class TestMembers:
             await scene.send(0, *numbered(b"a", 3))
             await scene.until(lambda: b"a2" in scene.bodies(0))
             assert scene.bodies(0) == [b"a0", b"a1", b"a1", b"a1", b"a2"]
-            letters = scene.cluster.broker.store.queue_max(f"%DLQ%{GROUP}", 0)
+            letters = scene.cluster.broker.store.queues.max_offset(f"%DLQ%{GROUP}", 0)
             assert letters == 1
             await scene.clock.aadvance(120.0)
             assert len(scene.got) == 5
@@ -324,20 +324,20 @@ class TestFixedLists:
             await scene.cluster.create_topic("marked", 2, order=True)
             await scene.cluster.kill_broker(1)
             await scene.clock.aadvance(121.0)
-            assert (await scene.admin.topic_route("paid")).order_topic_conf == "broker-a:2;broker-b:2"
-            assert (await scene.admin.topic_route("marked")).order_topic_conf is None
-            await scene.admin.delete_topic("paid")
-            await scene.admin.create_topic("paid", queues=2)
-            assert (await scene.admin.topic_route("paid")).order_topic_conf is None
+            assert (await scene.admin.topics.route("paid")).order_topic_conf == "broker-a:2;broker-b:2"
+            assert (await scene.admin.topics.route("marked")).order_topic_conf is None
+            await scene.admin.topics.delete("paid")
+            await scene.admin.topics.create("paid", queues=2)
+            assert (await scene.admin.topics.route("paid")).order_topic_conf is None
 
         play(story, brokers=2)
 
     def test_the_list_of_an_operator_comes_first_and_marks_the_topic(self) -> None:
         async def story(scene):
-            await scene.admin.set_order_config("orders", {"broker-a": 1})
+            await scene.admin.topics.set_order_config("orders", {"broker-a": 1})
             await scene.clock.aadvance(31.0)
-            assert (await scene.admin.topic_route("orders")).order_topic_conf == "broker-a:1"
-            assert (await scene.admin.topic_config("orders"))["broker-a"].order
+            assert (await scene.admin.topics.route("orders")).order_topic_conf == "broker-a:1"
+            assert (await scene.admin.topics.config("orders"))["broker-a"].order
             queues = set((await spread(scene, "orders")).values())
             assert queues == {MessageQueue("orders", "broker-a", 0)}
 
@@ -366,25 +366,25 @@ class TestGrowth:
             one.consumer.suspend()
             await scene.clock.aadvance(1.0)
             await send(b"2")
-            expansion = await scene.admin.begin_queue_expansion("paid", 4)
+            expansion = await scene.admin.queue_expansion.begin("paid", 4)
             with pytest.raises(FixError, match="mark the ends"):
-                await scene.admin.finish_queue_expansion(expansion)
+                await scene.admin.queue_expansion.finish(expansion)
             await scene.clock.aadvance(31.0)
             after = await send(b"3")
             moved = [key for key in KEYS if after[key] != before[key]]
             assert moved
             assert all(after[key].queue_id >= 2 for key in moved)
-            expansion = await scene.admin.mark_queue_expansion(expansion)
-            waiting = (await scene.admin.queue_expansion_left(expansion))[GROUP]
+            expansion = await scene.admin.queue_expansion.mark(expansion)
+            waiting = (await scene.admin.queue_expansion.left(expansion))[GROUP]
             assert waiting > 0
             with pytest.raises(FixError, match="not drained"):
-                await scene.admin.finish_queue_expansion(expansion)
+                await scene.admin.queue_expansion.finish(expansion)
             one.consumer.resume()
             await scene.clock.aadvance(31.0)
             assert one.queues == [0, 1]
             assert not any(body.startswith(b"3") for body in scene.bodies(2) + scene.bodies(3))
-            assert await scene.admin.queue_expansion_left(expansion) == {GROUP: 0}
-            await scene.admin.finish_queue_expansion(expansion)
+            assert await scene.admin.queue_expansion.left(expansion) == {GROUP: 0}
+            await scene.admin.queue_expansion.finish(expansion)
             await scene.until(lambda: one.queues == [0, 1, 2, 3])
             await scene.until(lambda: len(scene.got) >= 120)
             for key in KEYS:

@@ -49,14 +49,14 @@ class Place:
 
     def counters(self, machine: Machine) -> dict[str, str]:
         try:
-            return self.admin.broker_runtime(machine.address)
+            return self.admin.brokers.runtime(machine.address)
         except MqframeError:
             return {}
 
     def master(self) -> str:
         """The address of the broker that leads; "" without one."""
         try:
-            return self.admin.masters()["group-a"]
+            return self.admin.cluster.masters()["group-a"]
         except FixError:
             return ""
 
@@ -103,7 +103,7 @@ def test_a_pair_becomes_a_group_and_a_pair_again(
     one.ready()
     two.ready()
     until(lambda: place.follow(two))
-    place.admin.create_topic(TOPIC, queues=QUEUES)
+    place.admin.topics.create(TOPIC, queues=QUEUES)
     place.send(20)
     until(lambda: place.alike(one, two))
     one.stop()
@@ -137,7 +137,7 @@ def test_a_pair_becomes_a_group_and_a_pair_again(
     for machine in machines:
         machine.ready()
     until(lambda: place.follow(*followers))
-    assert place.admin.masters() == {"group-a": leader.address}
+    assert place.admin.cluster.masters() == {"group-a": leader.address}
     place.send(20)
     until(lambda: place.alike(*machines))
     assert stored(place.nameserver) == Counter(place.sent)

@@ -123,13 +123,13 @@ def test_awaited_sends(cluster) -> None:
     check_once(hook, results)
     with Admin(nameserver=cluster.nameserver) as admin:
         for result, body in zip(results[:2], (b"plain", b"keyed"), strict=True):
-            found = admin.message_by_id(result.offset_message_id)
+            found = admin.messages.by_id(result.offset_message_id)
             assert found.body == body
             assert (found.properties["tenant"], found.properties["number"]) == ("acme", "no 0")
-        found = admin.message_by_id(results[0].offset_message_id)
+        found = admin.messages.by_id(results[0].offset_message_id)
         assert (found.tag, found.keys, found.properties["colour"]) == ("paid", ["o-1"], "green")
         for result in results[2:]:
-            assert admin.message_by_id(result.offset_message_id).properties["tenant"] == "acme"
+            assert admin.messages.by_id(result.offset_message_id).properties["tenant"] == "acme"
     first = hook.operations[0]
     assert (first.group, first.mode, first.client_id, first.batch) == ("shop", "sync", client_id, False)
     assert [operation.sharding_key for operation in hook.operations] == [None, "customer-7", None, None]
@@ -384,7 +384,7 @@ def test_a_failing_hook_sets_nothing_and_stops_nobody(cluster, caplog) -> None:
     with producing(cluster, first, Failing(), last) as producer:
         result = producer.send(Message("orders", b"x"))
     with Admin(nameserver=cluster.nameserver) as admin:
-        properties = admin.message_by_id(result.offset_message_id).properties
+        properties = admin.messages.by_id(result.offset_message_id).properties
     assert (properties["tenant"], properties["colour"]) == ("none", "green")
     assert "half" not in properties
     assert last.finished == [None]
@@ -406,7 +406,7 @@ def test_a_later_hook_sees_and_replaces_what_was_set_before(cluster) -> None:
     assert seen == [{"colour": "green"}]
     assert message.properties == {"colour": "red"}
     with Admin(nameserver=cluster.nameserver) as admin:
-        assert admin.message_by_id(result.offset_message_id).properties["colour"] == "blue"
+        assert admin.messages.by_id(result.offset_message_id).properties["colour"] == "blue"
 
 
 @pytest.mark.parametrize("way", ["send", "submit", "oneway"])

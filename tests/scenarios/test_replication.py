@@ -34,7 +34,7 @@ def test_a_slave_has_what_its_master_has_and_serves_it(play: Callable[[Scenario]
         await pair.sent(master, *texts(100, 20))
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 120) == await pair.bodies(master)
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         assert end > 2 * FILE_BYTES
         assert pair.log("slave")[:end] == pair.log("master")[:end]
         assert (await pair.counters(master))["replicationSlaves"] == "1"
@@ -110,7 +110,7 @@ def test_a_slave_refuses_writes_and_says_why(play: Callable[[Scenario], None]) -
         assert "slave" in (answer.remark or "")
         request = UpdateAndCreateTopic(topic="made", read_queue_nums=3, write_queue_nums=3, perm=6)
         assert (await pair.invoke(slave, request)).code == 1
-        assert slave.store.max_offset == 0
+        assert slave.store.log.max_offset == 0
 
     play(scenario)
 
@@ -139,7 +139,7 @@ def test_a_sync_master_answers_when_a_slave_has_the_message(play: Callable[[Scen
         await pair.settle(1)
         answer = await pair.send(master, b"both")
         assert (answer.code, answer.ext and answer.ext["queueOffset"]) == (0, "1")
-        assert slave.store.max_offset == master.store.max_offset
+        assert slave.store.log.max_offset == master.store.log.max_offset
         await pair.stop(slave)
         assert (await pair.send(master, b"alone again")).code == 11
         assert await pair.bodies(master) == [b"alone", b"both", b"alone again"]
@@ -174,7 +174,7 @@ def test_logs_that_differ_are_not_joined(play: Callable[[Scenario], None]) -> No
         await pair.follows(other, slave)
         await pair.stop(slave)
         await pair.stop(other)
-        before = pair.log("slave")[: slave.store.max_offset]
+        before = pair.log("slave")[: slave.store.log.max_offset]
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 5))
         slave = await pair.start("slave", "SLAVE")
@@ -184,7 +184,7 @@ def test_logs_that_differ_are_not_joined(play: Callable[[Scenario], None]) -> No
         await pair.settle(10)
         assert "is another one at the master" in (await pair.counters(slave))["replicationTrouble"]
         assert pair.log("slave")[: len(before)] == before
-        assert slave.store.max_offset == len(before)
+        assert slave.store.log.max_offset == len(before)
 
     play(scenario)
 

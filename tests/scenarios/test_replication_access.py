@@ -86,7 +86,7 @@ def test_a_slave_that_the_master_does_not_know_gets_nothing_and_says_why(tmp_pat
         counters = await pair.counters(slave)
         assert counters["replicationFollows"] == "false"
         assert "Authentication failed" in counters["replicationTrouble"]
-        assert slave.store.max_offset == 0
+        assert slave.store.log.max_offset == 0
         assert (await pair.counters(master))["replicationSlaves"] == "0"
 
     play(tmp_path, scenario)
@@ -335,16 +335,16 @@ def test_what_slaves_are_sent_in_a_second_is_capped(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         master = await pair.start("master", "ASYNC_MASTER", flow_control=True, bytes_per_second_max=11_000)
         await pair.sent(master, *texts(0, 60))
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         slave = await pair.start("slave", "SLAVE")
         got = []
         for _ in range(4):
-            before = slave.store.max_offset
+            before = slave.store.log.max_offset
             await pair.settle(1)
-            got.append(slave.store.max_offset - before)
+            got.append(slave.store.log.max_offset - before)
         assert all(each <= 11_000 + 1500 for each in got)  # whole records count, and one was under way
         assert sum(got[1:]) >= 3 * 9_000
-        assert slave.store.max_offset < end
+        assert slave.store.log.max_offset < end
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 60)
 

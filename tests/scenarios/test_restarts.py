@@ -75,7 +75,7 @@ class Scene:
         found: list[list[bytes]] = []
         for queue_id in range(QUEUES):
             bodies: list[bytes] = []
-            while parts := store.get(topic, queue_id, len(bodies), 1000, bytes_max=1 << 30).parts:
+            while parts := store.reads.get(topic, queue_id, len(bodies), 1000, bytes_max=1 << 30).parts:
                 bodies += [record.body for part in parts for record in decode_records(part)]
             found.append(bodies)
         return found

@@ -123,8 +123,8 @@ class Scene:
         raise AssertionError(f"not reached: {self.got}")
 
     async def dead(self, group: str = GROUP):
-        await self.admin.open_dead_letters(group)
-        return await self.admin.dead_letters(group)
+        await self.admin.dead_letters.open(group)
+        return await self.admin.dead_letters.list(group)
 
     @property
     def bodies(self) -> list[bytes]:
@@ -181,7 +181,7 @@ def test_sixteen_returns_over_hours_and_then_a_dead_letter() -> None:
         assert (letter.unique_key, letter.message.keys) == (sent.message_id, ["o-1"])
         await scene.clock.aadvance(1200.0)
         assert len(scene.got) == 17
-        assert await scene.admin.lag(GROUP) == 0
+        assert await scene.admin.groups.lag(GROUP) == 0
 
     play(story, **SELDOM)
 
@@ -297,7 +297,7 @@ def test_maximum_of_the_consumer() -> None:
 @pytest.mark.parametrize(("named", "returns"), [(-1, 1), (0, 1), (3, 3)])
 def test_the_group_says_how_often_unless_the_consumer_names_a_maximum(named: int, returns: int) -> None:
     async def story(scene):
-        await scene.admin.create_group(SubscriptionGroupConfig(GROUP, retry_max_times=1))
+        await scene.admin.groups.create(SubscriptionGroupConfig(GROUP, retry_max_times=1))
         await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=named))
         await scene.send(b"m")
         await scene.until(lambda: len(scene.got) == returns + 1, 120.0)
@@ -312,7 +312,7 @@ def test_schedule_of_the_group() -> None:
     policy = GroupRetryPolicy("EXPONENTIAL", None, ExponentialRetryPolicy(2000, 8000, 2))
 
     async def story(scene):
-        await scene.admin.create_group(
+        await scene.admin.groups.create(
             SubscriptionGroupConfig(GROUP, group_retry_policy=policy, retry_max_times=4)
         )
         await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=4))
@@ -360,18 +360,18 @@ def test_broker_that_died_does_not_take_its_failures_along() -> None:
 
 def test_what_nobody_takes_back_is_consumed_again_and_not_committed() -> None:
     async def story(scene):
-        await scene.admin.create_topic(f"%RETRY%{GROUP}", queues=1, perm=4)
+        await scene.admin.topics.create(f"%RETRY%{GROUP}", queues=1, perm=4)
         await scene.join(lambda message, context: LATER if message.reconsume_times < 2 else OK)
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(4.0)
-        assert await scene.admin.lag(GROUP, "orders") == 1
+        assert await scene.admin.groups.lag(GROUP, "orders") == 1
         await scene.until(lambda: len(scene.got) == 3)
         assert [each.times for each in scene.got] == [0, 1, 2]
         for before, after in zip(scene.got, scene.got[1:], strict=False):
             assert 5.0 <= after.at - before.at <= 5.5
         await scene.clock.aadvance(10.0)
-        assert await scene.admin.lag(GROUP, "orders") == 0
+        assert await scene.admin.groups.lag(GROUP, "orders") == 0
 
     play(story)
 
@@ -393,7 +393,7 @@ def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None:
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(895.0)
-        assert await scene.admin.lag(GROUP, "orders") == 1
+        assert await scene.admin.groups.lag(GROUP, "orders") == 1
         await scene.clock.aadvance(90.0)
         assert [(each.body, each.times) for each in scene.got] == [(b"m", 0), (b"m", 1)]
         # It is looked for once a minute, and then waits for 10 s.
@@ -401,7 +401,7 @@ def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None:
         gate.set()
         await scene.clock.aadvance(60.0)
         assert len(scene.got) == 2
-        assert await scene.admin.lag(GROUP) == 0
+        assert await scene.admin.groups.lag(GROUP) == 0
 
     play(story, **SELDOM)
 
@@ -473,7 +473,7 @@ def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) 
         await scene.until(lambda: len(scene.got) == 2)
         await scene.clock.aadvance(60.0)
         assert sorted(scene.bodies) == [b"a", b"b"]
-        known = await scene.end(scene.admin.consumer_connections(consumer.group))
+        known = await scene.end(scene.admin.members.consumers(consumer.group))
         assert list(known.subscription_table) == ["orders"]
         # Its progress lies in a file of its own, and goes on from there.
         await scene.end(consumer.stop())
@@ -518,7 +518,7 @@ def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_of_the
         before = consumer.queues
         for _ in range(2):
             await scene.clock.aadvance(130.0)  # longer than a queue may go without a pull
-            info = await scene.admin.running_info(GROUP, consumer.client_id)
+            info = await scene.admin.members.running_info(GROUP, consumer.client_id)
             held = {q: each.cached_msg_count for q, each in info.mq_table.items() if q.topic == "orders"}
             assert set(held) == set(before)
             # One pull may pass the limit, which is looked at before it.
@@ -625,7 +625,7 @@ def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threaded) -
             ("orders", b"m", 1),
         ]
         await scene.clock.aadvance(10.0)
-        assert await scene.admin.lag(GROUP) == 0
+        assert await scene.admin.groups.lag(GROUP) == 0
 
     play(story)
 
@@ -644,6 +644,6 @@ def test_ordered_message_that_failed_too_often_is_a_dead_letter() -> None:
         assert [each.times for each in scene.got] == [0, 1, 2]
         (letter,) = await scene.dead()
         assert (letter.topic, letter.message.body) == ("orders", b"bad")
-        assert await scene.admin.lag(GROUP, "orders") == 0
+        assert await scene.admin.groups.lag(GROUP, "orders") == 0
 
     play(story)

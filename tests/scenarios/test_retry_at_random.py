@@ -131,12 +131,14 @@ class Story:
             dead: set[bytes] = set()
             for _ in range(120):
                 await self.clock.aadvance(2.0)
-                await admin.open_dead_letters(GROUP)
-                dead = {letter.message.body for letter in await admin.dead_letters(GROUP, max_count=10_000)}
+                await admin.dead_letters.open(GROUP)
+                dead = {
+                    letter.message.body for letter in await admin.dead_letters.list(GROUP, max_count=10_000)
+                }
                 if self.sent <= dead | set(self.done):
                     break
             await self.clock.aadvance(30.0)
-            assert await admin.lag(GROUP) == 0
+            assert await admin.groups.lag(GROUP) == 0
             return dead
         finally:
             await admin.stop()

@@ -68,11 +68,11 @@ def test_topics_of_all_brokers_are_made_while_name_servers_say_nothing(
             await end(clock, cluster.start())
             async with AsyncAdmin(nameserver=sound, clock=clock) as admin:
                 caplog.clear()
-                made = [admin.create_topic(f"made_{n}", queues=2) for n in range(20)]
+                made = [admin.topics.create(f"made_{n}", queues=2) for n in range(20)]
                 _, seconds = await end(clock, asyncio.gather(*made))
                 assert seconds <= 1.5
                 for n in range(20):
-                    route, _ = await end(clock, admin.topic_route(f"made_{n}"))
+                    route, _ = await end(clock, admin.topics.route(f"made_{n}"))
                     names = {each.broker_name for each in route.queue_datas}
                     assert names == {"broker-a", "broker-b", "broker-c"}
             assert f"name servers do not know the latest topics yet nameservers=['{silent}']" in caplog.text
@@ -82,7 +82,7 @@ def test_topics_of_all_brokers_are_made_while_name_servers_say_nothing(
             # A client that meets the silent one first goes on with the next, once its time is over.
             everywhere = ";".join([silent, gone, sound])
             async with AsyncAdmin(nameserver=everywhere, clock=clock) as admin:
-                _, seconds = await end(clock, admin.create_topic("after", queues=2))
+                _, seconds = await end(clock, admin.topics.create("after", queues=2))
                 assert seconds <= 8.0
             await end(clock, cluster.stop())
 

@@ -69,9 +69,9 @@ def test_a_message_is_followed_from_its_sender_to_its_listener():
         await consumer.start()
         sent = await producer.send(Message("orders", b"one", "paid", ["o-1"]))
         await until(clock, lambda: got)
-        assert await admin.message_trace(sent.message_id) == []
+        assert await admin.messages.trace(sent.message_id) == []
         await clock.aadvance(6)
-        found = await admin.message_trace(sent.message_id)
+        found = await admin.messages.trace(sent.message_id)
         assert [(each.kind, each.group) for each in found] == [
             (TraceKind.PUB, "shop"),
             (TraceKind.SUB_BEFORE, "billing"),
@@ -84,7 +84,7 @@ def test_a_message_is_followed_from_its_sender_to_its_listener():
         assert before.request_id == after.request_id
         assert {each.client_host for each in found} == {"127.0.0.1"}
         assert after.success
-        groups = (await admin.producer_connections("_INNER_TRACE_PRODUCER-PRODUCE-shop")).connection_set
+        groups = (await admin.members.producers("_INNER_TRACE_PRODUCER-PRODUCE-shop")).connection_set
         assert [each.client_id for each in groups] == [producer.client_id]
         await clock.finish(consumer.stop())
         await clock.finish(producer.stop())
@@ -98,7 +98,7 @@ def test_what_is_left_is_sent_at_the_stop():
         await producer.start()
         sent = await producer.send(Message("orders", b"one"))
         await clock.finish(producer.stop())
-        assert [each.kind for each in await admin.message_trace(sent.message_id)] == [TraceKind.PUB]
+        assert [each.kind for each in await admin.messages.trace(sent.message_id)] == [TraceKind.PUB]
 
     play(story, broker={"trace_topic": True})
 
@@ -117,9 +117,9 @@ def test_delayed_messages_and_halves_are_told_apart():
         async with producer.transaction(Message("orders", b"half")) as transaction:
             transaction.commit()
         await clock.finish(producer.stop())
-        kinds = [(await admin.message_trace(each.message_id))[0].message_type for each in sent]
+        kinds = [(await admin.messages.trace(each.message_id))[0].message_type for each in sent]
         assert kinds == [TraceMessageType.NORMAL, TraceMessageType.DELAY, TraceMessageType.DELAY]
-        half = await admin.message_trace(transaction.sent.message_id)
+        half = await admin.messages.trace(transaction.sent.message_id)
         assert [(each.kind, each.message_type) for each in half] == [
             (TraceKind.PUB, TraceMessageType.TRANSACTION_HALF),
             (TraceKind.END_TRANSACTION, TraceMessageType.TRANSACTION_COMMIT),
@@ -135,7 +135,7 @@ def test_a_broker_that_wants_no_traces_gets_none():
         sent = await producer.send(Message("orders", b"one"))
         assert not sent.trace_on
         await clock.finish(producer.stop())
-        assert cluster.broker.store.queue_max(TRACE_TOPIC, 0) == 0
+        assert cluster.broker.store.queues.max_offset(TRACE_TOPIC, 0) == 0
 
     play(story, broker={"trace_topic": True, "trace_on": False})
 
@@ -143,7 +143,7 @@ def test_a_broker_that_wants_no_traces_gets_none():
 @pytest.mark.parametrize("wanted", [True, False])
 def test_the_trace_topic_is_made_where_that_is_wanted(wanted):
     async def story(cluster, clock, admin):
-        configs = await admin.cluster_info()
+        configs = await admin.cluster.info()
         assert configs.broker_addr_table
         from mqframe.net.client import Client
 
@@ -182,10 +182,10 @@ def test_a_hooks_messages_never_hold_a_send_up_and_are_limited():
         await producer.start()
         await producer.send(Message("orders", b"one"))
         assert (sum(hook.taken), hook.taken[256:]) == (256, [False] * 4)
-        await until(clock, lambda: cluster.broker.store.queue_max("notes", 0) == 256)
+        await until(clock, lambda: cluster.broker.store.queues.max_offset("notes", 0) == 256)
         await clock.finish(producer.stop())
         assert hook.detached == 1
-        assert cluster.broker.store.queue_max("notes", 0) == 257
+        assert cluster.broker.store.queues.max_offset("notes", 0) == 257
         assert hook.port.send(Message("notes", b"too late")) is False
 
     play(story)
@@ -235,5 +235,5 @@ def test_the_blocking_faces_trace_too():
         consumer.run()
         with Admin(nameserver=cluster.nameserver) as admin:
             for result in (sent, later):
-                kinds = [each.kind for each in admin.message_trace(result.message_id)]
+                kinds = [each.kind for each in admin.messages.trace(result.message_id)]
                 assert kinds == [TraceKind.PUB, TraceKind.SUB_BEFORE, TraceKind.SUB_AFTER]

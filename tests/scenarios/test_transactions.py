@@ -110,7 +110,7 @@ class Fate(TransactionListener):
 def bodies(cluster: AsyncCluster, topic: str) -> Counter[bytes]:
     found: Counter[bytes] = Counter()
     for queue_id in range(2):
-        read = cluster.broker.store.get(topic, queue_id, 0, 1000)
+        read = cluster.broker.store.reads.get(topic, queue_id, 0, 1000)
         found.update(message.body for part in read.parts for message in decode_records(part))
     return found
 

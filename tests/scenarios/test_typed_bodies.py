@@ -66,7 +66,7 @@ class Scene:
     async def done_with(self, offset: int) -> None:
         """Until the queue is committed up to `offset`."""
         for _ in range(600):
-            stats = await self.end(self.admin.consume_stats(GROUP, "orders"))
+            stats = await self.end(self.admin.groups.stats(GROUP, "orders"))
             (found,) = [each.consumer_offset for queue, each in stats.items() if queue.topic == "orders"]
             if found == offset:
                 return
@@ -82,9 +82,9 @@ class Scene:
 
     async def dead(self):
         async def read():
-            await self.admin.open_dead_letters(GROUP)
+            await self.admin.dead_letters.open(GROUP)
             try:
-                return await self.admin.dead_letters(GROUP)
+                return await self.admin.dead_letters.list(GROUP)
             except FixError:  # its topic was made just now, and is not open yet
                 return []
 

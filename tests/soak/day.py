@@ -156,7 +156,7 @@ class Day:
         for number in range(3):
             await self._invoke(send, b"%d" % number)
         await self._loop.settle()
-        found = self._servers.broker.store.get(name, 1, 0, 32)
+        found = self._servers.broker.store.reads.get(name, 1, 0, 32)
         bodies = [message.body for part in found.parts for message in decode_records(part)]
         if bodies != [b"0", b"1", b"2"]:
             self._ledger.find(f"topic {name} holds {bodies}")
@@ -177,7 +177,7 @@ class Day:
 
     async def _read_dead_letters(self) -> None:
         while True:
-            found = self._servers.broker.store.get(DEAD_LETTERS, 0, self._dead_next, 32)
+            found = self._servers.broker.store.reads.get(DEAD_LETTERS, 0, self._dead_next, 32)
             if found.status is not GetStatus.FOUND:
                 return
             for message in (each for part in found.parts for each in decode_records(part)):

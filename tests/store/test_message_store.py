@@ -25,15 +25,15 @@ def test_first_message(opened, message, clock):
     (stored,) = put(store, message("orders", 3, b"paid", TAGS="x"))
     assert stored.commit_log_offset == 0
     assert (stored.queue_offset, stored.store_timestamp) == (0, clock.now_ms())
-    assert stored.end_offset == stored.size == store.max_offset == store.confirmed_offset
-    found = store.get("orders", 3, 0, 32)
+    assert stored.end_offset == stored.size == store.log.max_offset == store.log.confirmed_offset
+    found = store.reads.get("orders", 3, 0, 32)
     assert (found.status, found.next_offset, found.min_offset, found.max_offset) == (GetStatus.FOUND, 1, 0, 1)
     assert (found.count, found.size_bytes) == (1, stored.size)
     (read,) = decode_records(found.parts[0])
     assert body_crc(read.stored_body) == read.body_crc
     assert (read.topic, read.queue_id, read.body, read.tag) == ("orders", 3, b"paid", "x")
     assert read.store_host == "127.0.0.1:10911"
-    assert list(store.queues()) == [("orders", 3)]
+    assert list(store.queues) == [("orders", 3)]
 
 
 @settings(max_examples=40, deadline=None)
@@ -46,9 +46,9 @@ def test_whatever_is_put_is_read(tmp_path_factory, small, message, rows):
         for body, properties in rows:
             one = message(body=body)
             one.properties = properties
-            store.put(one)
-        store.dispatch()
-        read = [m for part in store.get("t", 0, 0, 99).parts for m in decode_records(part)]
+            store.writes.put(one)
+        store.dispatch.now()
+        read = [m for part in store.reads.get("t", 0, 0, 99).parts for m in decode_records(part)]
         assert [(m.body, m.raw_properties) for m in read] == rows
     finally:
         store.abandon()
@@ -70,7 +70,7 @@ def test_a_store_starts_though_it_cannot_note_how_far_queues_are_written(opened,
 
     asyncio.run(scenario())
     assert "not noted how far queues are written" in caplog.text
-    assert bodies(opened(tmp_path).get("t", 0, 0, 9)) == [b"one"]
+    assert bodies(opened(tmp_path).reads.get("t", 0, 0, 9)) == [b"one"]
 
 
 @pytest.mark.parametrize("call", ["pread", "fdatasync"])

@@ -49,8 +49,8 @@ def flip(path, at):
 def test_an_entry_that_does_not_name_its_record_is_told(opened, message, byte):
     store = opened()
     for number in range(5):
-        store.put(message(body=b"%d" % number))
-    store.dispatch()
+        store.writes.put(message(body=b"%d" % number))
+    store.dispatch.now()
     reader = StoreReader(store.settings.directory)
     assert [m.body for m in reader.records("t", 0, 0, 5)] == [b"0", b"1", b"2", b"3", b"4"]
     flip(reader.queue_files("t", 0)[0][1], 2 * 20 + byte)
@@ -62,8 +62,8 @@ def test_an_entry_that_does_not_name_its_record_is_told(opened, message, byte):
 
 def test_a_damaged_record_is_told_by_queue_and_by_log(opened, message):
     store = opened()
-    places = [store.put(message(body=b"body %d" % number)) for number in range(3)]
-    store.dispatch()
+    places = [store.writes.put(message(body=b"body %d" % number)) for number in range(3)]
+    store.dispatch.now()
     reader = StoreReader(store.settings.directory)
     damaged = places[1].commit_log_offset
     flip(reader.log_files()[0][1], reader.log_files()[0][1].read_bytes().index(b"body 1") + 3)

@@ -15,9 +15,9 @@ from mqframe.store.reader import StoreReader
 
 
 def read_all(store, topic: str, queue_id: int) -> list[ReceivedMessage]:
-    messages, offset = [], store.queue_min(topic, queue_id)
+    messages, offset = [], store.queues.min_offset(topic, queue_id)
     while True:
-        found = store.get(topic, queue_id, offset, 32)
+        found = store.reads.get(topic, queue_id, offset, 32)
         if found.status is not GetStatus.FOUND:
             return messages
         for part in found.parts:
@@ -30,9 +30,12 @@ def test_every_message_of_the_manifest_is_read(recorded, opened):
     store = opened(root)
     for row in manifest["queues"]:
         place = row["topic"], row["queueId"]
-        assert (store.queue_min(*place), store.queue_max(*place)) == (row["minOffset"], row["maxOffset"])
+        assert (store.queues.min_offset(*place), store.queues.max_offset(*place)) == (
+            row["minOffset"],
+            row["maxOffset"],
+        )
     seen = {}
-    for topic, queue_id in store.queues():
+    for topic, queue_id in store.queues:
         for message in read_all(store, topic, queue_id):
             assert body_crc(message.stored_body) == message.body_crc
             seen[message.commit_log_offset] = as_listed(message)
@@ -51,19 +54,19 @@ def test_lookups_find_each_message(recorded, opened):
         at, when = row["commitLogOffset"], row["storeTimestamp"]
         keys = [unique, *row["properties"].get("KEYS", "").split()]
         for key in keys:
-            found = store.query(row["topic"], key, 64, when, when)
+            found = store.search.query(row["topic"], key, 64, when, when)
             offsets = [next(iter(decode_records(record))).commit_log_offset for record in found.records]
             assert at in offsets, (row["topic"], key)
             assert offsets == sorted(offsets, reverse=True)
-        assert store.query(row["topic"], unique, 64, when + 1, when + 5, unique=True).records == [
+        assert store.search.query(row["topic"], unique, 64, when + 1, when + 5, unique=True).records == [
             record
-            for record in store.query(row["topic"], unique, 64, unique=True).records
+            for record in store.search.query(row["topic"], unique, 64, unique=True).records
             if when < next(iter(decode_records(record))).store_timestamp <= when + 5
         ]
-        record = store.record_at(at)
+        record = store.search.record_at(at)
         assert record is not None
         assert next(iter(decode_records(record))).message_id == row["msgId"]
-    assert store.query("golden-plain", "no such key", 64).records == []
+    assert store.search.query("golden-plain", "no such key", 64).records == []
 
 
 def test_offsets_by_time_agree_with_a_plain_search(recorded, opened):
@@ -73,9 +76,9 @@ def test_offsets_by_time_agree_with_a_plain_search(recorded, opened):
     for when in {*times, times[0] - 5, times[-1] + 5, *(t + 1 for t in times)}:
         lower = next((n for n, t in enumerate(times) if t >= when), len(times))
         upper = max((n for n, t in enumerate(times) if t <= when), default=0)
-        assert store.offset_at("golden-plain", 0, when) == lower
-        assert store.offset_at("golden-plain", 0, when, upper=True) == upper
-    assert store.store_time_at("golden-plain", 0, 3) == times[3]
+        assert store.queues.offset_at("golden-plain", 0, when) == lower
+        assert store.queues.offset_at("golden-plain", 0, when, upper=True) == upper
+    assert store.queues.store_time_at("golden-plain", 0, 3) == times[3]
 
 
 def test_written_again_gives_the_same_bytes(recorded, opened, tmp_path, clock):
@@ -85,7 +88,7 @@ def test_written_again_gives_the_same_bytes(recorded, opened, tmp_path, clock):
     store = opened(tmp_path / "again")
     for old in reader.log_records(low, high):
         clock.advance((old.store_timestamp - clock.now_ms()) / 1000)
-        store.put(
+        store.writes.put(
             Incoming(
                 old.topic,
                 old.queue_id,
@@ -100,7 +103,7 @@ def test_written_again_gives_the_same_bytes(recorded, opened, tmp_path, clock):
                 old.prepared_transaction_offset,
             )
         )
-    store.dispatch()
+    store.dispatch.now()
     again = tmp_path / "again"
     for old_path in sorted((root / "commitlog").iterdir()):
         new_path = again / "commitlog" / old_path.name
@@ -121,11 +124,11 @@ def test_goes_on_where_the_other_broker_stopped(recorded, opened, message, tmp_p
     root, manifest = recorded
     store = opened(root)
     end = {(row["topic"], row["queueId"]): row["maxOffset"] for row in manifest["queues"]}
-    stored = store.put(message("golden-plain", 2, b"more", KEYS="fresh"))
-    store.dispatch()
+    stored = store.writes.put(message("golden-plain", 2, b"more", KEYS="fresh"))
+    store.dispatch.now()
     assert stored.queue_offset == end["golden-plain", 2]
     assert stored.commit_log_offset > max(row["commitLogOffset"] for row in manifest["stored"])
-    (record,) = store.query("golden-plain", "fresh", 1).records
+    (record,) = store.search.query("golden-plain", "fresh", 1).records
     assert next(iter(decode_records(record))).body == b"more"
 
 

@@ -37,7 +37,7 @@ def settings(opened, small, message, tmp_path):
     """Of a store of 20 messages that was killed; where its log ends."""
     store = opened()
     put(store, *[message(body=b"%d" % number) for number in range(20)])
-    end = store.max_offset
+    end = store.log.max_offset
     store.abandon()
     return small(tmp_path / "store"), end
 
@@ -54,7 +54,7 @@ def test_a_thread_recovers_and_a_loop_goes_on_with_it(settings, clock, message):
         store.start()
         assert store.recovered.records == 20
         put(store, message(body=b"new"))
-        assert bodies(store.get("t", 0, 0, 99)) == [*[b"%d" % number for number in range(20)], b"new"]
+        assert bodies(store.reads.get("t", 0, 0, 99)) == [*[b"%d" % number for number in range(20)], b"new"]
         assert [arrival[:3] for arrival in arrived] == [("t", 0, 21)]
         found[0].abandon()  # of no effect: it belongs to the store
         await store.stop()
@@ -74,7 +74,7 @@ def test_nobody_else_opens_it_until_it_is_abandoned(settings, clock, opened):
         opened()
     recovered.abandon()
     recovered.abandon()
-    assert opened().queue_max("t", 0) == 20
+    assert opened().queues.max_offset("t", 0) == 20
 
 
 def test_what_cannot_be_recovered_is_let_go(settings, clock, opened, tmp_path):
@@ -87,7 +87,7 @@ def test_what_cannot_be_recovered_is_let_go(settings, clock, opened, tmp_path):
     shutil.rmtree(log)
     log.mkdir()
     shutil.move(tmp_path / "kept", log / f"{0:020d}")
-    assert opened().queue_max("t", 0) == 20
+    assert opened().queues.max_offset("t", 0) == 20
 
 
 def test_a_copy_with_zeros_for_holes_and_no_checkpoint_is_what_the_store_was(
@@ -99,6 +99,6 @@ def test_a_copy_with_zeros_for_holes_and_no_checkpoint_is_what_the_store_was(
     (copied / log.name).write_bytes(log.read_bytes())
     (copied / f"{1 << 20:020d}").write_bytes(bytes(1 << 20))  # it was made ahead
     store = opened(tmp_path / "copy")
-    assert (store.max_offset, store.recovered.set_aside) == (settings[1], ())
+    assert (store.log.max_offset, store.recovered.set_aside) == (settings[1], ())
     put(store, message(body=b"new"))
-    assert bodies(store.get("t", 0, 0, 99)) == [*[b"%d" % number for number in range(20)], b"new"]
+    assert bodies(store.reads.get("t", 0, 0, 99)) == [*[b"%d" % number for number in range(20)], b"new"]

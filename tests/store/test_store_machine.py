@@ -60,17 +60,19 @@ class StoreLife(RuleBasedStateMachine):
     )
     def put(self, place, size, dispatch, key):
         body = self.next_body(size)
-        stored = self.store.put(Incoming(*place, body, f"KEYS\x01k{key}\x02", 1, HOST, HOST))
+        stored = self.store.writes.put(Incoming(*place, body, f"KEYS\x01k{key}\x02", 1, HOST, HOST))
         assert stored.queue_offset == len(self.model[place])
         self.model[place].append(body)
         if dispatch:
-            self.store.dispatch()
+            self.store.dispatch.now()
 
     @rule(place=st.sampled_from(QUEUES), sizes=st.lists(st.integers(0, 400), min_size=1, max_size=6))
     def put_batch(self, place, sizes):
         bodies = [self.next_body(size) for size in sizes]
         batch = b"".join(encode_element(body, b"KEYS\x01k0\x02") for body in bodies)
-        stored = self.store.put_batch(Incoming(*place, b"", "", 1, HOST, HOST), batch, b"UNIQ_KEY\x01u\x02")
+        stored = self.store.writes.put_batch(
+            Incoming(*place, b"", "", 1, HOST, HOST), batch, b"UNIQ_KEY\x01u\x02"
+        )
         first = len(self.model[place])
         assert (stored.queue_offset, len(stored.offsets)) == (first, len(bodies))
         self.model[place] += bodies
@@ -81,11 +83,14 @@ class StoreLife(RuleBasedStateMachine):
 
     @rule()
     def clean(self):
-        self.store.dispatch()
-        old = self.store.min_offset
+        self.store.dispatch.now()
+        old = self.store.log.min_offset
         self.store.clean()
-        assert self.store.min_offset >= old
-        assert self.store.max_offset - self.store.min_offset <= 11 * 4096 or self.store.min_offset > old
+        assert self.store.log.min_offset >= old
+        assert (
+            self.store.log.max_offset - self.store.log.min_offset <= 11 * 4096
+            or self.store.log.min_offset > old
+        )
 
     @rule()
     def stop_in_good_order(self):
@@ -106,13 +111,13 @@ class StoreLife(RuleBasedStateMachine):
 
     @invariant()
     def every_message_is_there_in_order(self):
-        self.store.dispatch()
+        self.store.dispatch.now()
         for place in QUEUES:
-            low, high = self.store.queue_min(*place), self.store.queue_max(*place)
+            low, high = self.store.queues.min_offset(*place), self.store.queues.max_offset(*place)
             assert high == len(self.model[place])
             read, offset = [], low
             while offset < high:
-                found = self.store.get(*place, offset, 7)
+                found = self.store.reads.get(*place, offset, 7)
                 assert found.status is GetStatus.FOUND
                 read += [m for part in found.parts for m in decode_records(part)]
                 offset = found.next_offset
@@ -121,19 +126,19 @@ class StoreLife(RuleBasedStateMachine):
 
     @invariant()
     def keys_are_found(self):
-        self.store.dispatch()
+        self.store.dispatch.now()
         for topic in ("a", "b"):
             wanted = set()
             for place in QUEUES:
                 if place[0] == topic:
-                    low, high = self.store.queue_min(*place), self.store.queue_max(*place)
+                    low, high = self.store.queues.min_offset(*place), self.store.queues.max_offset(*place)
                     for offset in range(low, high):
-                        (message,) = decode_records(self.store.get(*place, offset, 1).parts[0])
+                        (message,) = decode_records(self.store.reads.get(*place, offset, 1).parts[0])
                         if "k0" in message.keys:
                             wanted.add(message.commit_log_offset)
             found = [
                 next(iter(decode_records(r))).commit_log_offset
-                for r in self.store.query(topic, "k0", 64).records
+                for r in self.store.search.query(topic, "k0", 64).records
             ]
             assert found == sorted(wanted, reverse=True)[:64]
 

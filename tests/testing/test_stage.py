@@ -77,7 +77,7 @@ def test_a_group_says_how_often_what_fails_comes_again_unless_its_consumer_does(
 ) -> None:
     mqframe_stage.create_topic("orders", 1)
     with Admin(nameserver=mqframe_stage.nameserver) as admin:
-        admin.create_group(SubscriptionGroupConfig("billing", retry_max_times=1))
+        admin.groups.create(SubscriptionGroupConfig("billing", retry_max_times=1))
     handle = Noting(mqframe_stage.clock, failures=99)
     consumer = mqframe_consumer("billing", settings=ConsumerSettings(max_reconsume_times=named))
     consumer.subscribe("orders", "*", handle)

@@ -170,7 +170,7 @@ class BrokerCheck:
         if not self._sync:
             return
         for sent in self._promises.sent:
-            found = cluster.broker.store.get(*sent[:3], 1)
+            found = cluster.broker.store.reads.get(*sent[:3], 1)
             if not any(sent.body in bytes(part) for part in found.parts):
                 raise Broken("a message that was acknowledged is lost", f"{sent[:3]}: {found.status.name}")
 
@@ -182,8 +182,10 @@ class BrokerCheck:
             )
             answer = await client.invoke(address, query, timeout=FOREVER)
             offset = int((answer.ext or {})["offset"]) if answer.code == 0 else 0
-            if offset > store.queue_max(*place):
-                raise Broken("a group is beyond the end", f"{place}: {offset} of {store.queue_max(*place)}")
+            if offset > store.queues.max_offset(*place):
+                raise Broken(
+                    "a group is beyond the end", f"{place}: {offset} of {store.queues.max_offset(*place)}"
+                )
             if offset > self._promises.may_commit[place]:
                 raise Broken("a group is where it never was", f"{place}: {offset}")
             body = f"new for {place}".encode()

@@ -236,7 +236,7 @@ class BrokerLife:
         """The group reads what there is in a queue, and commits some of it."""
         topic, queue_id = self.chance.choice(self._topics), self.chance.randrange(QUEUES)
         place = (topic, queue_id)
-        end = self.cluster.broker.store.queue_max(topic, queue_id)
+        end = self.cluster.broker.store.queues.max_offset(topic, queue_id)
         offset = self.chance.randint(min(self._read.get(place, 0), end), end)
         self._read[place] = offset
         self.note(MayCommit(topic, queue_id, offset))

@@ -48,7 +48,7 @@ def read_all(store: MessageStore, place: Place, start: int = 0) -> list[Received
     messages: list[ReceivedMessage] = []
     offset = start
     for _ in range(READS_MAX):
-        found = store.get(*place, offset, 32)
+        found = store.reads.get(*place, offset, 32)
         try:
             messages += [message for part in found.parts for message in decode_records(part)]
         except RecordError as problem:
@@ -152,7 +152,7 @@ class StoreCheck:
         except Exception as problem:
             raise Broken("the store does not start", f"{type(problem).__name__}: {problem}") from problem
         store.start()
-        store.dispatch()
+        store.dispatch.now()
         return store
 
     def _open_or_decide(self) -> MessageStore:
@@ -180,8 +180,8 @@ class StoreCheck:
                     raise Broken("a loss is not told", f"{sent[:3]} at {sent.start} to {sent.end}")
                 continue
             if message is None:
-                where = f"{store.min_offset} to {store.max_offset}"
-                queue = f"{store.queue_min(*sent[:2])} to {store.queue_max(*sent[:2])}"
+                where = f"{store.log.min_offset} to {store.log.max_offset}"
+                queue = f"{store.queues.min_offset(*sent[:2])} to {store.queues.max_offset(*sent[:2])}"
                 raise Broken(
                     "a message that was kept is lost",
                     f"{sent[:3]} at {sent.start} to {sent.end}; the log has {where}, the queue {queue}",
@@ -212,7 +212,7 @@ class StoreCheck:
     def _keys(self, store: MessageStore, chance: Random) -> None:
         there = [sent for sent in self._kept if not self._excused(sent)]
         for sent in chance.sample(there, min(KEYS_CHECKED, len(there))):
-            records = store.query(sent.topic, sent.key, 64).records
+            records = store.search.query(sent.topic, sent.key, 64).records
             found = [message for record in records for message in decode_records(record)]
             if not any(is_same(message, sent) for message in found):
                 raise Broken(UNFOUND, f"{sent.key} of {sent[:3]} at {sent.start}")
@@ -227,7 +227,7 @@ class StoreCheck:
         for sent in self._kept:
             place = sent[:2]
             progress[place] = max(progress.get(place, 0), sent.queue_offset + 1)
-        progress = {place: min(offset, store.queue_max(*place)) for place, offset in progress.items()}
+        progress = {place: min(offset, store.queues.max_offset(*place)) for place, offset in progress.items()}
         new: dict[Place, list[Sent]] = {}
         for number in range(2):
             for place in self._places:
@@ -246,7 +246,7 @@ class StoreCheck:
         body = f"new {number} for {place}".encode() * 7
         properties = f"KEYS\x01new{number}\x02"
         try:
-            stored = store.put(Incoming(*place, body, properties, 1, HOST, HOST))
+            stored = store.writes.put(Incoming(*place, body, properties, 1, HOST, HOST))
         except Exception as problem:
             raise Broken("a new message is refused", f"{type(problem).__name__}: {problem}") from problem
         sent = Sent(
@@ -259,10 +259,10 @@ class StoreCheck:
 def confirm(store: MessageStore) -> None:
     """Have everything flushed and dispatched."""
     answers: list[bool] = []
-    store.when_confirmed(store.max_offset, answers.append)
+    store.confirming.when_confirmed(store.log.max_offset, answers.append)
     threads: Any = store._threads
     while threads.jobs:
         threads.step()
-    store.dispatch()
+    store.dispatch.now()
     if answers != [True]:
         raise Broken("new messages are not confirmed", repr(answers))

@@ -60,7 +60,7 @@ def live(directory: Path, seed: int) -> Life:
         async with cluster_at(directory, seed, ManualClock()) as cluster:
 
             def note(what: Any) -> None:
-                promises.append((cluster.broker.store.max_offset, what))
+                promises.append((cluster.broker.store.log.max_offset, what))
 
             await BrokerLife(cluster, seed, note).run(STEPS)
             if Random(f"end {seed}").random() < 0.5:

@@ -176,7 +176,7 @@ class StoreLife:
 
     def _put(self) -> None:
         store, one = self._running, self._incoming()
-        stored = store.put(one)
+        stored = store.writes.put(one)
         end = stored.commit_log_offset + stored.size
         place = one.topic, one.queue_id, stored.queue_offset
         self._stored([Sent(*place, bytes(one.body), one.properties, stored.commit_log_offset, end)], end)
@@ -185,7 +185,7 @@ class StoreLife:
         store, many = self._running, [self._incoming() for _ in range(self.chance.randint(1, 6))]
         head = many[0]
         batch = b"".join(encode_element(bytes(each.body), each.properties.encode()) for each in many)
-        stored = store.put_batch(
+        stored = store.writes.put_batch(
             Incoming(head.topic, head.queue_id, b"", "", 1, HOST, HOST), batch, b"UNIQ_KEY\x01u\x02"
         )
         end = stored.end_offset
@@ -219,14 +219,14 @@ class StoreLife:
                 for sent in messages:
                     self.note(Acknowledged(sent))
 
-        self._running.when_confirmed(end, answer)
+        self._running.confirming.when_confirmed(end, answer)
 
     def _note_flushed(self) -> None:
         if self.store is not None:
-            self.note(Flushed(self.store.flushed_offset))
+            self.note(Flushed(self.store.log.flushed_offset))
 
     def _dispatch(self) -> None:
-        self._running.dispatch()
+        self._running.dispatch.now()
 
     def _work(self) -> None:
         threads: Any = self._running._threads
@@ -240,12 +240,12 @@ class StoreLife:
     def _clean(self) -> None:
         self.note(Cleaning(None))
         self._running.clean()
-        self.note(Cleaning(self._running.min_offset))
+        self.note(Cleaning(self._running.log.min_offset))
 
     def _stop(self) -> None:
         store, self.store = self._running, None
         asyncio.run(store.stop())
-        self.note(Flushed(store.flushed_offset))
+        self.note(Flushed(store.log.flushed_offset))
 
     def _kill(self) -> None:
         store, self.store = self._running, None

@@ -224,8 +224,8 @@ def pull() -> None:
 def administer() -> int:
     try:
         with Admin(nameserver="127.0.0.1:9876") as admin:
-            admin.create_topic("orders", queues=4)
-            return admin.lag("billing")
+            admin.topics.create("orders", queues=4)
+            return admin.groups.lag("billing")
     except RetryError:
         return -1
     except MqframeError:
@@ -234,4 +234,4 @@ def administer() -> int:
 
 async def administer_async() -> list[str]:
     async with AsyncAdmin(nameserver="127.0.0.1:9876") as admin:
-        return list(await admin.list_topics())
+        return list(await admin.topics.list())

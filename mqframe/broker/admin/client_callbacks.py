@@ -106,7 +106,7 @@ class ClientCallbackProcessor(Processor):
             _, offset = parse_offset_id(message_id)
         except FixError as problem:
             raise Refusal(ResponseCode.SYSTEM_ERROR, str(problem)) from None
-        record = self._store.record_at(offset)
+        record = self._store.search.record_at(offset)
         if record is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"there is no message at commit-log offset {offset}")
         return record

@@ -24,7 +24,7 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
-from mqframe.net.turns import in_turns
+from mqframe.turns import in_turns
 
 LIST_MAX: Final = 5000
 """Groups in one request: all that are new are written down together."""

@@ -34,7 +34,7 @@ from mqframe.core.requests.insight import (
 )
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
-from mqframe.net.turns import Pace
+from mqframe.turns import Pace
 
 ENTRIES_MAX: Final = 1024
 """Most queue entries in one answer."""
@@ -50,7 +50,7 @@ class InspectionProcessor(Processor):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._clean, self._delete_queues = shared.store.clean, shared.store.delete_topic
-        self._progress = Progress(self._store, self._offsets, self._identity)
+        self._progress = Progress(self._store.queues, self._offsets, self._identity)
 
     # Queues
 
@@ -61,7 +61,7 @@ class InspectionProcessor(Processor):
         return await table_reply(ConsumeTimeSpans(), "consumeTimeSpanSet", spans)
 
     def _time_span(self, topic: str, queue_id: int, group: str) -> QueueTimeSpan:
-        low, high = self._store.queue_min(topic, queue_id), self._store.queue_max(topic, queue_id)
+        low, high = self._store.queues.bounds(topic, queue_id)
         oldest = self._stored(topic, queue_id, low)
         offset = self._offsets.query(group, topic, queue_id) or 0
         consumed = self._stored(topic, queue_id, offset - 1) if offset > 0 else oldest
@@ -78,7 +78,7 @@ class InspectionProcessor(Processor):
         )
 
     def _stored(self, topic: str, queue_id: int, offset: int) -> int:
-        found = self._store.store_time_at(topic, queue_id, offset) if offset >= 0 else None
+        found = self._store.queues.store_time_at(topic, queue_id, offset) if offset >= 0 else None
         return -1 if found is None else found
 
     @serves(QueryConsumeQueue)
@@ -88,8 +88,8 @@ class InspectionProcessor(Processor):
         if not 0 <= queue_id < max(topic.read_queue_nums, topic.write_queue_nums):
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"queue {queue_id} of topic {name} does not exist")
         body = QueueEntries(
-            max_queue_index=self._store.queue_max(name, queue_id),
-            min_queue_index=self._store.queue_min(name, queue_id),
+            max_queue_index=self._store.queues.max_offset(name, queue_id),
+            min_queue_index=self._store.queues.min_offset(name, queue_id),
         )
         if fields.consumer_group:
             group = self._clients.consumers.get(fields.consumer_group)
@@ -102,7 +102,7 @@ class InspectionProcessor(Processor):
         remark = None
         if body.min_queue_index <= fields.index < body.max_queue_index:
             count = min(fields.count, ENTRIES_MAX, body.max_queue_index - fields.index)
-            entries = self._store.entries(name, queue_id, fields.index, max(count, 0))
+            entries = self._store.reads.entries(name, queue_id, fields.index, max(count, 0))
             body.queue_data = [QueueEntry(*entry) for entry in entries]
         else:
             remark = f"index {fields.index} of {queue_id}@{name} does not exist"
@@ -165,7 +165,7 @@ class InspectionProcessor(Processor):
 
     @serves(CleanUnusedTopic)
     async def clean_unused(self, fields: CleanUnusedTopic, call: Call) -> Reply:
-        names = {topic for topic, _ in self._store.queues()}
+        names = {topic for topic, _ in self._store.queues}
         pace = Pace(TOPICS_OF_TURN)
         for topic in sorted(names):
             await pace.step()

@@ -18,7 +18,7 @@ class LookupProcessor(Processor):
     @serves(QueryMessage)
     def query(self, fields: QueryMessage, call: Call) -> Reply:
         unique = fields.unique_key == "true"
-        found = self._store.query(
+        found = self._store.search.query(
             fields.topic,
             fields.key,
             self._live.current.query_messages_max if unique else min(fields.max_num, COUNT_MAX),
@@ -38,7 +38,7 @@ class LookupProcessor(Processor):
     @serves(ViewMessageById)
     def view(self, fields: ViewMessageById, call: Call) -> Reply:
         offset = fields.offset
-        record = self._store.record_at(offset, unconfirmed=bool(fields.mqframe_unconfirmed))
+        record = self._store.search.record_at(offset, unconfirmed=bool(fields.mqframe_unconfirmed))
         if record is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"no message begins at log offset {offset}")
         return Reply(body=record)

@@ -6,16 +6,16 @@ from mqframe.broker.tables.identity import Identity
 from mqframe.core.consuming.bodies import OffsetWrapper
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.messages.message import MessageQueue
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.reading.queue_offsets import QueueOffsets
 
 
 class Progress:
     """Compares what groups have consumed with what queues hold."""
 
-    __slots__ = ("_identity", "_offsets", "_store")
+    __slots__ = ("_identity", "_offsets", "_queues")
 
-    def __init__(self, store: StoreReads, offsets: OffsetTable, identity: Identity) -> None:
-        self._store = store
+    def __init__(self, queues: QueueOffsets, offsets: OffsetTable, identity: Identity) -> None:
+        self._queues = queues
         self._offsets = offsets
         self._identity = identity
 
@@ -30,9 +30,9 @@ class Progress:
         """How far `group` is in one queue."""
         offset = max(self._offsets.query(group, topic, queue_id) or 0, 0)
         pulled = self._offsets.query_pulled(group, topic, queue_id)
-        stored = self._store.store_time_at(topic, queue_id, offset - 1) if offset else None
+        stored = self._queues.store_time_at(topic, queue_id, offset - 1) if offset else None
         return OffsetWrapper(
-            broker_offset=self._store.queue_max(topic, queue_id),
+            broker_offset=self._queues.max_offset(topic, queue_id),
             consumer_offset=offset,
             last_timestamp=stored or 0,
             pull_offset=max(offset, pulled or 0),

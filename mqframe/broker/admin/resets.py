@@ -126,7 +126,7 @@ class ResetProcessor(Processor):
         return dumps(OffsetTableBody({self._queue(topic, each): offset for each, offset in targets.items()}))
 
     def _within(self, topic: str, queue_id: int, offset: int) -> int:
-        low, high = self._store.queue_min(topic, queue_id), self._store.queue_max(topic, queue_id)
+        low, high = self._store.queues.bounds(topic, queue_id)
         if not low <= offset <= high:
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
@@ -136,8 +136,8 @@ class ResetProcessor(Processor):
 
     def _at_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
         if timestamp_ms < 0:
-            return self._store.queue_max(topic, queue_id)
-        return self._store.offset_at(topic, queue_id, timestamp_ms)
+            return self._store.queues.max_offset(topic, queue_id)
+        return self._store.queues.offset_at(topic, queue_id, timestamp_ms)
 
     # Between groups
 
@@ -146,7 +146,7 @@ class ResetProcessor(Processor):
         without = [name for name in (fields.filter_groups or "").split(",") if name]
         offsets = correction_offsets(
             self._offsets.by_group(fields.topic),
-            lambda queue_id: self._store.queue_min(fields.topic, queue_id),
+            lambda queue_id: self._store.queues.min_offset(fields.topic, queue_id),
             without,
             fields.compare_group,
         )

@@ -93,19 +93,19 @@ class RuntimeProcessor(Processor):
             "msgGetTotalTodayMorning": str(statistics.morning[1]),
             "msgPutTotalYesterdayMorning": str(statistics.yesterday[0]),
             "msgGetTotalYesterdayMorning": str(statistics.yesterday[1]),
-            "commitLogMinOffset": str(store.min_offset),
-            "commitLogMaxOffset": str(store.max_offset),
+            "commitLogMinOffset": str(store.log.min_offset),
+            "commitLogMaxOffset": str(store.log.max_offset),
             "commitLogDiskRatio": used,
             f"commitLogDiskRatio_{store.settings.directory / 'commitlog'}": used,
             "consumeQueueDiskRatio": used,
             "totalMemKBytes": str(_memory_bytes() // 1024),
             "commitLogDirCapacity": f"Total : {_size(usage.total)}, Free : {_size(usage.free)}.",
-            "dispatchBehindBytes": str(max(0, store.max_offset - store.confirmed_offset)),
-            "remainHowManyDataToFlush": _size(max(0, store.max_offset - store.flushed_offset)),
+            "dispatchBehindBytes": str(max(0, store.log.max_offset - store.log.confirmed_offset)),
+            "remainHowManyDataToFlush": _size(max(0, store.log.max_offset - store.log.flushed_offset)),
             "pageCacheLockTimeMills": "0",
             "dispatchMaxBuffer": "0",
             "remainTransientStoreBufferNumbs": str(_NO_POOL),
-            "storeTrouble": self._whole_store.trouble,
+            "storeTrouble": self._whole_store.disk.trouble,
             "earliestMessageTimeStamp": str(self._earliest()),
             "startAcceptSendRequestTimeStamp": "0",
         }
@@ -130,7 +130,7 @@ class RuntimeProcessor(Processor):
 
     def _earliest(self) -> int:
         """Store time (ms) of the oldest record that is kept; -1 when there is none."""
-        record = self._store.record_at(self._store.min_offset)
+        record = self._store.search.record_at(self._store.log.min_offset)
         return -1 if record is None else decode_record(record).store_timestamp
 
 

@@ -47,7 +47,7 @@ class StatsProcessor(Processor):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._progress = Progress(self._store, self._offsets, self._identity)
+        self._progress = Progress(self._store.queues, self._offsets, self._identity)
 
     @serves(GetTopicStatsInfo)
     async def topic_stats(self, fields: GetTopicStatsInfo, call: Call) -> Reply:
@@ -58,12 +58,12 @@ class StatsProcessor(Processor):
         return await table_reply(body, "offsetTable", (self._topic_offset(name, each) for each in queues))
 
     def _topic_offset(self, name: str, queue_id: int) -> tuple[MessageQueue, TopicOffset]:
-        high = self._store.queue_max(name, queue_id)
-        stored = self._store.store_time_at(name, queue_id, high - 1) if high else None
+        high = self._store.queues.max_offset(name, queue_id)
+        stored = self._store.queues.store_time_at(name, queue_id, high - 1) if high else None
         return self._queue(name, queue_id), TopicOffset(
             last_update_timestamp=stored or 0,
             max_offset=high,
-            min_offset=self._store.queue_min(name, queue_id),
+            min_offset=self._store.queues.min_offset(name, queue_id),
         )
 
     @serves(GetConsumerConnectionList)

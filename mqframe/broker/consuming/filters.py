@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.core.clock import Clock
@@ -14,6 +13,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError, PluginError, Refusal
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.filtering.filter_table import FilterTable
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import TAG, Subscription, is_tag_type
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.properties import RETRY_TOPIC
@@ -25,16 +25,6 @@ from mqframe.log import get_logger
 log = get_logger("broker")
 
 _COMPILED_MAX = 1024
-
-
-class Filter(NamedTuple):
-    """Which messages of a queue a reader gets, as the store's reads take it.
-
-    `codes`: hashes of the tags that match, `None` for all. `records`: asked of each record, `None` for all.
-    """
-
-    codes: frozenset[int] | None = None
-    records: RecordFilter | None = None
 
 
 class _Failures:
@@ -99,16 +89,16 @@ class Filters:
                 "(broker.expression_chars_max)",
             )
 
-    def own(self, kind: str | None, expression: str | None) -> Filter:
+    def own(self, kind: str | None, expression: str | None) -> RecordChoice:
         """The filter of a reader that brings its subscription along. Raises `Refusal` as `check` does."""
         self.check_length(expression)
         if kind is None or is_tag_type(kind):
-            return Filter((self._tags or self._tag_filter()).codes(expression))
+            return RecordChoice((self._tags or self._tag_filter()).codes(expression))
         records = self.compiled(kind, expression)
         self._admit(kind)
-        return Filter(None, records)
+        return RecordChoice(None, records)
 
-    def of_group(self, group: str, subscription: Subscription, version: int = 0) -> Filter:
+    def of_group(self, group: str, subscription: Subscription, version: int = 0) -> RecordChoice:
         """The filter of `group` for a topic, by its heartbeats. `version`: the reader's, ms.
 
         Raises `Refusal`: 27 when the expression was refused, 28 when the reader knows a newer one, 1 when
@@ -117,7 +107,7 @@ class Filters:
         if subscription.is_tag:
             if self._tags is None:
                 self._tag_filter()
-            return Filter(subscription.codes)
+            return RecordChoice(subscription.codes)
         topic, kind = subscription.data.topic, subscription.data.expression_type or ""
         data = self.table.get(topic, group)
         if data is None:
@@ -130,8 +120,8 @@ class Filters:
             )
         self._admit(kind)
         if topic.startswith(RETRY_PREFIX):
-            return Filter(None, self._retried(group))
-        return Filter(None, self.compiled(data.expression_type, data.expression))
+            return RecordChoice(None, self._retried(group))
+        return RecordChoice(None, self.compiled(data.expression_type, data.expression))
 
     def compiled(self, kind: str, expression: str | None) -> RecordFilter:
         """A filter of records by `expression`. Raises `Refusal` as `check` does."""

@@ -109,6 +109,11 @@ class PullLongPolling:
         queues = [waiting for (name, _), waiting in self._by_queue.items() if name == topic]
         return self._release([held for waiting in queues for held in waiting])
 
+    def drop(self, held: HeldPull) -> None:
+        """Nobody wants the answer any more."""
+        if held in self._by_queue.get((held.fields.topic, held.fields.queue_id), ()):
+            self._release([held])
+
     def forget(self, peer: Peer) -> None:
         """The connection is closed; nobody waits there any more."""
         self._release(list(self._by_peer.get(peer, ())))

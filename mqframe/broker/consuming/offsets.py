@@ -48,9 +48,9 @@ class OffsetProcessor(Processor):
         # A new group on a queue that is short, and still whole, begins at its beginning (wire.md §3.2).
         topic, queue_id = fields.topic, fields.queue_id
         return (
-            self._store.queue_min(topic, queue_id) <= 0
-            and self._store.queue_max(topic, queue_id) > 0
-            and not self._store.is_cold(topic, queue_id, 0)
+            self._store.queues.min_offset(topic, queue_id) <= 0
+            and self._store.queues.max_offset(topic, queue_id) > 0
+            and not self._store.reads.is_cold(topic, queue_id, 0)
         )
 
     @serves(UpdateConsumerOffset)
@@ -69,7 +69,7 @@ class OffsetProcessor(Processor):
         The reference takes them all, and the group passes over what is stored later.
         """
         name = str(topic.topic_name)
-        end = self._store.queue_max(name, queue_id)
+        end = self._store.queues.max_offset(name, queue_id)
         # A topic may have had more queues; what they hold is still consumed.
         if not end and not 0 <= queue_id < max(topic.read_queue_nums, topic.write_queue_nums):
             problem = f"the topic has {topic.read_queue_nums} read queues"
@@ -88,19 +88,21 @@ class OffsetProcessor(Processor):
     @serves(SearchOffsetByTimestamp)
     def search_offset(self, fields: SearchOffsetByTimestamp, call: Call) -> OffsetAnswer:
         upper = (fields.boundary_type or "").upper() == "UPPER"
-        offset = self._store.offset_at(fields.topic, fields.queue_id, fields.timestamp, upper=upper)
+        offset = self._store.queues.offset_at(fields.topic, fields.queue_id, fields.timestamp, upper=upper)
         return OffsetAnswer(offset)
 
     @serves(GetMaxOffset)
     def max_offset(self, fields: GetMaxOffset, call: Call) -> OffsetAnswer:
-        return OffsetAnswer(self._store.queue_max(fields.topic, fields.queue_id))
+        return OffsetAnswer(self._store.queues.max_offset(fields.topic, fields.queue_id))
 
     @serves(GetMinOffset)
     def min_offset(self, fields: GetMinOffset, call: Call) -> OffsetAnswer:
-        return OffsetAnswer(self._store.queue_min(fields.topic, fields.queue_id))
+        return OffsetAnswer(self._store.queues.min_offset(fields.topic, fields.queue_id))
 
     @serves(GetEarliestMsgStoretime)
     def earliest_store_time(self, fields: GetEarliestMsgStoretime, call: Call) -> TimestampAnswer:
         topic, queue_id = fields.topic, fields.queue_id
-        stored = self._store.store_time_at(topic, queue_id, self._store.queue_min(topic, queue_id))
+        stored = self._store.queues.store_time_at(
+            topic, queue_id, self._store.queues.min_offset(topic, queue_id)
+        )
         return TimestampAnswer(-1 if stored is None else stored)

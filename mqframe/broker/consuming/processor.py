@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from mqframe.broker.consuming.admission import ReadAdmission
-from mqframe.broker.consuming.filters import Filter, Filters
+from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling, weight_of_pull
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.budgets import Budgets
@@ -20,12 +21,13 @@ from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.consuming.pull import OFFSET_RESET, pull_caps, pull_code
 from mqframe.core.consuming.slave_reads import suggested_broker
 from mqframe.core.errors import Refusal
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.net.connection import failure_reply
+from mqframe.net.serving import failure_reply
 from mqframe.replication.settings import SLAVE
 from mqframe.store.incoming import Found
 
@@ -43,7 +45,7 @@ class PullProcessor(Processor):
         super().__init__(shared)
         self._admission = admission
         self._filters = filters
-        self._polling = polling = PullLongPolling(self._clock, self._store.queue_max)
+        self._polling = polling = PullLongPolling(self._clock, self._store.queues.max_offset)
         self._at_slave = self._identity.role == SLAVE
         self._budget = budgets.add("waiting pulls", "pull_waiting_max", lambda: polling.weight)
         self._due: deque[tuple[HeldPull, bool]] = deque()  # and whether it has to have a match
@@ -124,7 +126,7 @@ class PullProcessor(Processor):
         if fields.sys_flag & PullFlag.COMMIT_OFFSET:
             self._commit(fields)
         count, size = self._caps(fields)
-        found = self._store.get_now(
+        found = self._store.reads.get_now(
             fields.topic,
             fields.queue_id,
             fields.queue_offset,
@@ -162,14 +164,19 @@ class PullProcessor(Processor):
     def _commit(self, fields: PullFields) -> None:
         """Store the offset that a pull brings along; a wrong one is passed over, for the pull is right."""
         group, topic, queue_id = fields.consumer_group, fields.topic, fields.queue_id
-        problem = commit_problem(fields.commit_offset, self._store.queue_max(topic, queue_id))
+        problem = commit_problem(fields.commit_offset, self._store.queues.max_offset(topic, queue_id))
         if problem:
             log.warning("offset in a pull refused", group=group, topic=topic, queue=queue_id, reason=problem)
         else:
             self._offsets.commit(group, topic, queue_id, fields.commit_offset)
 
     def _hold(
-        self, call: Call, fields: PullFields, group: SubscriptionGroupConfig, filter: Filter, wait_ms: int
+        self,
+        call: Call,
+        fields: PullFields,
+        group: SubscriptionGroupConfig,
+        filter: RecordChoice,
+        wait_ms: int,
     ) -> None:
         """Let a pull wait. Raises `Refusal` SYSTEM_BUSY when too many do."""
         weight = weight_of_pull(fields.subscription)
@@ -179,9 +186,10 @@ class PullProcessor(Processor):
         held = HeldPull(
             call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset, weight
         )
+        call.on_cancel = partial(self._polling.drop, held)
         self._polling.hold(held)
 
-    def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> Filter:
+    def _filter(self, fields: PullFields, group: SubscriptionGroupConfig) -> RecordChoice:
         if fields.sys_flag & PullFlag.SUBSCRIPTION:
             return self._filters.own(fields.expression_type, fields.subscription)
         consumers = self._clients.consumers.get(fields.consumer_group)
@@ -217,7 +225,7 @@ class PullProcessor(Processor):
         settings = self._live.current
         if fields.mqframe_bulk:
             caps = settings.bulk_pull_messages_max, settings.bulk_pull_bytes_max
-        elif self._store.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
+        elif self._store.reads.is_cold(fields.topic, fields.queue_id, fields.queue_offset):
             caps = settings.cold_pull_messages_max, settings.cold_pull_bytes_max
         else:
             caps = settings.pull_messages_max, settings.pull_bytes_max
@@ -228,11 +236,11 @@ class PullProcessor(Processor):
         fields: PullFields,
         group: SubscriptionGroupConfig,
         topic: TopicConfig,
-        filter: Filter,
+        filter: RecordChoice,
     ) -> Reply:
         count, size = self._caps(fields)
         began = self._clock.monotonic()
-        found = await self._store.get_cold(
+        found = await self._store.reads.get_cold(
             fields.topic,
             fields.queue_id,
             fields.queue_offset,
@@ -246,8 +254,8 @@ class PullProcessor(Processor):
     def _moved_by_reset(
         self, fields: PullFields, group: SubscriptionGroupConfig, topic: TopicConfig, offset: int
     ) -> Reply:
-        low = self._store.queue_min(fields.topic, fields.queue_id)
-        high = self._store.queue_max(fields.topic, fields.queue_id)
+        low = self._store.queues.min_offset(fields.topic, fields.queue_id)
+        high = self._store.queues.max_offset(fields.topic, fields.queue_id)
         self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, offset)
         return Reply(
             ResponseCode.PULL_OFFSET_MOVED,
@@ -294,8 +302,8 @@ class PullProcessor(Processor):
         slave_reads = self._live.replication.slave_reads
         behind = 0
         if slave_reads and found is not None:
-            last = self._store.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
-            behind = self._store.max_offset - last[0][0] if last else 0
+            last = self._store.reads.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
+            behind = self._store.log.max_offset - last[0][0] if last else 0
         return suggested_broker(
             group,
             behind,
@@ -318,7 +326,7 @@ class PullProcessor(Processor):
         fields = held.fields
         if self._clock.monotonic() >= held.deadline:
             return True
-        found = self._store.get(fields.topic, fields.queue_id, held.looked, 1, records=held.records)
+        found = self._store.reads.get(fields.topic, fields.queue_id, held.looked, 1, records=held.records)
         if found.count:
             return True
         held.looked = max(held.looked, found.next_offset)
@@ -336,7 +344,7 @@ class PullProcessor(Processor):
                 reply = self._moved_by_reset(fields, held.group, topic, reset)
             else:
                 count, size = self._caps(fields)
-                found = self._store.get(
+                found = self._store.reads.get(
                     fields.topic,
                     fields.queue_id,
                     held.looked,

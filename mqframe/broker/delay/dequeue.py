@@ -55,13 +55,13 @@ class TimerDequeue:
         while self._at < len(positions):
             end = min(self._at + _SLICE_MESSAGES, len(positions))
             units = self._timer.units(positions[self._at : end])
-            records = await self._store.records_at([(unit.log_offset, unit.size) for unit in units])
+            records = await self._store.reads.records_at([(unit.log_offset, unit.size) for unit in units])
             for unit, record in zip(units, records, strict=True):
                 place = place_of_unit(unit)
-                if unit.log_offset >= self._store.min_offset and not names(unit, record):
+                if unit.log_offset >= self._store.log.min_offset and not names(unit, record):
                     raise TimerDamage(f"a unit of slot {self.slot.time} names no message of the timer topic")
                 if record is None:
-                    self._redelivery.gone(place, self._store.min_offset)
+                    self._redelivery.gone(place, self._store.log.min_offset)
                 else:
                     self._redelivery.attempt(place, partial(self._redeliver, unit, record))
                 self._at += 1  # so that a message is not stored again when a later one is refused
@@ -80,7 +80,9 @@ class TimerDequeue:
         for start in range(0, len(recalls), _SLICE_MESSAGES):
             units = self._timer.units(recalls[start : start + _SLICE_MESSAGES])
             for unit, record in zip(
-                units, await self._store.records_at([(u.log_offset, u.size) for u in units]), strict=True
+                units,
+                await self._store.reads.records_at([(u.log_offset, u.size) for u in units]),
+                strict=True,
             ):
                 message = None if record is None else self._redelivery.read(record, place_of_unit(unit))
                 key = None if message is None else taken_back(message.properties)

@@ -47,22 +47,22 @@ class TimerEnqueue:
     @property
     def behind(self) -> int:
         """Messages of the timer topic that are not taken in."""
-        return max(0, self._store.queue_max(TIMER_TOPIC, 0) - self._timer.queue_offset)
+        return max(0, self._store.queues.max_offset(TIMER_TOPIC, 0) - self._timer.queue_offset)
 
     def correct(self) -> None:
         """Let the position lie within the queue."""
-        low, high = self._store.queue_min(TIMER_TOPIC, 0), self._store.queue_max(TIMER_TOPIC, 0)
+        low, high = self._store.queues.bounds(TIMER_TOPIC, 0)
         self._timer.queue_offset = min(max(self._timer.queue_offset, low), high)
         self._timer.taken_before = min(self._timer.taken_before, high)
 
     def agrees(self) -> bool:
         """Whether the timer's files are whole, as far as ends and samples of them and of the topic tell."""
         timer, store = self._timer, self._store
-        if timer.lost or timer.record_end > store.max_offset:
+        if timer.lost or timer.record_end > store.log.max_offset:
             return False
         for unit in timer.sample(_SAMPLES):
-            record = store.record_at(unit.log_offset, unconfirmed=True)
-            if unit.log_offset >= store.min_offset and not names(unit, record):
+            record = store.search.record_at(unit.log_offset, unconfirmed=True)
+            if unit.log_offset >= store.log.min_offset and not names(unit, record):
                 return False
         return not self._lacks_first()
 
@@ -71,11 +71,11 @@ class TimerEnqueue:
         first = self._timer.first_unit
         if first is None:
             return False
-        low = self._store.queue_min(TIMER_TOPIC, 0)
-        for physical, _, _ in self._store.entries(TIMER_TOPIC, 0, low, _SAMPLES):
+        low = self._store.queues.min_offset(TIMER_TOPIC, 0)
+        for physical, _, _ in self._store.reads.entries(TIMER_TOPIC, 0, low, _SAMPLES):
             if physical >= first.log_offset:
                 return False
-            record = self._store.record_at(physical, unconfirmed=True)
+            record = self._store.search.record_at(physical, unconfirmed=True)
             message = None if record is None else self._read(record, physical)
             if message is None:
                 continue
@@ -93,10 +93,10 @@ class TimerEnqueue:
     async def _find_rolled(self) -> frozenset[_Round]:
         """The rounds of messages that have gone into a further one: these are not to be taken in again."""
         found = set()
-        offset, end = self._store.queue_min(TIMER_TOPIC, 0), self._store.queue_max(TIMER_TOPIC, 0)
+        offset, end = self._store.queues.bounds(TIMER_TOPIC, 0)
         while offset < end:
-            entries = self._store.entries(TIMER_TOPIC, 0, offset, _SLICE_MESSAGES)
-            records = await self._store.records_at([(physical, size) for physical, size, _ in entries])
+            entries = self._store.reads.entries(TIMER_TOPIC, 0, offset, _SLICE_MESSAGES)
+            records = await self._store.reads.records_at([(physical, size) for physical, size, _ in entries])
             for (physical, _, _), record in zip(entries, records, strict=True):
                 message = None if record is None else self._read(record, physical)
                 times = 0 if message is None else _rolls(message)
@@ -110,18 +110,18 @@ class TimerEnqueue:
         """Take in the next few. Raises `Refusal` when the store takes nothing, OSError; can be repeated."""
         timer = self._timer
         offset = timer.queue_offset
-        entries = self._store.entries(TIMER_TOPIC, 0, offset, _SLICE_MESSAGES)
+        entries = self._store.reads.entries(TIMER_TOPIC, 0, offset, _SLICE_MESSAGES)
         if not entries:
             self.correct()
             return
         if offset < timer.taken_before and self._rolled is None:
             self._rolled = await self._find_rolled()
-        records = await self._store.records_at([(physical, size) for physical, size, _ in entries])
+        records = await self._store.reads.records_at([(physical, size) for physical, size, _ in entries])
         timer.move_write_time(self._clock.now_ms())
         for (physical, size, _), record in zip(entries, records, strict=True):
             place = Place(TIMER_TOPIC, 0, offset, physical)
             if record is None:
-                self._redelivery.gone(place, self._store.min_offset)
+                self._redelivery.gone(place, self._store.log.min_offset)
             elif not timer.has(physical):
                 self._redelivery.attempt(place, partial(self._take, record, place, size))
             offset += 1

@@ -12,7 +12,6 @@ from typing import Final
 
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.sending.redelivery import Redelivery
-from mqframe.broker.service import BrokerPart
 from mqframe.core.clock import JUMP_MS, NOTED_MS, SetTimes, SteadyClock
 from mqframe.core.delay.schedule import DelayOffsets, LevelSchedule
 from mqframe.core.errors import Refusal
@@ -20,10 +19,10 @@ from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.requests.admin import GetAllDelayOffset
 from mqframe.core.requests.serving import Answer, Call, serves
 from mqframe.core.storage.left_out import Place
-from mqframe.hooks.interfaces import OnArrival
+from mqframe.hooks.interfaces import BrokerService, OnArrival
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 from mqframe.trouble import Trouble
 
 log = get_logger("broker")
@@ -34,7 +33,7 @@ _SETTLE_MS: Final = 1000
 """How soon to look whether the disk has what was delivered."""
 
 
-class LevelDelivery(BrokerPart):
+class LevelDelivery(BrokerService):
     """Moves due messages from the delay topic to where they belong.
 
     `levels`: the delays of levels 1, 2, … in ms. A message is delivered at least once: a broker that is
@@ -46,7 +45,7 @@ class LevelDelivery(BrokerPart):
 
     def __init__(
         self,
-        store: StoreReads,
+        store: MessageStore,
         redelivery: Redelivery,
         offsets: DelayOffsets,
         levels: tuple[int, ...],
@@ -111,7 +110,7 @@ class LevelDelivery(BrokerPart):
 
     def _bounds(self, queue_id: int) -> tuple[int, int]:
         store = self._store
-        return store.queue_min(SCHEDULE_TOPIC, queue_id), store.queue_max(SCHEDULE_TOPIC, queue_id)
+        return store.queues.bounds(SCHEDULE_TOPIC, queue_id)
 
     def _ring(self) -> None:
         wait = self._next_wait()
@@ -148,7 +147,7 @@ class LevelDelivery(BrokerPart):
 
     async def _deliver_due(self) -> int | None:
         """Deliver until nothing is due; returns the wait before the next round, ms."""
-        self._offsets.settle(self._store.lasting_offset)
+        self._offsets.settle(self._store.log.lasting_offset)
         busy = True
         while busy:
             busy = False
@@ -171,7 +170,7 @@ class LevelDelivery(BrokerPart):
     async def _deliver(self, queue_id: int, level: LevelSchedule) -> bool:
         """Deliver a slice of what is due; False when nothing was."""
         start = level.position
-        entries = self._store.entries(SCHEDULE_TOPIC, queue_id, start, _SLICE_MESSAGES)
+        entries = self._store.reads.entries(SCHEDULE_TOPIC, queue_id, start, _SLICE_MESSAGES)
         if not entries:
             level.correct(*self._bounds(queue_id))
             return level.position != start
@@ -181,18 +180,18 @@ class LevelDelivery(BrokerPart):
         if count == 0:
             return False
         due = entries[:count]
-        records = await self._store.records_at([(physical, size) for physical, size, _ in due])
+        records = await self._store.reads.records_at([(physical, size) for physical, size, _ in due])
         try:
             for (physical, _, _), record in zip(due, records, strict=True):
                 place = Place(SCHEDULE_TOPIC, queue_id, level.position, physical)
                 if record is None:
-                    self._redelivery.gone(place, self._store.min_offset)
+                    self._redelivery.gone(place, self._store.log.min_offset)
                 elif (message := self._redelivery.read(record, place)) is not None:
                     self._redelivery.put(message)
                 level.move(level.position + 1)
         finally:
             self._set[queue_id].passed(level.position)
-            self._offsets.delivered(queue_id + 1, level.position, self._store.max_offset)
+            self._offsets.delivered(queue_id + 1, level.position, self._store.log.max_offset)
         return True
 
     @serves(GetAllDelayOffset)

@@ -32,8 +32,8 @@ class RecallProcessor(Processor):
     def __init__(self, shared: Shared, writer: InternalWriter) -> None:
         super().__init__(shared)
         self._writer = writer
-        self._when_decided = shared.store.when_decided
-        self._is_sure_at_once = shared.store.confirms_at_once
+        self._when_decided = shared.store.confirming.when_decided
+        self._is_sure_at_once = shared.store.confirming.confirms_at_once
 
     @serves(RecallMessage)
     def recall(self, fields: RecallMessage, call: Call) -> Reply | None:

@@ -74,7 +74,7 @@ class TimerReplacing:
         return len(move)
 
     async def _read(self, units: list[Unit]) -> list[ReceivedMessage | None]:
-        records = await self._parts.store.records_at([(unit.log_offset, unit.size) for unit in units])
+        records = await self._parts.store.reads.records_at([(unit.log_offset, unit.size) for unit in units])
         read = self._parts.redelivery.read
         return [
             None if record is None else read(record, place_of_unit(unit))

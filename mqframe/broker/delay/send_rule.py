@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.core.delay.options import DELAY_NAMES
+from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
 from mqframe.core.delay.recall_handle import recall_handle
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.messages import properties as p
@@ -13,7 +13,8 @@ from mqframe.hooks.interfaces import PendingRecord, SendRule
 class ToDelayTopics(SendRule):
     """A message that is to be delivered later is stored where such ones wait."""
 
-    names = frozenset(DELAY_NAMES)
+    names = DELAY_NAMES
+    hint = DELAY_HINT
 
     def __init__(self, rules: DelayRules, broker_name: str) -> None:
         self._rules = rules

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from mqframe.broker.delay.levels import LevelDelivery
 from mqframe.broker.delay.recall import RecallProcessor
 from mqframe.broker.delay.send_rule import ToDelayTopics
 from mqframe.broker.delay.timer import TimerService
 from mqframe.broker.sending.redelivery import Redelivery
-from mqframe.broker.service import CompositeService
 from mqframe.broker.state import BrokerState
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
-from mqframe.hooks.interfaces import BrokerService, SavedTable, SendRule
+from mqframe.hooks.interfaces import BrokerService, CompositeService, SavedTable, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
 
 
@@ -29,12 +29,11 @@ class DelayService(CompositeService):
             LevelDelivery(store, redelivery, self._offsets, state.levels, clock),
             RecallProcessor(state.shared, state.writer),
         ]
-        self.delivered_to = clock.now_ms
-        """Time, ms, up to which the timer has delivered all that it kept."""
+        self._delivered_to = clock.now_ms
         if store.settings.timer_enabled:
             timer = TimerService(store, redelivery, self._metrics, clock)
             parts.append(timer)
-            self.delivered_to = timer.delivered_to
+            self._delivered_to = timer.delivered_to
         super().__init__(parts)
 
     def send_rules(self) -> Sequence[SendRule]:
@@ -47,6 +46,10 @@ class DelayService(CompositeService):
             SavedTable("delayOffset.json", DelayOffsetTable, self._offsets),
             SavedTable("timermetrics", TimerMetricTable, self._metrics),
         )
+
+    def offers(self) -> Mapping[str, Callable[..., Any]]:
+        """Offers "delay.delivered_to": the time, ms, up to which the timer has delivered all that it kept."""
+        return {"delay.delivered_to": self._delivered_to}
 
 
 @hookimpl

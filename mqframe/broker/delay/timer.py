@@ -16,7 +16,6 @@ from mqframe.broker.delay.timer_snapshot import timer_families
 from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.due_task import LONGEST_WAIT_MS, DueTask
 from mqframe.broker.sending.redelivery import Redelivery
-from mqframe.broker.service import BrokerPart
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
@@ -24,7 +23,7 @@ from mqframe.core.measuring.meter import SAMPLE_SECONDS, Meter
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
-from mqframe.hooks.interfaces import OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.message_store import MessageStore
@@ -38,7 +37,7 @@ _RETRY_MS: Final = 500
 _CLEAN_SECONDS: Final = 30.0
 
 
-class TimerService(BrokerPart):
+class TimerService(BrokerService):
     """Runs the timer of one store.
 
     A message is delivered when its slot has ended: not early, and at most one precision after its time. What
@@ -100,7 +99,7 @@ class TimerService(BrokerPart):
         self._saved = timer.checkpoint.encode()
         if timer.queue_offset < before:
             # A crash took what was noted as taken in; what is stored in its place must not be passed over.
-            timer.mark(self._store.max_offset)
+            timer.mark(self._store.log.max_offset)
             timer.sync(timer.begin_sync(None, self._clock.now_ms()))
         slot = timer.next_slot(timer.move_write_time(self._clock.now_ms()))
         self._caught_up = slot is None and not self._intake.behind
@@ -113,8 +112,8 @@ class TimerService(BrokerPart):
         timer, self._timer = self._timer, None
         if timer is None:
             return
-        timer.mark(self._store.max_offset)
-        if await self._store.flush_log():
+        timer.mark(self._store.log.max_offset)
+        if await self._store.confirming.flush_log():
             await self._sync(timer, timer.begin_sync(None, self._clock.now_ms()))
         self._disk.shutdown()
         timer.close()
@@ -171,7 +170,7 @@ class TimerService(BrokerPart):
         if timer is None or not self._caught_up:
             return 0
         slot = timer.next_slot(now)
-        stored = self._store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset)
+        stored = self._store.queues.store_time_at(TIMER_TOPIC, 0, timer.queue_offset)
         if stored is not None and stored > now:
             return 0
         return min(now if slot is None else slot.time, now if stored is None else stored - 1)
@@ -191,7 +190,7 @@ class TimerService(BrokerPart):
             self._refused.note(event, problem=str(problem))
             return _RETRY_MS
         finally:
-            if timer.mark(self._store.max_offset):
+            if timer.mark(self._store.log.max_offset):
                 self._flush_alarm.ring_in(self._settings.timer_flush_interval_ms)
         self._refused.over("messages for a given time are delivered again")
         return self._wait(timer)
@@ -216,7 +215,7 @@ class TimerService(BrokerPart):
                 self._slot = None
             await self._follow_clock(timer, intake)
             # First what is new: it may recall what is about to be delivered.
-            end = self._store.queue_max(TIMER_TOPIC, 0)
+            end = self._store.queues.max_offset(TIMER_TOPIC, 0)
             while timer.queue_offset < end and not timer.is_turn_behind:
                 before = timer.queue_offset
                 await intake.take_slice()
@@ -254,7 +253,7 @@ class TimerService(BrokerPart):
         timer = self._timer
         if timer is None or self._failed:
             return None
-        encoded = timer.begin_sync(self._store.lasting_offset, self._clock.now_ms())
+        encoded = timer.begin_sync(self._store.log.lasting_offset, self._clock.now_ms())
         if encoded != self._saved:
             await self._sync(timer, encoded)
         return None if timer.is_settled else self._settings.timer_flush_interval_ms
@@ -266,15 +265,15 @@ class TimerService(BrokerPart):
             await asyncio.get_running_loop().run_in_executor(self._disk, timer.sync, encoded)
         except OSError as problem:
             self._failed = True
-            self._store.distrust(problem.filename or "timer", problem)
+            self._store.disk.distrust(problem.filename or "timer", problem)
         else:
             self._saved = encoded
 
     def _clean(self) -> None:
         if self._times is not None:
-            self._times.gone(self._store.queue_min(TIMER_TOPIC, 0))
+            self._times.gone(self._store.queues.min_offset(TIMER_TOPIC, 0))
         if self._timer is not None:
-            for path in self._timer.clean(self._store.min_offset):
+            for path in self._timer.clean(self._store.log.min_offset):
                 log.info("timer-log file removed", file=str(path))
 
     # Shown to others

@@ -12,7 +12,7 @@ from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.agreement import is_of, place_of
 from mqframe.core.wire.frame import Body
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 from mqframe.store.timer.timer_store import TimerStore
 
 
@@ -28,7 +28,7 @@ class TimerParts(NamedTuple):
     """The timer's files, the store that its messages lie in, the ways back out of it, and the time."""
 
     timer: TimerStore
-    store: StoreReads
+    store: MessageStore
     metrics: TimerMetrics
     redelivery: Redelivery
     clock: Clock

@@ -9,8 +9,8 @@ from mqframe.broker.delay.enqueue import TimerEnqueue
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.measuring.family import Family, Kind, Metric
 from mqframe.core.messages.names import TIMER_TOPIC
-from mqframe.net.turns import Pace
 from mqframe.store.timer.timer_store import TimerStore
+from mqframe.turns import Pace
 
 _ENDS_SECONDS: Final = (5, 60, 300, 900, 3600, 14_400, 28_800, 86_400)
 _TURN_SLOTS: Final = 1024
@@ -21,7 +21,9 @@ _VALUES: Final = ("local", "disk")
 async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: TimerMetrics) -> Sequence[Metric]:
     """How far the timer is behind, how much waits, and for how long."""
     now = intake.parts.clock.now_ms()
-    stored = intake.parts.store.store_time_at(TIMER_TOPIC, 0, timer.queue_offset) if intake.behind else None
+    stored = (
+        intake.parts.store.queues.store_time_at(TIMER_TOPIC, 0, timer.queue_offset) if intake.behind else None
+    )
     due = timer.next_slot(now)
     numbers = (
         ("rocketmq_timer_enqueue_lag", "Messages that are not taken into the timer yet.", intake.behind),

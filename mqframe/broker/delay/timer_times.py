@@ -9,7 +9,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.log import get_logger
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
@@ -27,11 +27,11 @@ class TimerTimes:
     | what no broker takes | any time | see `believed_slot` |
     """
 
-    def __init__(self, store: StoreReads, precision_ms: int, clock: Clock) -> None:
+    def __init__(self, store: MessageStore, precision_ms: int, clock: Clock) -> None:
         self._clock = clock
         self._precision = precision_ms
         self._steady = SteadyClock(clock)
-        self._set = SetTimes(self._steady, store.queue_max(TIMER_TOPIC, 0))
+        self._set = SetTimes(self._steady, store.queues.max_offset(TIMER_TOPIC, 0))
         self._ahead = 0
         self._went_back = False
         self._started = clock.now_ms()

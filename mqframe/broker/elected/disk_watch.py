@@ -13,11 +13,11 @@ log = get_logger("replication")
 _LOOK_SECONDS: Final = 0.5
 
 
-class WatchedStore(Protocol):
-    """A store that says how its disk is: as `MessageStore`."""
+class WatchedDisk(Protocol):
+    """How the disk of a store is: as `StoreDisk`."""
 
     @property
-    def disk_refusal(self) -> str:
+    def refusal(self) -> str:
         """Why the disk takes nothing; empty normally."""
 
     @property
@@ -25,12 +25,12 @@ class WatchedStore(Protocol):
         """Whether there is room for the next file of the log."""
 
     @property
-    def disk_waiting_seconds(self) -> float:
+    def waiting_seconds(self) -> float:
         """For how long the disk has owed an answer; 0 while it owes none."""
 
 
 class DiskWatch:
-    """Looks at the store that `present` gives, `None` while there is none.
+    """Looks at the disk of a store that `present` gives, `None` while there is none.
 
     `stall_seconds`: as of `Ability`; `changed`: called when `why` is another one.
     """
@@ -39,7 +39,7 @@ class DiskWatch:
         self,
         clock: LoopClock,
         stall_seconds: float,
-        present: Callable[[], WatchedStore | None],
+        present: Callable[[], WatchedDisk | None],
         changed: Callable[[], object],
     ) -> None:
         self._clock = clock
@@ -70,10 +70,10 @@ class DiskWatch:
             self._looks.stop()
 
     def _look(self) -> None:
-        store = self._present()
-        if store is not None:
-            self.has_room = store.has_room
-            self.note(store.disk_refusal, store.disk_waiting_seconds)
+        disk = self._present()
+        if disk is not None:
+            self.has_room = disk.has_room
+            self.note(disk.refusal, disk.waiting_seconds)
 
     def note(self, refusal: str, waiting_seconds: float = 0.0) -> None:
         """What the store says now, or why there is none: as `Ability.look`."""

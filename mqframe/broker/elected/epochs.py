@@ -13,7 +13,7 @@ from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.admin import GetBrokerEpochCache
 from mqframe.core.requests.serving import Call, serves
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 _TO_THE_LOGS_END: Final = 2**63 - 1
 """What Apache's brokers give as the end of the last epoch; mqadmin puts the log's end in its place."""
@@ -22,7 +22,7 @@ _TO_THE_LOGS_END: Final = 2**63 - 1
 class EpochsPart(BrokerPart):
     """Tells the epochs of broker `number` of an elected group; a broker of none has no epochs."""
 
-    def __init__(self, number: int, identity: Identity, store: StoreReads, post: Post | None) -> None:
+    def __init__(self, number: int, identity: Identity, store: MessageStore, post: Post | None) -> None:
         self._number = number
         self._identity = identity
         self._store = store
@@ -41,7 +41,7 @@ class EpochsPart(BrokerPart):
             broker_name=self._identity.name,
             cluster_name=self._identity.cluster,
             epoch_list=_entries(self._post.kept.history),
-            max_offset=self._store.max_offset,
+            max_offset=self._store.log.max_offset,
         )
 
 

@@ -68,7 +68,7 @@ class FollowerPart(SlavePart):
         kept = self._post.kept
         return msgspec.structs.replace(
             self._hello,
-            end=self._store.max_offset,
+            end=self._store.log.max_offset,
             epoch=kept.epoch,
             history=tuple(EpochStart(*each) for each in kept.history.reigns),
             is_clean=kept.is_clean,
@@ -79,7 +79,7 @@ class FollowerPart(SlavePart):
 
         A start lists all that the log holds, confirmed or not; so may a topic that was made anew.
         """
-        return self._store.listed_offset > self._post.replicas.told or super().refuses_readers()
+        return self._store.dispatch.listed_offset > self._post.replicas.told or super().refuses_readers()
 
     async def _find(self) -> None:
         """Nothing to ask: the engine says who leads."""
@@ -94,7 +94,7 @@ class FollowerPart(SlavePart):
 
     async def _compare(self, master: MasterPlace, welcome: Welcome | None) -> None:
         assert welcome is not None, "this follower always says hello"
-        kept, end = self._post.kept, self._store.max_offset
+        kept, end = self._post.kept, self._store.log.max_offset
         if welcome.epoch < kept.epoch:
             raise StoreError(
                 f"the leader at {master.replication_address} leads in epoch {welcome.epoch}, epoch"
@@ -108,8 +108,8 @@ class FollowerPart(SlavePart):
             if common < end:
                 self._cut(common, history)
             await self._compare_last(master, welcome)
-        self._store.kept_from = welcome.start
-        if self._follower.syncs and not await self._store.flush_log():
+        self._replica.missing.kept_from = welcome.start
+        if self._follower.syncs and not await self._store.confirming.flush_log():
             raise StoreError("this log cannot be brought to disk: see the log, mend the disk")
         self._post.replicas.tell(welcome.confirmed)
 
@@ -119,7 +119,7 @@ class FollowerPart(SlavePart):
         Histories do not tell it of what was stored before there were epochs, nor where an engine that was
         emptied began to count them again.
         """
-        last = self._store.last_record()
+        last = self._replica.missing.last_record()
         if last is None or last[0] < welcome.start:
             return
         offset, record = last
@@ -155,7 +155,7 @@ class FollowerPart(SlavePart):
                 " was stored before this group elected leaders: the engine was emptied, or a disk replaced."
                 " Nothing is cut. Keep this store, and start the broker with an empty one"
             )
-        common = last_whole(common, self._store.missing())
+        common = last_whole(common, self._replica.missing.reports())
         self._post.cut(common)
         raise StoreError(f"what this log has behind {common} is cut off, for the leader does not have it")
 
@@ -167,7 +167,7 @@ class FollowerPart(SlavePart):
             "replicationEpoch": str(self._post.kept.epoch),
             "replicationLeader": "" if leader is None else str(leader.id),
             "replicationBrokers": told_brokers(self._post),
-            "replicationConfirmed": str(self._store.confirmed_offset),
+            "replicationConfirmed": str(self._store.log.confirmed_offset),
         }
 
     async def metrics(self) -> Sequence[Metric]:
@@ -177,7 +177,7 @@ class FollowerPart(SlavePart):
 
     @serves(ForceElection)
     async def force_election(self, fields: ForceElection, call: Call) -> ForceElectionAnswer:
-        if fields.accept_loss and not self._store.is_whole:
+        if fields.accept_loss and not self._replica.is_whole:
             # Others have what is missing, in the same epochs: they would follow, and never be alike.
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
@@ -187,7 +187,7 @@ class FollowerPart(SlavePart):
         state = await self._post.force(fields.accept_loss)
         return ForceElectionAnswer(
             epoch=state.epoch,
-            end=self._store.max_offset,
+            end=self._store.log.max_offset,
             confirmed=state.confirmed,
             members=",".join(map(str, state.members)),
         )

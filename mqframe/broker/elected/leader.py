@@ -42,7 +42,7 @@ class LeaderPart(MasterPart):
         self._brokers: int = sections.election.brokers
         self._topics = state.topics
         self._replicas = post.replicas
-        self._replicas.told = lambda: state.store.confirmed_offset
+        self._replicas.told = lambda: state.store.log.confirmed_offset
         self._looks: Every | None = None
         state.identity.state_version = post.reigning.state.epoch
 
@@ -56,8 +56,8 @@ class LeaderPart(MasterPart):
             "replicationLeader": str(state.leader),
             "replicationMembers": " ".join(map(str, state.members)),
             "replicationBrokers": told_brokers(self._post),
-            "replicationConfirmed": str(self._store.confirmed_offset),
-            "replicationTrouble": str(self._replicas.refusal() or self._store.disk_refusal),
+            "replicationConfirmed": str(self._store.log.confirmed_offset),
+            "replicationTrouble": str(self._replicas.refusal() or self._store.disk.refusal),
         }
 
     async def metrics(self) -> Sequence[Metric]:
@@ -85,9 +85,9 @@ class LeaderPart(MasterPart):
         members = self._replicas.members
         if members is None:
             return
-        members.confirm(self._store.confirmed_offset)
+        members.confirm(self._store.log.confirmed_offset)
         self._replicas.heard()  # the set may have changed, or the lease be over
-        wanted = members.wanted(self._store.max_offset, self._clock.monotonic())
+        wanted = members.wanted(self._store.log.max_offset, self._clock.monotonic())
         if members.pending is not None or wanted is not None:
             self._post.ring()
         self._note_refusal(self._replicas.refusal())
@@ -97,9 +97,11 @@ class LeaderPart(MasterPart):
         await super().start()
         self._looks = Every(self._clock, LOOK_SECONDS, self._look, name="replication")
         self._post.opened()
-        end = self._store.max_offset
+        end = self._store.log.max_offset
         # It may wait for the set to change, for as long as this broker leads.
-        while self._store.confirmed_offset < end and not await self._store.until_confirmed(end):
+        while self._store.log.confirmed_offset < end and not await self._store.confirming.until_confirmed(
+            end
+        ):
             await self._clock.sleep(_PAUSE_SECONDS)
         self._know_topics()
         log.info("the log of this leader is confirmed", epoch=self._replicas.epoch, end=end)
@@ -107,7 +109,7 @@ class LeaderPart(MasterPart):
     def _know_topics(self) -> None:
         """Have a topic for each queue: its messages may have come before the table was copied."""
         queues: dict[str, int] = {}
-        for topic, queue_id in self._store.queues():
+        for topic, queue_id in self._store.queues:
             queues[topic] = max(queues.get(topic, 0), queue_id + 1)
         for topic, count in queues.items():
             if self._topics.find(topic) is None:

@@ -9,15 +9,13 @@ from mqframe.broker.metrics.clients import consumers, producers
 from mqframe.broker.metrics.consumers import ConsumerMetrics
 from mqframe.broker.metrics.storage import StorageMetrics, dispatchers
 from mqframe.broker.metrics.traffic import dead_letters, messages_in, messages_out
-from mqframe.broker.popping.service import PopService
-from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.measuring.numbers import budget_families, number_family
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.log import get_logger
 from mqframe.net.latencies import Latencies
-from mqframe.net.turns import next_turn
+from mqframe.turns import next_turn
 
 log = get_logger("broker")
 
@@ -39,10 +37,10 @@ class BrokerMetrics:
         self._parts = parts
         self._latencies = latencies
         self._counters = counters
-        pop = next((each for each in state.services if isinstance(each, PopService)), None)
-        table = None if pop is None else pop.in_flight
         self._storage = StorageMetrics(state.store, state.clock)
-        self._consumers = ConsumerMetrics(state.store, state.registry, table, state.clock)
+        self._consumers = ConsumerMetrics(
+            state.store, state.registry, state.offered("pop.in_flight"), state.clock
+        )
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -87,8 +85,6 @@ class BrokerMetrics:
             yield one(name, Kind.GAUGE, meaning, value)
 
     async def _of_part(self, part: BrokerService) -> Sequence[Metric]:
-        if not isinstance(part, BrokerPart):
-            return ()
         try:
             return await part.metrics()
         except Exception:  # isolation boundary: the metrics of others are to be seen
@@ -102,7 +98,7 @@ class BrokerMetrics:
         parts = [part for part in self._parts if not isinstance(part, DispatchLag)]
         for counters in (
             *(part.counters for part in parts),
-            self._state.store.counters,
+            self._state.store.damage.counters,
             self._state.left_out.counters,
             self._counters,
         ):

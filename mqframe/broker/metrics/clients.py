@@ -10,7 +10,7 @@ from mqframe.broker.metrics.naming import flag, is_system, language, version
 from mqframe.core.cluster.client_registry import ClientRegistry, Member
 from mqframe.core.measuring.family import Family, Kind, Row, Table
 from mqframe.core.requests.peer import Peer
-from mqframe.net.turns import in_turns
+from mqframe.turns import in_turns
 
 _MODES = {"CONSUME_ACTIVELY": "pull", "CONSUME_PASSIVELY": "push", "CONSUME_POP": "pop"}
 _PROTOCOL = "remoting"

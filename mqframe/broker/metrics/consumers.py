@@ -6,7 +6,7 @@ stored an offset: a group whose members are all gone is the one that somebody ha
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from mqframe.broker.metrics.naming import flag, is_system
@@ -14,10 +14,9 @@ from mqframe.broker.tables.shared import Registry
 from mqframe.core.clock import Clock
 from mqframe.core.measuring.family import Family, Kind, Labels, Row, Table
 from mqframe.core.messages.names import BROKER_GROUP_PREFIX, RETRY_PREFIX, normal_topic
-from mqframe.core.popping.check_point_table import CheckPointTable
 from mqframe.core.storage.record import decode_record
-from mqframe.net.turns import Stint
 from mqframe.store.message_store import MessageStore
+from mqframe.turns import Stint
 
 TURN_SECONDS: Final = 0.0005
 """How long queues are looked at in one turn of the loop."""
@@ -35,14 +34,22 @@ class _Place:
 
 
 class ConsumerMetrics:
-    """Looks at the queues of all groups. `check_points`: what is popped, `None` where there is no pop."""
+    """Looks at the queues of all groups.
+
+    `popped`: by topic, group and queue id, the offset behind what was popped (-1: nothing), and how many
+    messages are in flight; `None` where there is no pop.
+    """
 
     def __init__(
-        self, store: MessageStore, registry: Registry, check_points: CheckPointTable | None, clock: Clock
+        self,
+        store: MessageStore,
+        registry: Registry,
+        popped: Callable[[str, str, int], tuple[int, int]] | None,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._registry = registry
-        self._check_points = check_points
+        self._popped = popped
         self._clock = clock
         self._times: dict[str, dict[str, int]] = {}
 
@@ -116,14 +123,13 @@ class ConsumerMetrics:
         return [topic for topic in dict.fromkeys(wanted) if topic in topics]
 
     async def _look(self, place: _Place, group: str, topic: str, queue_id: int, times: _StoreTimes) -> None:
-        store, offsets, popped = self._store, self._registry.offsets, self._check_points
-        end = store.queue_max(topic, queue_id)
+        store, offsets = self._store, self._registry.offsets
+        end = store.queues.max_offset(topic, queue_id)
         committed = offsets.query(group, topic, queue_id)
         committed = end if committed is None or committed < 0 else committed
         fetched, in_flight = committed, 0
-        if popped is not None:
-            fetched = popped.next_offset((topic, group, queue_id))
-            in_flight = popped.in_flight(topic, group, queue_id)
+        if self._popped is not None:
+            fetched, in_flight = self._popped(topic, group, queue_id)
         if fetched >= 0 and (in_flight or fetched > committed):
             fetched = max(fetched, committed)
             consumed = max(committed, fetched - in_flight)
@@ -156,15 +162,15 @@ class _StoreTimes:
     async def at(self, topic: str, queue_id: int, offset: int) -> int:
         """Of the message at `offset`, or of the first that is kept behind it, ms; 0: nobody knows."""
         store = self._store
-        offset = max(offset, store.queue_min(topic, queue_id))
+        offset = max(offset, store.queues.min_offset(topic, queue_id))
         place = f"{offset}@{queue_id}@{topic}"
         found = self._known.get(place)
         if found is None:
-            if store.is_cold(topic, queue_id, offset):
-                cold = await store.get_cold(topic, queue_id, offset, 1)
+            if store.reads.is_cold(topic, queue_id, offset):
+                cold = await store.reads.get_cold(topic, queue_id, offset, 1)
                 found = decode_record(bytes(cold.parts[0])).store_timestamp if cold.count else 0
             else:
-                found = store.store_time_at(topic, queue_id, offset) or 0
+                found = store.queues.store_time_at(topic, queue_id, offset) or 0
         self.seen[place] = found
         return found
 

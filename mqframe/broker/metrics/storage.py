@@ -36,28 +36,28 @@ class StorageMetrics:
             (
                 "rocketmq_storage_flush_behind_bytes",
                 "Bytes of the log that are not known to be on disk.",
-                max(0, store.max_offset - store.flushed_offset),
+                max(0, store.log.max_offset - store.log.flushed_offset),
             ),
             (
                 "rocketmq_storage_dispatch_behind_bytes",
                 "Bytes of the log that consumers may not see yet.",
-                max(0, store.max_offset - store.confirmed_offset),
+                max(0, store.log.max_offset - store.log.confirmed_offset),
             ),
             ("mqframe_storage_capacity_bytes", "Size of the file system of the store.", usage.total),
             (
                 "mqframe_storage_log_bytes",
                 "Bytes of messages that are kept.",
-                store.max_offset - store.min_offset,
+                store.log.max_offset - store.log.min_offset,
             ),
             (
                 "mqframe_storage_refusing",
                 "1 while no message is taken, else 0.",
-                bool(store.refusal() or store.disk_refusal),
+                bool(store.refusals.now() or store.disk.refusal),
             ),
             (
                 "mqframe_storage_distrusted",
                 "1 when the disk may lack what it was to hold.",
-                bool(store.trouble),
+                bool(store.disk.trouble),
             ),
         ]
         if oldest_ms:
@@ -72,9 +72,9 @@ class StorageMetrics:
 
     def _oldest_ms(self) -> int:
         """When the oldest record was stored, ms; 0 where there is none. It is read once: it may be cold."""
-        start = self._store.min_offset
+        start = self._store.log.min_offset
         if self._oldest[0] != start:
-            record = self._store.record_at(start)
+            record = self._store.search.record_at(start)
             if record is None:
                 return 0
             self._oldest = start, decode_record(record).store_timestamp

@@ -14,7 +14,7 @@ from mqframe.core.measuring.family import Family, Kind, Row, Table
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.messages.names import RETRY_PREFIX, normal_topic
 from mqframe.core.sending.message_type import NORMAL
-from mqframe.net.turns import in_turns
+from mqframe.turns import in_turns
 
 TURN_COUNTS: Final = 512
 """Counts that are looked at in one turn of the loop, where not each becomes a row."""

@@ -16,7 +16,6 @@ from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.broker.popping.ordered import OrderedPops
 from mqframe.broker.popping.processor import PopProcessor
 from mqframe.broker.tables.shared import Conditions
-from mqframe.broker.tables.statistics import ACKNOWLEDGED
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.popping.bodies import BatchAck, BatchAckBody
@@ -32,7 +31,7 @@ from mqframe.core.requests.pop import (
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.outcome import Outcome
 from mqframe.hooks.interfaces import BrokerService
-from mqframe.net.turns import in_turns
+from mqframe.turns import in_turns
 
 TURN_ACKS: Final = 256
 """Acknowledgements, each of up to 32 messages, that are served before others have their turn."""
@@ -81,7 +80,7 @@ class AckProcessor(BrokerService):
             handle.invisible_time, handle.revive_queue,
         ):  # fmt: skip
             raise self._receipts.not_in_flight(handle, topic, offset)
-        self._statistics.add(ACKNOWLEDGED, topic, group)
+        self._statistics.acknowledged(group, topic)
         return self._when_durable(call, written_from)
 
     @serves(BatchAckMessage)
@@ -125,7 +124,7 @@ class AckProcessor(BrokerService):
             key = Key(topic, group, ack.queue_id, ack.start_offset, ack.pop_time)
             done = self._check_points.acknowledge(key, offsets, ack.invisible_time, ack.revive_queue_id)
         if done:
-            self._statistics.add(ACKNOWLEDGED, topic, group, done)
+            self._statistics.acknowledged(group, topic, done)
         return done
 
     def _acknowledge_ordered(self, queue: GroupQueue, offset: int, pop_time: int) -> None:

@@ -8,18 +8,19 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.broker.consuming.admission import ReadAdmission
-from mqframe.broker.consuming.filters import Filter, Filters
+from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable, no_read_queue
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.popping.receipt_handle import HandleError, ReceiptHandle
 from mqframe.core.requests.pop import AckMessage, ChangeInvisibleTime
 from mqframe.store.message_store import MessageStore
 
-EVERYTHING: Final = Filter()
+EVERYTHING: Final = RecordChoice()
 
 
 class PopAdmission:
@@ -36,7 +37,7 @@ class PopAdmission:
         self._reads.check_allowed(group, topic)
         return found, config
 
-    def filter(self, expression: str | None, expression_type: str | None) -> Filter:
+    def filter(self, expression: str | None, expression_type: str | None) -> RecordChoice:
         """The filter of a pop with this expression.
 
         Raises `Refusal`: 23 for an expression that is wrong, 1 for one of a type that is not enabled.
@@ -49,15 +50,15 @@ class ReceiptAdmission:
 
     def __init__(self, store: MessageStore, topics: TopicTable, conditions: Conditions) -> None:
         self._store = store
-        self.when_decided = store.when_decided
-        self.until_decided = store.until_decided
+        self.when_decided = store.confirming.when_decided
+        self.until_decided = store.confirming.until_decided
         self._topics = topics
         self._clock = conditions.clock
         self.broker_name = conditions.identity.name
 
     def log_end(self) -> int:
         """Log offset behind all that is stored, bytes."""
-        return self._store.max_offset
+        return self._store.log.max_offset
 
     def admit(self, fields: AckMessage | ChangeInvisibleTime, last: int) -> ReceiptHandle:
         """The handle in `fields`. `last`: how far behind the queue's last message an offset may be.
@@ -68,8 +69,8 @@ class ReceiptAdmission:
         topic = self._topics.need(fields.topic)
         if not 0 <= fields.queue_id < topic.read_queue_nums:
             raise no_read_queue(topic, fields.queue_id, ResponseCode.MESSAGE_ILLEGAL)
-        low = self._store.queue_min(fields.topic, fields.queue_id)
-        high = self._store.queue_max(fields.topic, fields.queue_id)
+        low = self._store.queues.min_offset(fields.topic, fields.queue_id)
+        high = self._store.queues.max_offset(fields.topic, fields.queue_id)
         if not low <= fields.offset < high + last:
             raise Refusal(
                 ResponseCode.NO_MESSAGE,

@@ -12,7 +12,6 @@ from typing import Final
 from mqframe.broker.popping.metrics import pop_families
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
-from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
@@ -20,7 +19,7 @@ from mqframe.core.measuring.family import Metric
 from mqframe.core.popping.check_point import CheckPoint, Kept, Key
 from mqframe.core.requests.pop import PopRollback
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.hooks.interfaces import OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.net.clock import Timer
 from mqframe.trouble import Trouble
@@ -34,7 +33,7 @@ _TIMER_MS: Final = 200
 """How often it is looked whether the timer has delivered what it keeps."""
 
 
-class CheckPointService(BrokerPart):
+class CheckPointService(BrokerService):
     """Holds the check points of one broker, and does what falls due.
 
     `delivered_to`: time, ms, up to which the broker's timer has delivered all that it kept.

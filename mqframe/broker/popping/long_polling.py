@@ -9,23 +9,23 @@ import sys
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.popping.admission import PopAdmission
-from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
 from mqframe.core.messages.names import pop_retry_topic
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
 from mqframe.core.requests.serving import Call, Reply
-from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
-from mqframe.net.connection import failure_reply
+from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerService, OnArrival, Periodic
+from mqframe.net.serving import failure_reply
 
 SWEEP_MS: Final = 20
 """Waits end this late at most, because all that end about now are looked for at once."""
@@ -49,7 +49,7 @@ class HeldPop(Generic[Fields]):
     call: Call
     fields: Fields
     topic: TopicConfig
-    filter: Filter
+    filter: RecordChoice
     deadline: float
     expired: Reply
     place: int = sys.maxsize
@@ -148,6 +148,11 @@ class PopLongPolling(Generic[Fields]):
                 place += 1
         return None
 
+    def drop(self, held: HeldPop[Fields]) -> None:
+        """Nobody wants the answer any more."""
+        if held.waits:
+            self._release([held])
+
     def forget(self, peer: Peer) -> None:
         """The connection is closed; nobody waits there any more."""
         self._release(list(self._of_peer.get(peer, ())))
@@ -207,7 +212,7 @@ class PopLongPolling(Generic[Fields]):
         return held.waits
 
 
-class PopWaitProcessor(BrokerPart, Generic[Fields]):
+class PopWaitProcessor(BrokerService, Generic[Fields]):
     """A processor whose requests may wait: serves them when something came, or ends them in time."""
 
     def __init__(
@@ -270,12 +275,16 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
             >= settings.pop_waiting_queue_max
         )
 
-    def hold(self, call: Call, fields: Fields, topic: TopicConfig, filter: Filter, expired: Reply) -> None:
+    def hold(
+        self, call: Call, fields: Fields, topic: TopicConfig, filter: RecordChoice, expired: Reply
+    ) -> None:
         """Let a request wait for `wait_seconds`, and answer it `expired` then."""
         seconds = self.wait_seconds(fields, call)
         deadline = self._clock.monotonic() + seconds
         call.let_go()
-        self._waiting.hold(HeldPop(call, fields, topic, filter, deadline, expired, weight=_weight(fields)))
+        held = HeldPop(call, fields, topic, filter, deadline, expired, weight=_weight(fields))
+        call.on_cancel = partial(self._waiting.drop, held)
+        self._waiting.hold(held)
         self._expiry.ring_in(math.ceil(seconds * 1000))
 
     def _arrived(self, topic: str, queue_id: int, max_offset: int, codes: Collection[int]) -> None:

@@ -62,13 +62,13 @@ class PeekProcessor(PopWaitProcessor[Notification]):
         count = rest = 0
         for name, queue_id in self._reader.queues(topic, fields.consumer_group, fields.queue_id):
             offset = self._reader.position(fields.consumer_group, name, queue_id)
-            rest += max(self._store.queue_max(name, queue_id) - offset, 0)
+            rest += max(self._store.queues.max_offset(name, queue_id) - offset, 0)
             if count >= fields.max_msg_nums:
                 continue
             most = fields.max_msg_nums - count
-            found = self._store.get_now(name, queue_id, offset, most)
+            found = self._store.reads.get_now(name, queue_id, offset, most)
             if found is None:
-                found = await self._store.get_cold(name, queue_id, offset, most)
+                found = await self._store.reads.get_cold(name, queue_id, offset, most)
             if found.status is GetStatus.FOUND:
                 # Copies, because a view of the log's map may not outlive a wait for the disk.
                 parts += [bytes(part) for part in found.parts]
@@ -102,7 +102,7 @@ class PeekProcessor(PopWaitProcessor[Notification]):
         for name, queue_id in self._reader.queues(topic, group, fields.queue_id):
             if fields.order and self._order.blocks((name, group, queue_id), fields.attempt_id, 0):
                 continue
-            if self._store.queue_max(name, queue_id) > self._reader.position(group, name, queue_id):
+            if self._store.queues.max_offset(name, queue_id) > self._reader.position(group, name, queue_id):
                 return True
         return False
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
-from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.popping.admission import PopAdmission
 from mqframe.broker.popping.long_polling import SWEEP_MS, HeldPop, PopLongPolling, PopWaitProcessor
@@ -16,6 +15,7 @@ from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.popping.bodies import MESSAGES_MAX
 from mqframe.core.requests.pop import PopMessage
 from mqframe.core.requests.serving import Call, Reply, serves
@@ -132,22 +132,22 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
         return batch.rest
 
     def _read(
-        self, fields: PopMessage, topic: TopicConfig, filter: Filter, first_queue: int = -1
+        self, fields: PopMessage, topic: TopicConfig, filter: RecordChoice, first_queue: int = -1
     ) -> PopBatch:
         batch = self._reader.read(fields, topic, filter, first_queue)
         if not batch.count and batch.cold is None:
-            self._statistics.missed.total += 1
+            self._statistics.found_nothing()
         if fields.order and batch.count:
             self.blocked_for(fields.invisible_time)
         return batch
 
-    async def _pop_cold(self, fields: PopMessage, filter: Filter, batch: PopBatch) -> Reply:
+    async def _pop_cold(self, fields: PopMessage, filter: RecordChoice, batch: PopBatch) -> Reply:
         await self._reader.read_cold(fields, filter, batch)
         if fields.order and batch.count:
             self.blocked_for(fields.invisible_time)
         if batch.count:
             return _reply(fields, batch)
-        self._statistics.missed.total += 1
+        self._statistics.found_nothing()
         return _empty(fields, batch, ResponseCode.POLLING_TIMEOUT)
 
     def _go_on(self, fields: PopMessage) -> None:
@@ -155,7 +155,7 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
         loop = asyncio.get_running_loop()
         loop.call_soon(self.wake, fields.topic, fields.consumer_group, fields.queue_id)
 
-    def _serve_cold(self, call: Call, fields: PopMessage, filter: Filter, batch: PopBatch) -> None:
+    def _serve_cold(self, call: Call, fields: PopMessage, filter: RecordChoice, batch: PopBatch) -> None:
         task = asyncio.ensure_future(self._pop_cold(fields, filter, batch))
 
         def answer(done: asyncio.Future[Reply]) -> None:

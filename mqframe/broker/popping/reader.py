@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from random import randrange
 from typing import Final
 
-from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.broker.popping.ordered import OrderedPops
-from mqframe.broker.tables.left_out import LeftOut, place_of
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MessageError, MqframeError
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
 from mqframe.core.messages.properties import POP_CHECK_POINT, PROPERTIES_BYTES_MAX, encode_properties
@@ -29,10 +29,11 @@ from mqframe.core.popping.receipt_handle import (
     retry_mark,
 )
 from mqframe.core.requests.pop import PopMessage
+from mqframe.core.storage.left_out import place_of
 from mqframe.core.storage.record import copy_record, decode_records
 from mqframe.core.wire.frame import Body
 from mqframe.store.incoming import Found, GetStatus
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 READS_MAX: Final = 8
 """Reads of one queue for one pop, while they pass messages that nobody wants."""
@@ -78,7 +79,7 @@ class PopReader:
     ) -> None:
         self._left_out = left_out
         store, registry, conditions = shared
-        self.store: StoreReads = store
+        self.store: MessageStore = store
         self._store = self.store
         self._topics, self._groups, self._offsets, _ = registry
         self._check_points = check_points
@@ -89,7 +90,9 @@ class PopReader:
         self._pops = 0
         self._locked: set[GroupQueue] = set()
 
-    def read(self, fields: PopMessage, topic: TopicConfig, filter: Filter, first_queue: int = -1) -> PopBatch:
+    def read(
+        self, fields: PopMessage, topic: TopicConfig, filter: RecordChoice, first_queue: int = -1
+    ) -> PopBatch:
         """Everything that can be given now. `first_queue`: where to begin, -1: anywhere.
 
         When the first thing to give has to be read from the disk, nothing is batch and `cold` is set.
@@ -114,7 +117,7 @@ class PopReader:
             self._read_topics(fields, retry, filter, batch, start)
         return batch
 
-    async def read_cold(self, fields: PopMessage, filter: Filter, batch: PopBatch) -> None:
+    async def read_cold(self, fields: PopMessage, filter: RecordChoice, batch: PopBatch) -> None:
         """Read the queue in `batch.cold` in a thread, and take what is there."""
         assert batch.cold is not None
         topic, queue_id, offset = batch.cold
@@ -124,7 +127,7 @@ class PopReader:
         self._locked.add(queue)
         try:
             count, size = fields.max_msg_nums, self._live.current.cold_pull_bytes_max
-            found = await self._store.get_cold(
+            found = await self._store.reads.get_cold(
                 topic, queue_id, offset, count, codes=filter.codes, records=filter.records, bytes_max=size
             )
         finally:
@@ -136,7 +139,7 @@ class PopReader:
         """Where the group's next pop of a queue would begin, for one that only looks."""
         offset = self._offsets.query(group, topic, queue_id)
         if offset is None or offset < 0:
-            offset = self._store.queue_min(topic, queue_id)
+            offset = self._store.queues.min_offset(topic, queue_id)
         return max(offset, self._table.next_offset((topic, group, queue_id)))
 
     def queues(self, fields_topic: TopicConfig, group: str, queue_id: int) -> list[tuple[str, int]]:
@@ -153,7 +156,12 @@ class PopReader:
         return [topic for topic in found if topic is not None]
 
     def _read_topics(
-        self, fields: PopMessage, topics: Sequence[TopicConfig], filter: Filter, batch: PopBatch, start: int
+        self,
+        fields: PopMessage,
+        topics: Sequence[TopicConfig],
+        filter: RecordChoice,
+        batch: PopBatch,
+        start: int,
     ) -> None:
         for topic in topics:
             name, count = str(topic.topic_name), topic.read_queue_nums
@@ -163,14 +171,14 @@ class PopReader:
                     return
 
     def _read_queue(
-        self, fields: PopMessage, topic: str, queue_id: int, filter: Filter, batch: PopBatch
+        self, fields: PopMessage, topic: str, queue_id: int, filter: RecordChoice, batch: PopBatch
     ) -> None:
         if batch.cold is not None:
             return
         group = fields.consumer_group
         queue = (topic, group, queue_id)
         offset = self._begin(queue, fields.init_mode)
-        end = self._store.queue_max(topic, queue_id)
+        end = self._store.queues.max_offset(topic, queue_id)
         if offset > end and self._table.next_offset(queue) >= 0:
             self._table.clear_queue(queue)  # what was popped was of a topic of this name before
             offset = self._begin(queue, fields.init_mode)
@@ -195,7 +203,7 @@ class PopReader:
         # Reads that find only what the filter drops go on, but not for ever: others wait for the loop.
         for _ in range(READS_MAX):
             count = fields.max_msg_nums - batch.count
-            found = self._store.get_now(
+            found = self._store.reads.get_now(
                 topic, queue_id, offset, count,
                 codes=filter.codes, records=filter.records, bytes_max=settings.pull_bytes_max,
             )  # fmt: skip
@@ -236,12 +244,12 @@ class PopReader:
         return max(offset, self._table.next_offset(queue))
 
     def _first_offset(self, topic: str, queue_id: int, init_mode: int) -> int:
-        low = self._store.queue_min(topic, queue_id)
+        low = self._store.queues.min_offset(topic, queue_id)
         if init_mode != _NEWEST or topic.startswith(RETRY_PREFIX):
             return low
-        if low <= 0 and not self._store.is_cold(topic, queue_id, 0):
+        if low <= 0 and not self._store.reads.is_cold(topic, queue_id, 0):
             return 0
-        return max(self._store.queue_max(topic, queue_id) - 1, 0)
+        return max(self._store.queues.max_offset(topic, queue_id) - 1, 0)
 
     def _add(self, fields: PopMessage, queue: GroupQueue, start: int, found: Found, batch: PopBatch) -> None:
         topic, group, queue_id = queue

@@ -13,10 +13,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.sending.send_back import ensure_dead_letter_topic
 from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.shared import Shared
-from mqframe.broker.tables.statistics import DEAD
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
@@ -133,22 +131,22 @@ class ReviveService:
                 # It stays where it was popped from. What was stored again is not stored twice for its sake.
                 self._left_out.note(TASK, Place(key.topic, key.queue_id, offset, -1), problem)
             stored.append(offset)
-        self._store.when_confirmed(end, lambda durable: done(point, stored if durable else []))
+        self._store.confirming.when_confirmed(end, lambda durable: done(point, stored if durable else []))
 
     def move_to_dlq(self, topic: str, queue_id: int, offset: int, group: str) -> None:
         """Store one message as a dead letter, or leave it out. Raises `Refusal`: the store takes nothing."""
 
         def move() -> None:
-            found = self._store.get(topic, queue_id, offset, 1)
+            found = self._store.reads.get(topic, queue_id, offset, 1)
             if found.status is GetStatus.FOUND:
                 self._move_to_dlq(topic, group, decode_record(bytes(found.parts[0])))
 
         self._left_out.attempt(TASK, Place(topic, queue_id, offset, -1), move)
 
     async def _message(self, key: Key, offset: int) -> ReceivedMessage | None:
-        found = self._store.get_now(key.topic, key.queue_id, offset, 1)
+        found = self._store.reads.get_now(key.topic, key.queue_id, offset, 1)
         if found is None:
-            found = await self._store.get_cold(key.topic, key.queue_id, offset, 1)
+            found = await self._store.reads.get_cold(key.topic, key.queue_id, offset, 1)
         if found.status is GetStatus.FOUND and not found.parts:
             raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "the store has stopped")
         if found.status is not GetStatus.FOUND:
@@ -164,7 +162,7 @@ class ReviveService:
     async def _give_back(self, key: Key, group: SubscriptionGroupConfig, message: ReceivedMessage) -> int:
         """Store one message for another try, or as a dead letter; returns the log offset behind it."""
         if message.reconsume_times >= group.retry_max_times:
-            await self._need_saved(str(ensure_dead_letter_topic(self._topics, key.group).topic_name))
+            await self._need_saved(self._topics.dead_letters(key.group))
             return self._move_to_dlq(key.topic, key.group, message)
         first = {p.FIRST_POP_TIME: str(key.pop_time)}
         retry = self._retry_topic(key.topic, key.group)
@@ -183,8 +181,8 @@ class ReviveService:
         return self._store_again(self._dead_letters(topic, group), message, origin)
 
     def _dead_letters(self, topic: str, group: str) -> str:
-        self._statistics.add(DEAD, normal_topic(topic, group), group)
-        return str(ensure_dead_letter_topic(self._topics, group).topic_name)
+        self._statistics.given_up(group, normal_topic(topic, group))
+        return self._topics.dead_letters(group)
 
     async def _need_saved(self, topic: str) -> None:
         if not await self._save_topics():

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut, place_of
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.clock import SteadyClock
 from mqframe.core.errors import BodyError, Refusal
@@ -32,7 +32,7 @@ from mqframe.core.messages.names import normal_topic
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
 from mqframe.core.popping.check_point import CheckPoint, Kept, key_of
 from mqframe.core.popping.check_point_table import CheckPointTable
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.loose_json import decode, dumps
@@ -82,7 +82,7 @@ class ReviveLog:
         """Read everything that may still be needed. What is due already is in the table at once."""
         for queue_id in range(QUEUES):
             last = self._offsets.query(REVIVE_GROUP, self.topic, queue_id)
-            end = self._store.queue_max(self.topic, queue_id)
+            end = self._store.queues.max_offset(self.topic, queue_id)
             if last is not None and last >= end:
                 # It names a record that a crash took; the next one that is stored there is not done with.
                 last = end - 1
@@ -100,8 +100,8 @@ class ReviveLog:
     def behind(self, queue_id: int) -> tuple[int, int]:
         """How many records of one of its queues are not read yet, and since when the first waits, ms."""
         at = self._read_to[queue_id]
-        records = max(0, self._store.queue_max(self.topic, queue_id) - at)
-        stored = self._store.store_time_at(self.topic, queue_id, at) if records else None
+        records = max(0, self._store.queues.max_offset(self.topic, queue_id) - at)
+        stored = self._store.queues.store_time_at(self.topic, queue_id, at) if records else None
         return records, 0 if stored is None else max(0, self._clock.now_ms() - stored)
 
     def write(self, point: CheckPoint, then: Callable[[bool], object]) -> None:
@@ -129,7 +129,7 @@ class ReviveLog:
                 point.refuse()
             then(durable)
 
-        self._store.when_confirmed(stored.end_offset, confirmed)
+        self._store.confirming.when_confirmed(stored.end_offset, confirmed)
 
     def hand_over(self, point: CheckPoint, then: Callable[[bool], object]) -> None:
         """Let the broker's timer keep a check point, as the reference does: it appears here when it is due.
@@ -139,7 +139,7 @@ class ReviveLog:
         stored = self._put(
             point, CHECK_POINT, dumps(point.body(self._broker_name)), point.revive_at - 1000, timed=True
         )
-        self._store.when_confirmed(stored.end_offset, then)
+        self._store.confirming.when_confirmed(stored.end_offset, then)
 
     def acknowledge_handed_over(self, point: CheckPoint) -> None:
         """Let the timer keep the end of a check point that it keeps: what of `point` is done.
@@ -168,7 +168,7 @@ class ReviveLog:
                 point.written = before
             self.table.written(point)
 
-        self._store.when_confirmed(stored.end_offset, confirmed)
+        self._store.confirming.when_confirmed(stored.end_offset, confirmed)
 
     def commit(self) -> None:
         """Move the revive log's own offsets past what nobody needs; write again what holds them back.
@@ -248,7 +248,7 @@ class ReviveLog:
 
     async def flushed(self) -> None:
         """Return once all that was written is durable, or the store's patience is over."""
-        await self._store.until_confirmed(self._store.max_offset)
+        await self._store.confirming.until_confirmed(self._store.log.max_offset)
 
     def when_read(self, then: Callable[[bool], object]) -> None:
         """Call `then`, now or later, once all that is stored by now is durable and, of the revive log, read.
@@ -258,15 +258,15 @@ class ReviveLog:
 
         def confirmed(durable: bool) -> None:
             if durable:
-                self._store.dispatch()
+                self._store.dispatch.now()
             then(durable)
 
-        self._store.when_confirmed(self._store.max_offset, confirmed)
+        self._store.confirming.when_confirmed(self._store.log.max_offset, confirmed)
 
     def _read(self, queue_id: int, end: int, grace_ms: int) -> None:
         at = self._read_to[queue_id]
         while at < end:
-            found = self._store.get(self.topic, queue_id, at, _READ_MESSAGES, bytes_max=1 << 20)
+            found = self._store.reads.get(self.topic, queue_id, at, _READ_MESSAGES, bytes_max=1 << 20)
             if found.status is GetStatus.FOUND:
                 try:
                     messages = [message for part in found.parts for message in decode_records(part)]
@@ -286,7 +286,7 @@ class ReviveLog:
         messages: list[ReceivedMessage] = []
 
         def read() -> None:
-            for part in self._store.get(self.topic, queue_id, at, 1).parts:
+            for part in self._store.reads.get(self.topic, queue_id, at, 1).parts:
                 messages.extend(decode_records(part))
 
         for at in range(start, end):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from mqframe.broker.delay.service import DelayService
 from mqframe.broker.popping.ack import AckProcessor
 from mqframe.broker.popping.admission import PopAdmission, ReceiptAdmission
 from mqframe.broker.popping.check_points import CheckPointService
@@ -15,13 +15,12 @@ from mqframe.broker.popping.processor import PopProcessor
 from mqframe.broker.popping.reader import PopReader
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
-from mqframe.broker.service import CompositeService
 from mqframe.broker.state import BrokerState
 from mqframe.core.popping.bodies import OrderInfoTable
 from mqframe.core.popping.check_point_table import CheckPointTable
 from mqframe.core.popping.order import OrderTable
 from mqframe.core.requests.pop import PopMessage
-from mqframe.hooks.interfaces import SavedTable
+from mqframe.hooks.interfaces import CompositeService, SavedTable
 from mqframe.hooks.specs import Factories, hookimpl
 
 
@@ -29,27 +28,23 @@ class PopService(CompositeService):
     """Pops, their acknowledgements, and what brings back messages that nobody acknowledged.
 
     The check points stop after those that use them. Where the broker's timer runs, it keeps check points for
-    which memory has no room; `DelayService` comes before this service then.
+    which memory has no room; the service `delay`, which offers "delay.delivered_to", comes before this one.
     """
 
     def __init__(self, state: BrokerState) -> None:
         store, conditions = state.store, state.conditions
-        delivered_to = next(
-            (each.delivered_to for each in state.services if isinstance(each, DelayService)),
-            state.clock.now_ms,
-        )
+        delivered_to = state.offered("delay.delivered_to") or state.clock.now_ms
         table = CheckPointTable(state.live.current.pop_stay_ms)
         revive_log = ReviveLog(state.shared, state.writer, table, state.left_out)
         revive = ReviveService(state.shared, state.writer, state.keeper.save_tables, state.left_out)
         check_points = CheckPointService(revive_log, revive, state.offsets, conditions, delivered_to)
         waiting: PopLongPolling[PopMessage] = PopLongPolling()
         self._orders = OrderTable(state.clock)
-        order = OrderedPops(self._orders, state.offsets, state.clock, store.queue_max)
+        order = OrderedPops(self._orders, state.offsets, state.clock, store.queues.max_offset)
         admission = PopAdmission(state.admission, state.filters)
         reader = PopReader(state.shared, check_points, order, state.left_out)
         receipts = ReceiptAdmission(store, state.topics, conditions)
-        self.in_flight = table
-        """The pops of which messages are in flight."""
+        self._table = table
         pops = PopProcessor(reader, admission, order, waiting, conditions)
         super().__init__(
             (
@@ -63,6 +58,15 @@ class PopService(CompositeService):
     def tables(self) -> Sequence[SavedTable]:
         """Which queues are blocked by ordered pops."""
         return (SavedTable("consumerOrderInfo.json", OrderInfoTable, self._orders),)
+
+    def offers(self) -> Mapping[str, Callable[..., Any]]:
+        """Offers "pop.in_flight": how far a group popped a queue, and how many messages are in flight."""
+        return {"pop.in_flight": self._in_flight}
+
+    def _in_flight(self, topic: str, group: str, queue_id: int) -> tuple[int, int]:
+        return self._table.next_offset((topic, group, queue_id)), self._table.in_flight(
+            topic, group, queue_id
+        )
 
 
 @hookimpl

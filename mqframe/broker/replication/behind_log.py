@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mqframe.broker.replication.comparison import log_bounds
 from mqframe.net.client import Client
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 
 class BehindLog:
@@ -16,7 +16,7 @@ class BehindLog:
     messages: they count as delivered, and what was delivered is not here.
     """
 
-    def __init__(self, store: StoreReads, client: Client) -> None:
+    def __init__(self, store: MessageStore, client: Client) -> None:
         self._store = store
         self._client = client
         self._waiting: dict[str, tuple[int, Callable[[], object]]] = {}
@@ -35,6 +35,6 @@ class BehindLog:
     def settle(self) -> None:
         """Apply what has its messages by now."""
         for name, (end, apply) in tuple(self._waiting.items()):
-            if self._store.max_offset >= end:
+            if self._store.log.max_offset >= end:
                 del self._waiting[name]
                 apply()

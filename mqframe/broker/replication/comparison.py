@@ -17,9 +17,10 @@ from mqframe.core.requests.messages import ViewMessageById
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode
 from mqframe.net.client import Client
+from mqframe.store.copying.missing_records import MissingRecords
 from mqframe.store.files.layout import Layout
 from mqframe.store.log.closed_log import ClosedLog
-from mqframe.store.replica_store import ReplicaStore
+from mqframe.store.message_store import MessageStore
 
 _EMPTY_STORE: Final = "start this broker with an empty store"
 
@@ -39,10 +40,11 @@ class LogsDiffer(StoreError):
 
 
 class Comparison:
-    """Asks masters about their log."""
+    """Asks masters about their log. `missing`: what that of `store` lacks of it."""
 
-    def __init__(self, store: ReplicaStore, client: Client) -> None:
+    def __init__(self, store: MessageStore, missing: MissingRecords, client: Client) -> None:
         self._store = store
+        self._missing = missing
         self._client = client
         self.end = 0
         """Where the master's log ended when it was asked last, bytes."""
@@ -50,13 +52,13 @@ class Comparison:
     async def compare(self, master: str) -> None:
         """Raises `StoreError` where the log here is not the beginning of that of `master`, "host:port".
 
-        `LogsDiffer` where a part of it may be. Notes in the store what the master keeps.
+        `LogsDiffer` where a part of it may be. Notes what the master keeps.
         """
-        end = self._store.max_offset
+        end = self._store.log.max_offset
         if not end:
             return
         low, high = await log_bounds(self._client, master)
-        self.end, self._store.kept_from = high, low
+        self.end, self._missing.kept_from = high, low
         self._compare_ends(end, low, high, master)
         await self._compare_records(low, master)
 
@@ -77,7 +79,7 @@ class Comparison:
             )
 
     async def _compare_records(self, low: int, master: str) -> None:
-        last = self._store.last_record()
+        last = self._missing.last_record()
         if last is None:
             return
         offset, record = last
@@ -101,7 +103,7 @@ class Comparison:
         The log here must not be written meanwhile.
         """
         with ClosedLog(Layout(self._store.settings.directory)) as log:
-            search = last_common(log, self._store.kept_from)
+            search = last_common(log, self._missing.kept_from)
             answer: bytes | None = None
             while True:
                 # In a thread: files are walked in it, and readers are served meanwhile.

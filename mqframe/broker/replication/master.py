@@ -50,7 +50,7 @@ class MasterPart(BrokerPart):
         self._identity = state.identity
         self._clock = state.clock
         self._store = state.store
-        self._end_at_start = state.store.max_offset
+        self._end_at_start = state.store.log.max_offset
         self._behind_bytes_max = settings.behind_bytes_max
         limits = FeedLimits(
             settings.batch_bytes,
@@ -64,7 +64,7 @@ class MasterPart(BrokerPart):
         home = Home(broker.cluster, broker.name, settings.id, limits.file_bytes)
         reception = Reception(home, settings.hello)
         self.enforce = reception.enforce
-        self._feeding = feeding(state.store, state.clock, limits, self._heard, reception)
+        self._feeding = feeding(state.store.log, state.clock, limits, self._heard, reception)
         if settings.tls != OFF:
             self._feeding.secure(sections.net)
         self.push = self._feeding.push
@@ -92,7 +92,7 @@ class MasterPart(BrokerPart):
     @property
     def log_end(self) -> int:
         """Log offset behind the last record, bytes."""
-        return self._store.max_offset
+        return self._store.log.max_offset
 
     def note_copied(self, host: str) -> None:
         """A slave at `host` has come to the last of the tables that it copies."""
@@ -104,7 +104,7 @@ class MasterPart(BrokerPart):
 
         Of a SYNC_MASTER also how many brokers are in sync, itself included.
         """
-        end = self._store.max_offset
+        end = self._store.log.max_offset
         slaves = self._feeding.slaves()
         behind = " ".join(f"{slave.address}:{end - slave.acknowledged}" for slave in slaves)
         counters = {
@@ -119,7 +119,7 @@ class MasterPart(BrokerPart):
 
     async def metrics(self) -> Sequence[Metric]:
         """How many slaves follow, and how far each is behind; several of one machine are one series."""
-        end, now = self._store.max_offset, self._clock.now_ms()
+        end, now = self._store.log.max_offset, self._clock.now_ms()
         sizes = Family(
             "mqframe_replication_behind_bytes", Kind.GAUGE, "Bytes of the log not confirmed.", ("slave",), max
         )
@@ -149,12 +149,12 @@ class MasterPart(BrokerPart):
 
     def _stored_ms(self, offset: int) -> int | None:
         """When the record at log offset `offset` was stored; `None` when none begins there."""
-        record = self._store.record_at(offset, unconfirmed=True)
+        record = self._store.search.record_at(offset, unconfirmed=True)
         return None if record is None else decode_record(record).store_timestamp
 
     @serves(GetBrokerHaStatus)
     def ha_status(self, fields: GetBrokerHaStatus, call: Call) -> HaRuntimeInfo:
-        end = self._store.max_offset
+        end = self._store.log.max_offset
         slaves = [
             HaConnectionInfo(
                 addr=slave.address,
@@ -203,7 +203,7 @@ class MasterPart(BrokerPart):
 
     def answer_waiting(self) -> None:
         """Those who wait for slaves are answered that these did not get it in time."""
-        self._store.give_up_copies()
+        self._store.confirming.give_up_copies()
 
     async def stop(self) -> None:
         """Close the replication port."""

@@ -149,7 +149,7 @@ class RolePart(BrokerPart):
             raise _refusal("; ".join(objections))
         changer.change_soon(wanted)
         slaves = [] if master is None else [f"{each.address}:{each.acknowledged}" for each in master.slaves()]
-        return RoleChange(fields.id, self._store.max_offset, objections, SLAVE, slaves)
+        return RoleChange(fields.id, self._store.log.max_offset, objections, SLAVE, slaves)
 
     async def _near(self, master: MasterPart, fields: DemoteBroker) -> bool:
         """Wait until a slave is near; whether one is."""

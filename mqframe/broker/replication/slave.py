@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -42,7 +42,6 @@ from mqframe.replication.fetching import fetch
 from mqframe.replication.follower import Follower
 from mqframe.replication.settings import ALWAYS, CUT, OFF
 from mqframe.store.files.layout import Layout
-from mqframe.store.replica_store import ReplicaStore
 
 LOOK_SECONDS: Final = 1.0
 
@@ -105,7 +104,9 @@ class SlavePart(BrokerPart):
         follower: Callable[..., Follower] = Follower,
     ) -> None:
         self._settings = settings = sections.replication
-        self._store = cast("ReplicaStore", state.store)
+        self._store = state.store
+        assert state.store.replica is not None, "the store of a slave is a copy"
+        self._replica = state.store.replica
         self._clock = state.clock
         self._live = state.live
         self._client = client
@@ -113,7 +114,7 @@ class SlavePart(BrokerPart):
         self._behind = BehindLog(state.store, client)
         self._tables = CopiedTables(state, client, self._behind)
         self._timer = TimerCopy(state, client, self._behind) if state.store.settings.timer_enabled else None
-        self._comparison = Comparison(self._store, client)
+        self._comparison = Comparison(self._store, self._replica.missing, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._hello = Hello(
             sections.broker.cluster,
@@ -127,7 +128,7 @@ class SlavePart(BrokerPart):
         contexts = FollowingContext(client_context, sections.net, state.clock) if secured else None
         self._greets = secured or settings.hello == ALWAYS
         self._dialer = Dialer(state.clock, contexts)
-        self._follower = follower(self._store, state.clock, limits, self._dialer)
+        self._follower = follower(self._replica, state.clock, limits, self._dialer)
         self._look_seconds = LOOK_SECONDS
         self._retry_seconds = settings.retry_ms / 1000
         self._tables_seconds = settings.tables_interval_ms / 1000
@@ -136,7 +137,7 @@ class SlavePart(BrokerPart):
         self._trouble = "the broker has just started"
 
     def _introduce(self) -> Hello:
-        return msgspec.structs.replace(self._hello, end=self._store.max_offset)
+        return msgspec.structs.replace(self._hello, end=self._store.log.max_offset)
 
     def enforce(self, access: Access) -> None:
         """Say to masters who this is, signed as other requests of `access` are."""
@@ -156,7 +157,7 @@ class SlavePart(BrokerPart):
     @property
     def log_end(self) -> int:
         """Log offset behind the last record here, bytes."""
-        return self._store.max_offset
+        return self._store.log.max_offset
 
     @property
     def known_end(self) -> int:
@@ -189,13 +190,13 @@ class SlavePart(BrokerPart):
             "replicationFollows": str(self.is_following).lower(),
             "replicationTrouble": self.trouble,
             "replicationTablesTrouble": self._tables.trouble,
-            "replicationMissing": str(len(self._store.missing())),
+            "replicationMissing": str(len(self._replica.missing.reports())),
             "replicationCuts": str(self.cutting_back.count),
         }
 
     async def metrics(self) -> Sequence[Metric]:
         """Whether the master is followed, and whether what it sends is stored; why not is in the counters."""
-        refuses = float(bool(self._follower.unstored or self._store.disk_refusal))
+        refuses = float(bool(self._follower.unstored or self._store.disk.refusal))
         told, following = "1: what the master sends cannot be stored.", float(self.is_following)
         return (
             one("mqframe_replication_following", Kind.GAUGE, "1: the master is followed.", following),
@@ -210,7 +211,7 @@ class SlavePart(BrokerPart):
             last_read_timestamp=follower.heard_ms,
             last_write_timestamp=follower.reported_ms,
             master_addr=self._followed_address(),
-            max_offset=self._store.max_offset,
+            max_offset=self._store.log.max_offset,
             transferred_byte_in_second=follower.received.last(self._clock.monotonic()),
         )
         return HaRuntimeInfo(ha_client_runtime_info=client, master=False)
@@ -249,7 +250,7 @@ class SlavePart(BrokerPart):
             return
         self._next_try = now + self._follower.pause(self._retry_seconds)
         try:
-            if refusal := self._store.disk_refusal:
+            if refusal := self._store.disk.refusal:
                 # To connect would be to have the master count on what cannot come.
                 raise StoreError(f"nothing is copied, for this broker cannot store: {refusal}")
             await self._find()
@@ -306,10 +307,10 @@ class SlavePart(BrokerPart):
     async def _mend(self, address: str) -> None:
         """Fetch what was taken out of the middle of the log. Raises `StoreError`, or as `fetch`."""
         silent = self._settings.silent_ms / 1000
-        while needed := self._store.needed():
+        while needed := self._replica.missing.needed():
             report = needed[0]
             data = await fetch(self._clock, address, (report.start, report.end), silent, self._dialer)
-            self._store.put_back(report, data)
+            self._replica.missing.put_back(report, data)
 
     async def _copy_tables(self) -> None:
         with contextlib.suppress(StoreError):  # it is not known where the master is

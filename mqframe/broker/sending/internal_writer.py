@@ -47,7 +47,7 @@ class InternalWriter:
         `heed_delay`: False for a message that has waited already; what it says of its delay is kept as text.
 
         Whoever must not answer before the message is durable waits for `Stored.end_offset` with
-        `MessageStore.when_confirmed`. Raises `Refusal`: 13 for a message that is too large or illegally
+        `Confirming.when_confirmed`. Raises `Refusal`: 13 for a message that is too large or illegally
         delayed, 14 when the store takes nothing.
         """
         if heed_delay:
@@ -56,7 +56,7 @@ class InternalWriter:
             topic, queue_id = self._delays.place(topic, queue_id, properties)
         host = self._identity.store_host
         try:
-            stored = self._store.put(
+            stored = self._store.writes.put(
                 Incoming(
                     topic,
                     queue_id,
@@ -74,7 +74,7 @@ class InternalWriter:
         except (MessageError, StoreUnavailable) as problem:
             raise refused(problem) from None
         # Behind a write of a task or a timer no request's turn ends that would dispatch it.
-        self._store.dispatch_soon()
+        self._store.dispatch.soon()
         return stored
 
     def put_batch(
@@ -106,15 +106,15 @@ class InternalWriter:
             prepared_transaction_offset=prepared_transaction_offset,
         )
         try:
-            stored = self._store.put_batch(head, memoryview(batch), added_properties)
+            stored = self._store.writes.put_batch(head, memoryview(batch), added_properties)
         except (MessageError, StoreUnavailable) as problem:
             raise refused(problem) from None
-        self._store.dispatch_soon()
+        self._store.dispatch.soon()
         return stored
 
     def make_room(self, size: int) -> None:
         """See that what is stored next, up to `size` bytes, lies in one file of the log. Raises as `put`."""
         try:
-            self._store.make_room(size)
+            self._store.writes.make_room(size)
         except (MessageError, StoreUnavailable) as problem:
             raise refused(problem) from None

@@ -16,7 +16,6 @@ from mqframe.broker.sending.targets import SendTarget, SendTargets
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay.options import names_delay
 from mqframe.core.errors import BodyError, MessageError, Refusal, StoreUnavailable, TooFewReplicas
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
@@ -61,8 +60,8 @@ class SendProcessor(Processor):
         self._targets = targets
         self._unique_ids = unique_ids
         self._rules = rules
-        self._words = rules.words
-        self._waits = not shared.store.confirms_at_once
+        self._concern_rules = rules.concern
+        self._waits = not shared.store.confirming.confirms_at_once
         self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
@@ -115,11 +114,10 @@ class SendProcessor(Processor):
         record: PendingRecord | None
         if (
             target.is_retry
-            or ("DEL" in text and names_delay(text))
+            or self._concern_rules(text)
             or _CLUSTER in text
             or not (_KEY_INSIDE in text or text.startswith(_KEY))
-            or (text.count("_") > 1 and _names_with_underscores(text))
-            or (self._words and any(word in text for word in self._words))
+            or (text.count("_") > 1 and _names_of_brokers(text))
         ):
             record = self._pending(call, fields, target, queue_id, text)
             kind = _type_of(record)
@@ -149,7 +147,7 @@ class SendProcessor(Processor):
             sys_flag,
             fields.reconsume_times or 0,
         )
-        stored = self._messages.put(incoming)
+        stored = self._messages.writes.put(incoming)
         meter.add(1, stored.size, kind)
         self._statistics.put.total += 1
         ext = {
@@ -218,7 +216,7 @@ class SendProcessor(Processor):
         )
         kept = memoryview(body if record is None else record.body)
         try:
-            stored = self._messages.put_batch(head, kept, text.encode() + self._suffix_bytes)
+            stored = self._messages.writes.put_batch(head, kept, text.encode() + self._suffix_bytes)
         except BodyError as problem:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
         count = len(stored.offsets)
@@ -266,16 +264,16 @@ class SendProcessor(Processor):
 
         def answer(outcome: Outcome) -> None:
             if outcome is Outcome.CONFIRMED:
-                outcome = store.status_of(end)
+                outcome = store.confirming.status_of(end)
             self._times.add((self._clock.monotonic() - call.received) * 1000)
             call.reply(Reply(status_code(outcome), ext=ext))
 
-        store.when_decided(end, answer)
+        store.confirming.when_decided(end, answer)
 
 
-def _names_with_underscores(text: str) -> bool:
+def _names_of_brokers(text: str) -> bool:
     # Most properties have no underscore but that of the unique key, so that none of these is looked for.
-    return p.TRANSACTION_PREPARED in text or p.MSG_REGION in text or may_name_notes(text)
+    return p.MSG_REGION in text or may_name_notes(text)
 
 
 def _refusal(problem: Exception) -> Refusal:

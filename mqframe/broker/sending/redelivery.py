@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut, place_of
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.core.delay.schedule import real_place
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.failures import may_pass
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.record import decode_record
 from mqframe.core.wire.frame import Body
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from mqframe.broker.sending.send_back import ensure_dead_letter_topic
 from mqframe.broker.tables.shared import Registry
-from mqframe.broker.tables.statistics import DEAD, Statistics
+from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.options import DELAY_NAMES
+from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
@@ -26,8 +25,8 @@ from mqframe.core.transactions.rules import is_half
 from mqframe.hooks.interfaces import PendingRecord, SendRule, StoredAt
 from mqframe.hooks.isolate import after_stored
 
-_LOOKED_FOR: Final = DELAY_NAMES | {p.TRANSACTION_PREPARED}
-"""Names that the send processor looks for by itself, quicker than for those of other services."""
+_Word = tuple[str, frozenset[str] | None]
+"""What is looked for in properties, and the names that are looked for where it is found, if any."""
 _DELAY_WORDS: Final = (b"DELAY\x01", b"TIMER_DEL")
 """One of them stands in the properties of every message that asks for a later delivery."""
 
@@ -35,12 +34,11 @@ _DELAY_WORDS: Final = (b"DELAY\x01", b"TIMER_DEL")
 class SendRules:
     """The rules of one broker.
 
-    `words`: texts of which one stands in the properties of every message that a rule wants to see, besides
-    those that are looked for anyway; "" when one wants to see all. `batch_words`: the same for
-    batches, as bytes.
+    `batch_words`: texts of which one stands in every batch that a rule wants to see, as bytes; b"" when one
+    wants to see all.
     """
 
-    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_delays", "_rules", "batch_words", "words")
+    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_delays", "_rules", "_words", "batch_words")
 
     def __init__(self, rules: Iterable[SendRule], dead_letters: ToDeadLetters, delays: DelayRules) -> None:
         self._dead_letters = dead_letters
@@ -48,11 +46,17 @@ class SendRules:
         self._rules = tuple((rule.names, rule) for rule in rules)
         self._batch_rules = tuple(each for each in self._rules if each[1].batches)
         self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
-        shown = [name for names, _ in self._rules for name in (("",) if names is None else names)]
-        self.words = tuple(name for name in shown if name not in _LOOKED_FOR)
+        self._words = tuple(dict.fromkeys(each for _, rule in self._rules for each in _words_of(rule)))
         self.batch_words = tuple(
             name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
         )
+
+    def concern(self, text: str) -> bool:
+        """Whether `text`, properties in text form, may be those of a message that a rule wants to see."""
+        for word, names in self._words:
+            if word in text and (names is None or not names.isdisjoint(p.decode_properties(text))):
+                return True
+        return False
 
     def believe(self, properties: dict[str, str], topic: str) -> None:
         """Take out of what a sender says of a message to `topic` whatever is not believed.
@@ -138,27 +142,44 @@ class ToDeadLetters:
             record.properties.pop(p.DELAY, None)
             for waiting in TIMER_NAMES:
                 record.properties.pop(waiting, None)
-            topic = str(ensure_dead_letter_topic(self._topics, name).topic_name)
-            self._statistics.add(DEAD, record.properties.get(p.RETRY_TOPIC, record.topic), name)
+            topic = self._topics.dead_letters(name)
+            self._statistics.given_up(name, record.properties.get(p.RETRY_TOPIC, record.topic))
             record.topic = record.counted_as = topic
             record.queue_id = 0
 
 
-class Unserved(SendRule):
-    """Refuses what is to wait for its time or its commit, where no one of `rules` sees to that.
+def _words_of(rule: SendRule) -> list[_Word]:
+    if rule.names is None:
+        return [("", None)]
+    return [(rule.hint, rule.names)] if rule.hint else [(name, None) for name in sorted(rule.names)]
 
-    The broker's own services can be blocked; what they hold back would be lost, or come at once.
-    """
 
-    def __init__(self, rules: Iterable[SendRule], delays: DelayRules) -> None:
-        self.names: frozenset[str] = _LOOKED_FOR.difference(*(rule.names or () for rule in rules))
+class NoHalves(SendRule):
+    """Refuses half messages: without the service `transactions` they would come at once."""
+
+    names = frozenset({p.TRANSACTION_PREPARED})
+
+    def before(self, record: PendingRecord) -> None:
+        """Raises `Refusal` 16 for a half message."""
+        if is_half(record.properties, record.fields.reconsume_times or 0):
+            raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
+
+
+class NoDelays(SendRule):
+    """Refuses messages that are to be delivered later: without the service `delay` they would be lost."""
+
+    names = DELAY_NAMES
+    hint = DELAY_HINT
+
+    def __init__(self, delays: DelayRules) -> None:
         self._delays = delays
 
     def before(self, record: PendingRecord) -> None:
-        """Raises `Refusal`: 16 for a half message, 1 for a message with a delay."""
-        if p.TRANSACTION_PREPARED in self.names and is_half(
-            record.properties, record.fields.reconsume_times or 0
-        ):
-            raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
-        if p.DELAY in self.names:
-            self._delays.place(record.topic, record.queue_id, record.properties)
+        """Raises `Refusal` 1 for a message with a delay."""
+        self._delays.place(record.topic, record.queue_id, record.properties)
+
+
+def unserved(rules: Iterable[SendRule], delays: DelayRules) -> list[SendRule]:
+    """What refuses messages that are to wait, where none of `rules` sees to it: services can be left out."""
+    seen_to = frozenset().union(*(rule.names or () for rule in rules))
+    return [rule for rule in (NoHalves(), NoDelays(delays)) if not seen_to >= (rule.names or frozenset())]

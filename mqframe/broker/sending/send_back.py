@@ -8,9 +8,8 @@ from typing import Final
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
-from mqframe.broker.tables.statistics import DEAD, SENT_BACK
+from mqframe.broker.tables.statistics import SENT_BACK
 from mqframe.core.cluster.topic_bodies import TopicConfig
-from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_WRITE, ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, retry_queues
 from mqframe.core.errors import Refusal
@@ -19,7 +18,6 @@ from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import (
     CHECK_MAX_TIME_TOPIC,
-    dead_letter_topic,
     is_closed_topic,
     retry_topic,
 )
@@ -33,8 +31,6 @@ from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import decode_record
 from mqframe.core.storage.stored import Stored
 
-DEAD_LETTER_QUEUES: Final = 1
-"""Queues of a dead-letter topic."""
 _UNIT_SUBSCRIPTION: Final = 2  # TopicSysFlag.java
 
 
@@ -48,7 +44,7 @@ class SendBackProcessor(Processor):
     def __init__(self, shared: Shared, writer: InternalWriter, levels: tuple[int, ...]) -> None:
         super().__init__(shared)
         self._writer = writer
-        self._when_decided = shared.store.when_decided
+        self._when_decided = shared.store.confirming.when_decided
         self._levels = levels
         self._limits = MemberLimits()
 
@@ -68,11 +64,9 @@ class SendBackProcessor(Processor):
             retry_schedule(group.group_retry_policy),
             self._levels,
         )
-        if what.dead:
-            topic = ensure_dead_letter_topic(self._topics, group.group_name)
         properties = copied_properties(message.properties, message.topic, message.offset_message_id, what)
         stored = self._writer.put(
-            str(topic.topic_name),
+            self._topics.dead_letters(group.group_name) if what.dead else str(topic.topic_name),
             # Not beyond what the topic was made with: nobody looks there.
             0 if what.dead else randrange(max(1, min(queues, topic.write_queue_nums))),
             message.stored_body,
@@ -87,7 +81,7 @@ class SendBackProcessor(Processor):
         )
         if what.dead:
             self._statistics.topic(str(topic.topic_name)).add(1, stored.size)
-            self._statistics.add(DEAD, properties[p.RETRY_TOPIC], group.group_name)
+            self._statistics.given_up(group.group_name, properties[p.RETRY_TOPIC])
         self._statistics.add(SENT_BACK, properties[p.RETRY_TOPIC], group.group_name)
         return self._answer(call, stored)
 
@@ -108,7 +102,7 @@ class SendBackProcessor(Processor):
         return topic
 
     def _message(self, offset: int) -> ReceivedMessage:
-        record = self._store.record_at(offset) if offset >= 0 else None
+        record = self._store.search.record_at(offset) if offset >= 0 else None
         if record is None:
             raise Refusal(ResponseCode.SYSTEM_ERROR, f"no message begins at log offset {offset}")
         message = decode_record(record)
@@ -128,7 +122,7 @@ class SendBackProcessor(Processor):
         return group.retry_max_times if limit is None else limit
 
     def _answer(self, call: Call, stored: Stored) -> Reply | None:
-        if self._store.confirmed_offset >= stored.end_offset:
+        if self._store.log.confirmed_offset >= stored.end_offset:
             return Reply()
 
         def answer(outcome: Outcome) -> None:
@@ -137,9 +131,3 @@ class SendBackProcessor(Processor):
 
         self._when_decided(stored.end_offset, answer)
         return None
-
-
-def ensure_dead_letter_topic(topics: TopicTable, group: str) -> TopicConfig:
-    """The dead-letter topic of `group`, made on first use."""
-    name = dead_letter_topic(group)
-    return topics.find(name) or topics.ensure(name, DEAD_LETTER_QUEUES)

@@ -7,7 +7,6 @@ from typing import Final
 
 from mqframe.broker.tables.identity import Identity
 from mqframe.core.clock import Clock
-from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.failures import may_pass
 from mqframe.core.storage.left_out import LeftOutList, LeftOutMessage, Place
 from mqframe.log import get_logger
@@ -15,11 +14,6 @@ from mqframe.log import get_logger
 log = get_logger("broker")
 SHOWN_MAX: Final = 16
 """How many of them the broker's counters name, the newest."""
-
-
-def place_of(message: ReceivedMessage) -> Place:
-    """Where `message` lies."""
-    return Place(message.topic, message.queue_id, message.queue_offset, message.commit_log_offset)
 
 
 class LeftOut:

@@ -11,7 +11,7 @@ from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.frame import Body as Bytes
 from mqframe.core.wire.loose_json import dumps
-from mqframe.net.turns import in_turns
+from mqframe.turns import in_turns
 
 SLICE: Final = 512
 """Entries of a table that are made in one turn."""

@@ -17,7 +17,7 @@ from mqframe.core.measuring.meter import Meter
 from mqframe.core.measuring.put_times import PutTimes
 from mqframe.core.measuring.sampled import Sampled, Snapshot
 from mqframe.core.sending.message_type import NORMAL
-from mqframe.net.turns import in_turns
+from mqframe.turns import in_turns
 
 WINDOWS_SECONDS: Final = (10.0, 60.0, 600.0)
 """Stretches that a broker's rates are given for."""
@@ -142,6 +142,23 @@ class Statistics:
         if count is None:
             count = self.puts[name] = PutCount(self._clock.monotonic())
         return count
+
+    def stored(self, topic: str, count: int, size_bytes: int, kind: str) -> None:
+        """Count messages of a type that were stored outside of a send; `size_bytes`: their records."""
+        self.topic(topic).add(count, size_bytes, kind)
+        self.put.total += count
+
+    def found_nothing(self) -> None:
+        """Count a look for messages where there were none."""
+        self.missed.total += 1
+
+    def acknowledged(self, group: str, topic: str, count: int = 1) -> None:
+        """Count messages that `group` popped and is done with."""
+        self.add(ACKNOWLEDGED, topic, group, count)
+
+    def given_up(self, group: str, topic: str) -> None:
+        """Count a message that became a dead letter of `group`."""
+        self.add(DEAD, topic, group)
 
     def got(self, group: str, topic: str, count: int, size_bytes: int = 0, seconds: float = 0.0) -> None:
         """Count `count` messages given to `group`, which took the store `seconds`."""

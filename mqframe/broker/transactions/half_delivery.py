@@ -18,7 +18,7 @@ from mqframe.core.transactions.half_batch import (
     stored_bytes,
 )
 from mqframe.core.transactions.rules import final_properties, real_place
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.message_store import MessageStore
 
 
 class Delivered(NamedTuple):
@@ -33,7 +33,7 @@ class Delivered(NamedTuple):
 class HalfDelivery:
     """Stores messages of halves in `store`, through `writer`."""
 
-    def __init__(self, store: StoreReads, writer: InternalWriter) -> None:
+    def __init__(self, store: MessageStore, writer: InternalWriter) -> None:
         self._store = store
         self._writer = writer
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut, place_of
+from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.transactions.half_delivery import Delivered, HalfDelivery
 from mqframe.core.clock import Clock
 from mqframe.core.consuming.offset_table import OffsetTable
@@ -19,7 +19,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import RecordError, decode_record, decode_records
 from mqframe.core.storage.stored import Stored
@@ -79,7 +79,7 @@ class HalfQueue:
     @property
     def end(self) -> int:
         """Queue offset behind the last half."""
-        return self._store.queue_max(HALF_TOPIC, 0)
+        return self._store.queues.max_offset(HALF_TOPIC, 0)
 
     # Reading
 
@@ -89,9 +89,9 @@ class HalfQueue:
         Also one that is not confirmed yet: what is decided about it lies behind it in the log, and would be
         lost with it.
         """
-        if commit_log_offset < self._store.min_offset:
+        if commit_log_offset < self._store.log.min_offset:
             return None
-        record = self._store.record_at(commit_log_offset, unconfirmed=True)
+        record = self._store.search.record_at(commit_log_offset, unconfirmed=True)
         return None if record is None else decode_record(record)
 
     async def read(self, offset: int) -> list[ReceivedMessage]:
@@ -116,7 +116,7 @@ class HalfQueue:
                 table.found_copy(copy.queue_offset, root_of(copy))
             half = max(next_offset, half + 1)
             await asyncio.sleep(0)
-        while op < self._store.queue_max(OP_HALF_TOPIC, 0):
+        while op < self._store.queues.max_offset(OP_HALF_TOPIC, 0):
             found, next_offset = await self._messages(OP_HALF_TOPIC, op, _READ_OPS)
             for message in found:
                 self._found_op(message, end)
@@ -174,14 +174,14 @@ class HalfQueue:
             return messages, following
 
     async def _parts(self, topic: str, offset: int, count: int) -> tuple[list[Body], int]:
-        if self._store.is_cold(topic, 0, offset):
-            found = await self._store.get_cold(topic, 0, offset, count)
+        if self._store.reads.is_cold(topic, 0, offset):
+            found = await self._store.reads.get_cold(topic, 0, offset, count)
         else:
-            found = self._store.get(topic, 0, offset, count)
+            found = self._store.reads.get(topic, 0, offset, count)
         return (found.parts if found.status is GetStatus.FOUND else []), found.next_offset
 
     def _cursor(self, topic: str) -> int:
-        low, high = self._store.queue_min(topic, 0), self._store.queue_max(topic, 0)
+        low, high = self._store.queues.bounds(topic, 0)
         return min(max(self._offsets.query(CHECK_GROUP, topic, 0) or 0, low), high)
 
     def _found_op(self, message: ReceivedMessage, half_end: int) -> None:
@@ -257,7 +257,7 @@ class HalfQueue:
     def advance(self) -> None:
         """Pass what has ended, and keep both offsets once all that they count on is durable."""
         table = self.table
-        table.skip_to(self._store.queue_min(HALF_TOPIC, 0))
+        table.skip_to(self._store.queues.min_offset(HALF_TOPIC, 0))
         table.advance(self.end)
         self.ages.passed(table.half_cursor)
         half, op = table.half_cursor, table.op_cursor
@@ -274,11 +274,11 @@ class HalfQueue:
 
     def when_durable(self, callback: Callable[[bool], object]) -> None:
         """Call `callback` once all that was written here is durable, or with False when it did not get so."""
-        self._store.when_confirmed(self._last_end, callback)
+        self._store.confirming.when_confirmed(self._last_end, callback)
 
     def when_decided(self, callback: Callable[[Outcome], object]) -> None:
         """As `when_durable`, with why it is not durable."""
-        self._store.when_decided(self._last_end, callback)
+        self._store.confirming.when_decided(self._last_end, callback)
 
 
 def _append_all(messages: list[ReceivedMessage], parts: list[Body]) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.ends import TransactionEnds
@@ -44,7 +43,7 @@ from mqframe.core.transactions.rules import (
     root_of,
     times_checked,
 )
-from mqframe.hooks.interfaces import OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.trouble import Trouble
 
@@ -55,7 +54,7 @@ BEHIND_MAX: Final = 1 << 16
 offsets, and with them what a restart has to read."""
 
 
-class TransactionProcessor(BrokerPart):
+class TransactionProcessor(BrokerService):
     """Ends transactions, and asks for the ends that do not come.
 
     `is_master`: whether this broker takes ends.
@@ -150,9 +149,7 @@ class TransactionProcessor(BrokerPart):
             delivered = self._halves.commit(half)
             self._ends.committed(half)
             if delivered.messages:  # none where a crash had left all of them
-                count = self._statistics.topic(delivered.topic)
-                count.add(delivered.messages, delivered.size, TRANSACTION)
-            self._statistics.put.total += delivered.messages
+                self._statistics.stored(delivered.topic, delivered.messages, delivered.size, TRANSACTION)
         else:
             self._halves.roll_back(half)
             self._ends.rolled_back(half)

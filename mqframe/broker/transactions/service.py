@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.broker.service import CompositeService
 from mqframe.broker.state import BrokerState
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
 from mqframe.broker.transactions.send_rule import ToHalfTopic
-from mqframe.hooks.interfaces import SendRule
+from mqframe.hooks.interfaces import CompositeService, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
 
 

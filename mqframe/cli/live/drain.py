@@ -42,7 +42,7 @@ class Drain:
 
         reaching = {"nameserver": nameserver, **access()}
         async with AsyncAdmin(**reaching) as admin, AsyncProducer(PRODUCER_GROUP, **reaching) as producer:
-            queues = TopicRoute(self._to, await admin.topic_route(self._to)).write_queues()
+            queues = TopicRoute(self._to, await admin.topics.route(self._to)).write_queues()
             if not queues:
                 raise FixError(f"topic {self._to} has no queue that may be written; name another one")
             consumer = AsyncLitePullConsumer(
@@ -73,7 +73,7 @@ class Drain:
         return bool(messages)
 
     async def _left(self, admin: AsyncAdmin) -> bool:
-        return await admin.lag(self._group, self._topic) > 0
+        return await admin.groups.lag(self._group, self._topic) > 0
 
 
 def drain(run: Drain, nameserver: str, *, follow: bool) -> None:

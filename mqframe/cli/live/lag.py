@@ -25,8 +25,8 @@ UNKNOWN: Final = "?"
 def group_offsets(admin: Admin) -> dict[str, dict[MessageQueue, OffsetWrapper]]:
     """The progress of all groups in all queues, by group; one question for each broker."""
     found: dict[str, dict[MessageQueue, OffsetWrapper]] = {}
-    for address in admin.masters().values():
-        for table in admin.broker_progress(address).consume_stats_list:
+    for address in admin.cluster.masters().values():
+        for table in admin.brokers.progress(address).consume_stats_list:
             for group, stats in table.items():
                 offsets = found.setdefault(group, {})
                 for each in stats:
@@ -36,7 +36,7 @@ def group_offsets(admin: Admin) -> dict[str, dict[MessageQueue, OffsetWrapper]]:
 
 def all_lags(admin: Admin, *, every: bool) -> list[dict[str, Any]]:
     """A row for each group, the furthest behind first; `every`: also those of the system."""
-    known: dict[str, dict[MessageQueue, OffsetWrapper]] = {group: {} for group in admin.list_groups()}
+    known: dict[str, dict[MessageQueue, OffsetWrapper]] = {group: {} for group in admin.groups.list()}
     progress = known | group_offsets(admin)
     rows = [
         {
@@ -65,17 +65,17 @@ def queue_lags(admin: Admin, group: str) -> list[dict[str, Any]]:
             "owner": ", ".join(owners.get(queue, ())) or (UNKNOWN if silent else ""),
             "last": time_text(each.last_timestamp),
         }
-        for queue, each in admin.consume_stats(group).items()
+        for queue, each in admin.groups.stats(group).items()
     ]
 
 
 def members_of(admin: Admin, group: str) -> tuple[dict[str, ConsumerRunningInfo], list[str]]:
     """What the members of `group` tell, by client id, and those that do not answer."""
-    members = [each.client_id for each in admin.consumer_connections(group).connection_set]
+    members = [each.client_id for each in admin.members.consumers(group).connection_set]
 
     def ask(client: str) -> ConsumerRunningInfo | None:
         try:
-            return admin.running_info(group, client)
+            return admin.members.running_info(group, client)
         except MqframeError:
             return None  # it has just gone, or its client cannot tell
 

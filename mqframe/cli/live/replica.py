@@ -41,7 +41,7 @@ def status(
     with admin_client(nameserver) as admin:
 
         def look() -> list[dict[str, Any]]:
-            return replica_rows(admin.replicas(broker or None), int(time.time() * 1000))
+            return replica_rows(admin.replicas.list(broker or None), int(time.time() * 1000))
 
         if follow:
             watch(lambda: {"replicas": look()}, interval=interval, as_json=json)
@@ -66,7 +66,7 @@ def demote(
     Shows which slaves have all of its log: one of them is to be promoted. No messages are taken until then.
     """
     with admin_client(nameserver) as admin:
-        made = admin.demote(broker, number, wait_seconds=wait, tables_seconds=tables, force=force)
+        made = admin.replicas.demote(broker, number, wait_seconds=wait, tables_seconds=tables, force=force)
         _show_change(made, as_json=json)
 
 
@@ -87,7 +87,7 @@ def promote(
     """
     role = "SYNC_MASTER" if sync else "ASYNC_MASTER"
     with admin_client(nameserver) as admin:
-        _show_change(admin.promote(broker, number, role=role, force=force), as_json=json)
+        _show_change(admin.replicas.promote(broker, number, role=role, force=force), as_json=json)
 
 
 @app.command()
@@ -103,11 +103,11 @@ def elect(
     Shows what may be lost by it, and asks. Refused while a leader is there, and where none is needed.
     """
     with admin_client(nameserver) as admin:
-        asked = admin.force_election(broker, number)
+        asked = admin.replicas.force_election(broker, number)
         if not yes:
             what = f"{broker} {number}"
             ask_first(f"{what}: {asked.loss}", f"Let {what} lead, and lose the rest?", "nothing was changed")
-        made = admin.force_election(broker, number, accept_loss=True)
+        made = admin.replicas.force_election(broker, number, accept_loss=True)
         show_one(
             {
                 "broker": made.broker,
@@ -155,12 +155,12 @@ def cut(
     refuse_in_use(layout)
     # No name server is asked for anything.
     with admin_client(master) as admin, ClosedLog(layout) as log:
-        low, _ = admin.log_range(master)
+        low, _ = admin.replicas.log_range(master)
         search = last_common(log, low)
         try:
             offset = next(search)
             while True:
-                offset = search.send(admin.stored_record(master, offset))
+                offset = search.send(admin.replicas.stored_record(master, offset))
         except StopIteration as found:
             end = found.value
     if end is None:

@@ -66,7 +66,7 @@ def look(admin: Admin, *, every: bool) -> Look:
 
     def held(topic: str) -> tuple[int, int]:
         try:
-            stats = admin.topic_stats(topic).values()
+            stats = admin.topics.stats(topic).values()
         except (AnswerError, RouteError):
             return 0, 0  # it has just been deleted
         return sum(each.max_offset for each in stats), sum(
@@ -81,7 +81,7 @@ def look(admin: Admin, *, every: bool) -> Look:
         {topic: end for topic, (end, _) in counts.items()},
         {topic: left for topic, (_, left) in counts.items()},
         _progress(admin, every=every),
-        tuple(_broker(admin, name, address) for name, address in admin.masters().items()),
+        tuple(_broker(admin, name, address) for name, address in admin.cluster.masters().items()),
     )
 
 
@@ -100,7 +100,7 @@ def _progress(admin: Admin, *, every: bool) -> dict[tuple[str, str], Progress]:
 
 
 def _broker(admin: Admin, name: str, address: str) -> dict[str, Any]:
-    runtime = admin.broker_runtime(address)
+    runtime = admin.brokers.runtime(address)
     load = broker_load(runtime)
     return {
         "broker": name,

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def cluster_list(admin: Admin, cluster: Cluster = None) -> Shown:
     """List brokers."""
-    return [row for row in broker_rows(admin.cluster_info()) if cluster in (None, row["cluster"])]
+    return [row for row in broker_rows(admin.cluster.info()) if cluster in (None, row["cluster"])]
 
 
 def broker_status(admin: Admin, broker: BrokerAddress = None, cluster: Cluster = None) -> Shown:
@@ -37,7 +37,7 @@ def broker_status(admin: Admin, broker: BrokerAddress = None, cluster: Cluster =
     return [
         {"broker": name, "key": key, "value": value}
         for name, address in masters_of(admin, broker, cluster).items()
-        for key, value in sorted(admin.broker_runtime(address).items())
+        for key, value in sorted(admin.brokers.runtime(address).items())
     ]
 
 
@@ -51,7 +51,7 @@ def get_broker_config(
     return [
         {"broker": name, "key": setting, "value": value}
         for name, address in masters_of(admin, broker, cluster).items()
-        for setting, value in sorted(admin.broker_config(address).items())
+        for setting, value in sorted(admin.brokers.config(address).items())
         if fnmatch(setting, key)
     ]
 
@@ -66,17 +66,17 @@ def update_broker_config(
     """Change a setting of running brokers."""
     masters = masters_of(admin, broker, cluster)
     for address in masters.values():
-        admin.update_broker_config(address, {key: value})
+        admin.brokers.update_config(address, {key: value})
     return [{"broker": name, "key": key, "value": value} for name in masters]
 
 
 def wipe_write_perm(admin: Admin, broker: BrokerName) -> Shown:
     """Have producers leave a broker."""
-    admin.masters(broker=broker)
-    return {"broker": broker, "topics": admin.wipe_write_permission(broker)}
+    admin.cluster.masters(broker=broker)
+    return {"broker": broker, "topics": admin.brokers.wipe_write_permission(broker)}
 
 
 def add_write_perm(admin: Admin, broker: BrokerName) -> Shown:
     """Let producers use a broker again."""
-    admin.masters(broker=broker)
-    return {"broker": broker, "topics": admin.add_write_permission(broker)}
+    admin.cluster.masters(broker=broker)
+    return {"broker": broker, "topics": admin.brokers.add_write_permission(broker)}

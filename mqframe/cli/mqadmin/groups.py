@@ -74,7 +74,7 @@ def update_sub_group(
         retry_queue_nums=retry_queues,
         retry_max_times=retries_max,
     )
-    admin.create_group(config, cluster=cluster, broker=broker_named(admin, broker))
+    admin.groups.create(config, cluster=cluster, broker=broker_named(admin, broker))
     return {"group": group, "enabled": config.consume_enable, "retries_max": retries_max}
 
 
@@ -88,7 +88,7 @@ def delete_sub_group(
     """Delete a consumer group, without asking."""
     request = DeleteSubscriptionGroup(group, flag("-r", offsets))
     for name in masters_of(admin, broker, cluster):
-        admin.call_broker(name, request)
+        admin.brokers.call(name, request)
     return {"group": group, "deleted": True}
 
 
@@ -111,10 +111,10 @@ def consumer_status(
     stacks: Annotated[bool, typer.Option("-s", "--jstack", help="What its threads do, too.")] = False,
 ) -> Shown:
     """Show what members hold of each queue."""
-    members = [each.client_id for each in admin.consumer_connections(group).connection_set]
+    members = [each.client_id for each in admin.members.consumers(group).connection_set]
     rows: list[dict[str, Any]] = []
     for name in members if client is None else [client]:
-        info = admin.running_info(group, name, stacks=stacks)
+        info = admin.members.running_info(group, name, stacks=stacks)
         held = [our_groups.queue_row(queue, each) for queue, each in info.queues.items()]
         rows += [{"client": name, **row, **({"stacks": info.jstack} if stacks else {})} for row in held]
     return rows
@@ -122,12 +122,12 @@ def consumer_status(
 
 def consumer_connection(admin: Admin, group: Group, broker: BrokerAddress = None) -> Shown:
     """List the members of a consumer group."""
-    return _connections(admin.consumer_connections(group).connection_set)
+    return _connections(admin.members.consumers(group).connection_set)
 
 
 def producer_connection(admin: Admin, group: Group, topic: SomeTopic = None) -> Shown:
     """List the members of a producer group."""
-    return _connections(admin.producer_connections(group).connection_set)
+    return _connections(admin.members.producers(group).connection_set)
 
 
 def reset_offset_by_time(
@@ -147,7 +147,7 @@ def reset_offset_by_time(
     if queue is not None or offset is not None:
         name = broker_named(admin, broker)
         return our_offsets.reset(admin, group, topic, queue=queue, offset=offset, broker=name)
-    return our_offsets.offset_rows(admin.reset_offsets(group, topic, moment, force=flag("-f", force)))
+    return our_offsets.offset_rows(admin.offsets.reset(group, topic, moment, force=flag("-f", force)))
 
 
 def clone_group_offset(

@@ -46,7 +46,7 @@ def query_by_id(
     topic: SomeTopic = None,
 ) -> Shown:
     """Show one message by its offset id."""
-    return ours.details(admin.message_by_id(message_id, topic))
+    return ours.details(admin.messages.by_id(message_id, topic))
 
 
 def query_by_unique_key(
@@ -66,7 +66,7 @@ def query_by_key(
 ) -> Shown:
     """Find messages by key, newest first."""
     until: dict[str, Any] = {"end_ms": time_ms("-e", end)} if end else {}
-    found = admin.query_messages(topic, key, max_count=count, begin_ms=time_ms("-b", begin), **until)
+    found = admin.messages.query(topic, key, max_count=count, begin_ms=time_ms("-b", begin), **until)
     return [ours.message_row(each) for each in found]
 
 

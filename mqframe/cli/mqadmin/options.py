@@ -69,7 +69,7 @@ def broker_named(admin: Admin, address: str | None) -> str | None:
     """The name of the broker at `address`; a name is taken as it is. Raises `SettingError`."""
     if address is None:
         return None
-    table = admin.cluster_info().broker_addr_table
+    table = admin.cluster.info().broker_addr_table
     for name, data in table.items():
         if address == name or address in data.broker_addrs.values():
             return name
@@ -81,4 +81,4 @@ def masters_of(admin: Admin, address: str | None, cluster: str | None) -> dict[s
     """Addresses of masters by broker name: of `-b`, or of the cluster of `-c`. Raises `SettingError`."""
     if address is None and cluster is None:
         raise SettingError("say which brokers: -b host:port, or -c CLUSTER")
-    return admin.masters(cluster=cluster, broker=broker_named(admin, address))
+    return admin.cluster.masters(cluster=cluster, broker=broker_named(admin, address))

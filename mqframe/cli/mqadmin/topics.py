@@ -31,18 +31,18 @@ def topic_list(
     ] = False,
 ) -> Shown:
     """List all topics."""
-    names = admin.list_topics()
+    names = admin.topics.list()
     if not cluster_model:
         return [{"topic": name} for name in names]
-    clusters = admin.cluster_info().cluster_addr_table
+    clusters = admin.cluster.info().cluster_addr_table
     rows = []
     for name in names:
         try:
-            brokers = {each.broker_name for each in admin.topic_route(name).queue_datas}
+            brokers = {each.broker_name for each in admin.topics.route(name).queue_datas}
         except FixError:
             continue  # it has just been deleted
         where = [cluster for cluster, members in clusters.items() if brokers.intersection(members)]
-        rows.append({"cluster": sorted(where), "topic": name, "groups": admin.groups_of_topic(name)})
+        rows.append({"cluster": sorted(where), "topic": name, "groups": admin.topics.groups(name)})
     return rows
 
 
@@ -72,7 +72,7 @@ def update_topic(
     """Create a topic, or change it."""
     if broker is None and cluster is None:
         raise SettingError("say which brokers: -b host:port, or -c CLUSTER")
-    admin.create_topic(
+    admin.topics.create(
         topic,
         queues=max(read_queues, write_queues),
         read_queues=read_queues,
@@ -88,7 +88,7 @@ def update_topic(
 
 def delete_topic(admin: Admin, topic: Topic, cluster: Cluster = None) -> Shown:
     """Delete a topic with its messages, without asking."""
-    admin.delete_topic(topic, cluster=cluster)
+    admin.topics.delete(topic, cluster=cluster)
     return {"topic": topic, "deleted": True}
 
 

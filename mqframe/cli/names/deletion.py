@@ -45,7 +45,7 @@ class TopicContents(NamedTuple):
 
 def topic_contents(admin: Admin, topic: str) -> TopicContents:
     """What `topic` holds and who reads it; its size follows from some messages of some queues."""
-    stats = admin.topic_stats(topic)
+    stats = admin.topics.stats(topic)
     messages = sum(each.max_offset - each.min_offset for each in stats.values())
     filled = {queue: each for queue, each in stats.items() if each.max_offset > each.min_offset}
     chosen = dict(
@@ -56,7 +56,7 @@ def topic_contents(admin: Admin, topic: str) -> TopicContents:
     except AnswerError:
         sizes = []  # a broker that does not serve its queues' entries
     size = None if messages and not sizes else round(messages * sum(sizes) / max(1, len(sizes)))
-    groups = tuple(admin.groups_of_topic(topic))
+    groups = tuple(admin.topics.groups(topic))
     return TopicContents(messages, size, len(sizes) == messages, groups)
 
 
@@ -66,7 +66,9 @@ def _sizes(admin: Admin, queue: MessageQueue, stats: TopicOffset) -> Iterable[in
     second = max(begin + SAMPLE_ENTRIES, end - SAMPLE_ENTRIES)
     for index in (begin, second) if second < end else (begin,):
         count = min(SAMPLE_ENTRIES, end - index)
-        yield from (each.physic_size for each in admin.queue_entries(queue, index, count).queue_data[:count])
+        yield from (
+            each.physic_size for each in admin.messages.queue_entries(queue, index, count).queue_data[:count]
+        )
 
 
 def size_text(size: float) -> str:

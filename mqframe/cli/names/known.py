@@ -26,24 +26,24 @@ def check_known(admin: Admin, topic: str | None = None, group: str | None = None
     """Raise `UnknownName` unless there are such a topic and such a group; `None` is not looked for."""
     if topic is None and group is None:
         return
-    topics = admin.list_topics()
+    topics = admin.topics.list()
     if topic is not None and topic not in topics:
         raise UnknownName(_missing("topic", topic, [name for name in topics if not is_system_topic(name)]))
     if group is None or {RETRY_PREFIX + group, DLQ_PREFIX + group}.intersection(topics):
         return
-    groups = admin.list_groups()
+    groups = admin.groups.list()
     # One whose settings were deleted, or never made, may still have offsets or members.
-    if group in groups or admin.consume_stats(group) or admin.consumer_connections(group).connection_set:
+    if group in groups or admin.groups.stats(group) or admin.members.consumers(group).connection_set:
         return
     raise UnknownName(_missing("group", group, [name for name in groups if not is_system_group(name)]))
 
 
 def listed_topics(admin: Admin, *, every: bool) -> list[str]:
     """Topics in `topic_order`; those of the system only with `every`."""
-    names = sorted(admin.list_topics(), key=topic_order)
+    names = sorted(admin.topics.list(), key=topic_order)
     if every:
         return names
-    info = admin.cluster_info()
+    info = admin.cluster.info()
     # Brokers and clusters are topics too, for clients that ask for their routes.
     hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
     return [name for name in names if not (is_system_topic(name) or name in hidden)]

@@ -19,13 +19,12 @@ from mqframe.cli.processes.serving import end_process
 from mqframe.core.config.configuration import Resolved
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.access import Access
-from mqframe.net.clock import LoopClock
+from mqframe.net.clock import LoopClock, boot_id
 from mqframe.net.settings import NetSettings
 from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.settings import ELECTED, ReplicationSettings
 from mqframe.store.recovered_store import RecoveredStore
 from mqframe.store.settings import StoreSettings
-from mqframe.store.upkeep.dispatch_mark import boot_id
 from mqframe.store.upkeep.opening_progress import OpeningProgress
 
 

@@ -100,7 +100,7 @@ def run(source: Source, system: ServerProcess, chosen: Choice, watch: Watch) -> 
 
     started = time.perf_counter()
     with Admin(nameserver=system.nameserver) as admin:
-        admin.create_topic(source.topic, queues=QUEUES)
+        admin.topics.create(source.topic, queues=QUEUES)
     watch.say(f"name server {system.nameserver}, broker {system.broker}, topic {source.topic}")
     strategy = partial(chosen.plugins.create, "allocation", chosen.allocate)
     with Consumers(system.nameserver, source.topic, strategy, watch.consumed) as consumers:

@@ -97,7 +97,7 @@ def recover(
     asyncio.run(store.stop())
     found = store.recovered
     if not json:
-        typer.echo(f"{found.records} records checked, the log ends at offset {store.max_offset}")
+        typer.echo(f"{found.records} records checked, the log ends at offset {store.log.max_offset}")
     show(_rows(found.set_aside), as_json=json, empty="all of them are sound")
 
 

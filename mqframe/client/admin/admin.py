@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.client.admin.allocation import AllocationAdmin
-from mqframe.client.admin.dead_letters import DeadLetterAdmin
-from mqframe.client.admin.offsets import OffsetAdmin
-from mqframe.client.admin.queue_expansion import QueueExpansionAdmin
-from mqframe.client.admin.replicas import ReplicaAdmin
-from mqframe.client.admin.topics import TopicAdmin
-from mqframe.client.admin.users import UserAdmin
+from mqframe.client.admin.allocation import AsyncAllocationAdmin
+from mqframe.client.admin.brokers import AsyncBrokerAdmin
+from mqframe.client.admin.calls import AdminCalls
+from mqframe.client.admin.cluster import AsyncClusterAdmin
+from mqframe.client.admin.dead_letters import AsyncDeadLetterAdmin
+from mqframe.client.admin.groups import AsyncGroupAdmin
+from mqframe.client.admin.kv import AsyncKvAdmin
+from mqframe.client.admin.members import AsyncMemberAdmin
+from mqframe.client.admin.messages import AsyncMessageAdmin
+from mqframe.client.admin.offsets import AsyncOffsetAdmin
+from mqframe.client.admin.policies import AsyncPolicyAdmin
+from mqframe.client.admin.queue_expansion import AsyncQueueExpansionAdmin
+from mqframe.client.admin.replicas import AsyncReplicaAdmin
+from mqframe.client.admin.topics import AsyncTopicAdmin
+from mqframe.client.admin.users import AsyncUserAdmin
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient
@@ -20,28 +28,49 @@ from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
 
 
-class AsyncAdmin(
-    DeadLetterAdmin,
-    QueueExpansionAdmin,
-    TopicAdmin,
-    AllocationAdmin,
-    OffsetAdmin,
-    ReplicaAdmin,
-    UserAdmin,
-    AsyncClient,
-):
+class AsyncAdmin(AsyncClient):
     """Topics, groups, offsets, messages, brokers and name servers of a cluster.
 
         async with AsyncAdmin(nameserver="127.0.0.1:9876") as admin:
-            await admin.create_topic("orders", queues=4)
+            await admin.topics.create("orders", queues=4)
 
-    `nameserver`: "host:port;host:port", by default what the variable NAMESRV_ADDR holds. Methods raise
-    `AnswerError` with the code of a broker that refused, and a `RetryError` when one could not be reached.
+    `nameserver`: "host:port;host:port", by default what the variable NAMESRV_ADDR holds. What there is to do
+    lies with its subject. Methods raise `AnswerError` with the code of a broker that refused, and a
+    `RetryError` when one could not be reached.
 
     Only here: `clock`, for tests.
     """
 
     _section = "admin"
+
+    topics: AsyncTopicAdmin
+    """Topics: made, changed, deleted and looked at."""
+    queue_expansion: AsyncQueueExpansionAdmin
+    """More queues for a topic whose order is kept."""
+    groups: AsyncGroupAdmin
+    """Consumer groups: configuration, progress, lag."""
+    members: AsyncMemberAdmin
+    """Members of groups that are online: what they do and hold."""
+    allocation: AsyncAllocationAdmin
+    """Which member of a group has which queue, and which would."""
+    offsets: AsyncOffsetAdmin
+    """Offsets: of queues, and those of groups, to be reset."""
+    messages: AsyncMessageAdmin
+    """Stored messages by id and key, their traces, half messages."""
+    dead_letters: AsyncDeadLetterAdmin
+    """What groups gave up: read, and sent again."""
+    cluster: AsyncClusterAdmin
+    """Which brokers there are."""
+    brokers: AsyncBrokerAdmin
+    """Single brokers: settings, counters, whether producers use them."""
+    replicas: AsyncReplicaAdmin
+    """Masters and their slaves: how far they are, and who is which."""
+    kv: AsyncKvAdmin
+    """Values that name servers hold."""
+    users: AsyncUserAdmin
+    """Users of servers that check who asks."""
+    policies: AsyncPolicyAdmin
+    """What these users may do."""
 
     def __init__(
         self,
@@ -57,12 +86,27 @@ class AsyncAdmin(
         clock = clock or SystemClock()
         hooks = plugins.create_all("rpc_hook", rpc_hooks)
         settings = with_nameserver(client, nameserver)
-        super().__init__(ClientInstance.connect(settings, clock, net, rpc_hooks=hooks), clock, plugins)
+        calls = AdminCalls(ClientInstance.connect(settings, clock, net, rpc_hooks=hooks))
+        self._calls = calls
+        self.topics = AsyncTopicAdmin(calls)
+        self.members = AsyncMemberAdmin(calls)
+        self.groups = AsyncGroupAdmin(calls, self.members)
+        self.queue_expansion = AsyncQueueExpansionAdmin(calls, self.topics, self.groups)
+        self.allocation = AsyncAllocationAdmin(calls, self.groups, self.members, plugins)
+        self.offsets = AsyncOffsetAdmin(calls)
+        self.messages = AsyncMessageAdmin(calls)
+        self.dead_letters = AsyncDeadLetterAdmin(calls, self.topics, self.messages)
+        self.cluster = AsyncClusterAdmin(calls)
+        self.brokers = AsyncBrokerAdmin(calls)
+        self.replicas = AsyncReplicaAdmin(calls, self.brokers)
+        self.kv = AsyncKvAdmin(calls)
+        self.users = AsyncUserAdmin(calls)
+        self.policies = AsyncPolicyAdmin(calls)
 
     async def start(self) -> None:
         """Begin to work: connections open when something is asked. Raises `ClosedError` once stopped."""
-        self._instance.remoting.check_usable()
+        self._calls.instance.remoting.check_usable()
 
     async def stop(self) -> None:
         """Close all connections."""
-        await self._instance.stop()
+        await self._calls.instance.stop()

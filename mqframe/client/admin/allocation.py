@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
-from mqframe.client.admin.members import MemberAdmin
-from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.admin.calls import AdminCalls
+from mqframe.client.admin.groups import AsyncGroupAdmin
+from mqframe.client.admin.members import AsyncMemberAdmin
 from mqframe.client.consuming.group.allocation import DEFAULT, KIND
 from mqframe.client.consuming.group.allocation_port import GroupPort, prepare
 from mqframe.client.consuming.group.members import group_members
@@ -26,7 +27,6 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX, check_group
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.manager import PluginManager
-from mqframe.net.clock import LoopClock
 
 Held = Mapping[str, Collection[MessageQueue]]
 
@@ -42,15 +42,18 @@ class _Found:
     problems: list[str]
 
 
-class AllocationAdmin(MemberAdmin):
+class AsyncAllocationAdmin:
     """Who owns which queue of a group, and who would."""
 
-    def __init__(self, instance: ClientInstance, clock: LoopClock, plugins: PluginManager) -> None:
-        super().__init__(instance)
-        self._clock = clock
+    def __init__(
+        self, calls: AdminCalls, groups: AsyncGroupAdmin, members: AsyncMemberAdmin, plugins: PluginManager
+    ) -> None:
+        self._calls = calls
+        self._groups = groups
+        self._members = members
         self._plugins = plugins
 
-    async def allocation_plan(
+    async def plan(
         self,
         group: str,
         allocate: object = DEFAULT,
@@ -97,9 +100,9 @@ class AllocationAdmin(MemberAdmin):
 
     async def _subscribed(self, group: str) -> list[str]:
         """The topics of a group that shares them. Raises `FixError`."""
-        connections = await self.consumer_connections(group)
+        connections = await self._members.consumers(group)
         if not connections.connection_set:
-            if group not in await self.list_groups():
+            if group not in await self._groups.list():
                 raise FixError(
                     f"no broker knows consumer group {group}; mqframe group list shows those there are"
                 )
@@ -116,8 +119,8 @@ class AllocationAdmin(MemberAdmin):
         found = _Found({}, {}, {}, {}, [])
         for topic in topics:
             try:
-                route = await self._instance.route(topic, refresh=True)
-                found.members[topic] = await group_members(self._instance, group, route)
+                route = await self._calls.instance.route(topic, refresh=True)
+                found.members[topic] = await group_members(self._calls.instance, group, route)
                 found.routes[topic] = route
             except MqframeError as problem:
                 # The retry topic of a group without failures may not be there yet.
@@ -139,7 +142,7 @@ class AllocationAdmin(MemberAdmin):
     async def _held(self, group: str, client: str) -> set[MessageQueue] | str:
         """What a member holds; a text says why it does not tell."""
         try:
-            info = await self.running_info(group, client)
+            info = await self._members.running_info(group, client)
         except MqframeError as problem:
             return str(problem)
         held = {queue for queue, each in info.mq_table.items() if not each.dropped}
@@ -156,7 +159,7 @@ class AllocationAdmin(MemberAdmin):
     ) -> tuple[TopicPlan, str]:
         """The plan of one topic, and why the strategy could not look before."""
         topic, queues = route.topic, route.read_queues()
-        port = GroupPort(group, self._instance, self._clock, None)
+        port = GroupPort(group, self._calls.instance, self._calls.instance.clock, None)
         problem = await prepare(strategy, port, group, topic, queues, members)
         plan = plan_topic(
             strategy.allocate,

@@ -55,14 +55,14 @@ class Server(NamedTuple):
 
 
 class AdminCalls:
-    """Calls to brokers and name servers."""
+    """Calls to brokers and name servers: what all subjects of the administration have in common."""
 
     def __init__(self, instance: ClientInstance) -> None:
-        self._instance = instance
+        self.instance = instance
 
     async def cluster_info(self) -> ClusterInfo:
         """All brokers with their addresses, and which belong to which cluster."""
-        return body_of(await self._instance.call_nameserver(GetBrokerClusterInfo()), ClusterInfo)
+        return body_of(await self.instance.call_nameserver(GetBrokerClusterInfo()), ClusterInfo)
 
     async def masters(self, *, cluster: str | None = None, broker: str | None = None) -> dict[str, str]:
         """Addresses of masters by broker name: all, those of `cluster`, or that of `broker`.
@@ -75,7 +75,7 @@ class AdminCalls:
             raise FixError(f"cluster {cluster} is not known; known: {known}")
         names = set(info.broker_addr_table) if cluster is None else set(info.cluster_addr_table[cluster])
         found = {
-            name: self._for_operators(data.broker_addrs[MASTER_ID])
+            name: self.for_operators(data.broker_addrs[MASTER_ID])
             for name, data in sorted(info.broker_addr_table.items())
             if name in names and (broker is None or name == broker) and MASTER_ID in data.broker_addrs
         }
@@ -83,14 +83,7 @@ class AdminCalls:
             raise FixError(f"no master of {broker or cluster or 'any broker'} is registered")
         return found
 
-    async def call_broker(self, broker: str, request: Request, body: bytes = b"") -> Frame:
-        """The answer of the master of the broker named `broker` to any request, those of plugins included.
-
-        Raises `FixError` when no such broker is registered, `AnswerError` when it refused.
-        """
-        return await self._call((await self.masters(broker=broker))[broker], request, body)
-
-    async def _call(
+    async def call(
         self,
         address: str,
         request: Request,
@@ -103,10 +96,10 @@ class AdminCalls:
         Raises the `AnswerError` that another answer stands for, and `FixError` before anything is sent to a
         server that would pass over a parameter of `request`, or of a `body` that is no bytes.
         """
-        await self._check_understood([address], request, body)
+        await self.check_understood([address], request, body)
         return await self._send(address, request, body, timeout)
 
-    async def _check_understood(self, addresses: Iterable[str], *sent: bytes | msgspec.Struct) -> None:
+    async def check_understood(self, addresses: Iterable[str], *sent: bytes | msgspec.Struct) -> None:
         """Raise `FixError` where one of the servers would pass over a parameter of what is to be sent.
 
         They are asked for their versions only when something is to be sent that older ones do not know.
@@ -115,7 +108,7 @@ class AdminCalls:
         if not asking:
             return
         asked = list(addresses)
-        for address, server in zip(asked, await asyncio.gather(*map(self._server, asked)), strict=True):
+        for address, server in zip(asked, await asyncio.gather(*map(self.server, asked)), strict=True):
             for each in asking:
                 if not server.is_ours:
                     check_understood(each, server.version, address)
@@ -124,74 +117,77 @@ class AdminCalls:
         self, address: str, request: Request, body: bytes | msgspec.Struct, timeout: float | None = None
     ) -> Frame:
         data = loose_json.dumps(body) if isinstance(body, msgspec.Struct) else body
-        return await self._instance.call(address, request, data, timeout=timeout)
+        return await self.instance.call(address, request, data, timeout=timeout)
 
-    async def _server(self, address: str) -> Server:
+    async def server(self, address: str) -> Server:
         """What the server at `address` is, asked now: another version may have taken its place since.
 
         A heartbeat of no group changes nothing, and a refusal tells it as well. Name servers of 4.x do not
         answer what they do not know (DefaultRequestProcessor.java), so these are asked for what all know.
         """
         request: Request = HeartBeat()
-        beat = loose_json.dumps(HeartbeatData(self._instance.client_id))
-        if address in self._instance.routes.nameservers:
+        beat = loose_json.dumps(HeartbeatData(self.instance.client_id))
+        if address in self.instance.routes.nameservers:
             request, beat = GetBrokerClusterInfo(), b""
-        seconds = self._instance.settings.request_timeout_seconds
-        answer = await self._instance.remoting.invoke(address, request, beat, timeout=seconds)
+        seconds = self.instance.settings.request_timeout_seconds
+        answer = await self.instance.remoting.invoke(address, request, beat, timeout=seconds)
         return Server(answer.version, answer.language)
 
-    async def _ask(self, address: str, request: Request, kind: type[T], timeout: float | None = None) -> T:
+    async def ask(self, address: str, request: Request, kind: type[T], timeout: float | None = None) -> T:
         """The JSON body of the answer of `address`."""
-        return body_of(await self._call(address, request, timeout=timeout), kind)
+        return body_of(await self.call(address, request, timeout=timeout), kind)
 
-    async def _ask_masters(self, request: Request, kind: type[T]) -> list[T]:
+    async def ask_masters(self, request: Request, kind: type[T]) -> list[T]:
         """The JSON bodies of the answers of all masters, or the first error."""
-        return [body_of(answer, kind) for answer in await self._call_masters(request)]
+        return [body_of(answer, kind) for answer in await self.call_masters(request)]
 
-    async def _ask_topic(
+    async def ask_topic(
         self, topic: str, request: Request, kind: type[T], timeout: float | None = None
     ) -> dict[str, T]:
         """The JSON bodies of the answers of all masters that have `topic`, by broker name, or an error."""
-        masters = await self._topic_masters(topic)
-        asked = [self._ask(address, request, kind, timeout) for address in masters.values()]
+        masters = await self.topic_masters(topic)
+        asked = [self.ask(address, request, kind, timeout) for address in masters.values()]
         return dict(zip(masters, await asyncio.gather(*asked), strict=True))
 
-    async def _topic_masters(self, topic: str) -> dict[str, str]:
-        route = await self._instance.route(topic, refresh=True)
+    async def topic_masters(self, topic: str) -> dict[str, str]:
+        """Addresses of the masters that have `topic`, by broker name. Raises `RouteError`."""
+        route = await self.instance.route(topic, refresh=True)
         return {
-            name: self._for_operators(members[MASTER_ID])
+            name: self.for_operators(members[MASTER_ID])
             for name, members in route.addresses().items()
             if MASTER_ID in members
         }
 
-    async def _queue_address(self, queue: MessageQueue) -> str:
-        route = await self._instance.route(queue.topic)
+    async def queue_address(self, queue: MessageQueue) -> str:
+        """The address of a broker of `queue`. Raises `RouteError`, or `FixError` when none has it."""
+        route = await self.instance.route(queue.topic)
         address = route.any_address(queue.broker_name)
         if address is None:
             raise FixError(f"{queue}: no broker of that name holds the topic")
-        return self._for_operators(address)
+        return self.for_operators(address)
 
-    def _for_operators(self, address: str) -> str:
-        port = self._instance.settings.operator_port
+    def for_operators(self, address: str) -> str:
+        """Where the server at `address` takes the requests of operators: its own port, if one is set."""
+        port = self.instance.settings.operator_port
         return f"{address.rpartition(':')[0]}:{port}" if port else address
 
-    async def _ask_queue(self, queue: MessageQueue, request: Request, kind: type[A]) -> A:
+    async def ask_queue(self, queue: MessageQueue, request: Request, kind: type[A]) -> A:
         """The fields that a broker of `queue` answers."""
-        answer = await self._call(await self._queue_address(queue), request)
+        answer = await self.call(await self.queue_address(queue), request)
         return decode_fields(answer.ext, kind)
 
-    async def _call_all(
+    async def call_all(
         self, addresses: Iterable[str], request: Request, body: bytes | msgspec.Struct = b""
     ) -> list[Frame]:
-        """All answers, or the first error; as `_call`, and none is asked when one would pass over a part."""
+        """All answers, or the first error; as `call`, and none is asked when one would pass over a part."""
         asked = list(addresses)
-        await self._check_understood(asked, request, body)
+        await self.check_understood(asked, request, body)
         return await asyncio.gather(*[self._send(each, request, body) for each in asked])
 
-    async def _call_masters(self, request: Request) -> list[Frame]:
+    async def call_masters(self, request: Request) -> list[Frame]:
         """The answers of all masters, or the first error."""
-        return await self._call_all((await self.masters()).values(), request)
+        return await self.call_all((await self.masters()).values(), request)
 
-    async def _call_nameservers(self, request: Request) -> list[Frame]:
+    async def call_nameservers(self, request: Request) -> list[Frame]:
         """The answers of each name server: they do not know each other."""
-        return await self._call_all(self._instance.routes.nameservers, request)
+        return await self.call_all(self.instance.routes.nameservers, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import random
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
@@ -10,8 +11,9 @@ from typing import Final
 import attrs
 from msgspec.structs import replace
 
-from mqframe.client.admin.messages import MessageAdmin
-from mqframe.client.admin.topics import TopicAdmin, topic_request
+from mqframe.client.admin.calls import AdminCalls
+from mqframe.client.admin.messages import AsyncMessageAdmin, find_by_key
+from mqframe.client.admin.topics import AsyncTopicAdmin, topic_request
 from mqframe.client.connection.route_cache import is_unknown_topic
 from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -55,18 +57,23 @@ class Resent:
     result: SendResult | None
 
 
-class DeadLetterAdmin(TopicAdmin, MessageAdmin):
+class AsyncDeadLetterAdmin:
     """Dead letters. A group's topic of them is write-only until somebody opens it."""
 
-    async def open_dead_letters(self, group: str) -> list[str]:
+    def __init__(self, calls: AdminCalls, topics: AsyncTopicAdmin, messages: AsyncMessageAdmin) -> None:
+        self._calls = calls
+        self._topics = topics
+        self._messages = messages
+
+    async def open(self, group: str) -> builtins.list[str]:
         """Let the dead letters of `group` be read: permission 6. The brokers on which that was a change."""
         return await self._set_readable(group, PERM_READ)
 
-    async def close_dead_letters(self, group: str) -> list[str]:
+    async def close(self, group: str) -> builtins.list[str]:
         """Have the dead letters of `group` only written again. The brokers on which that was a change."""
         return await self._set_readable(group, 0)
 
-    async def dead_letters(
+    async def list(
         self,
         group: str,
         *,
@@ -76,7 +83,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         begin_ms: int | datetime = 0,
         end_ms: int | datetime = END_OF_TIME,
         max_count: int = 1000,
-    ) -> list[DeadLetter]:
+    ) -> builtins.list[DeadLetter]:
         """The dead letters of `group`, the oldest first, `max_count` at most.
 
         `key`: one of the keys, the sender's or the broker's id; `topic`: the original one; `begin_ms`,
@@ -97,13 +104,13 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         found.sort(key=lambda letter: (letter.message.store_timestamp, letter.place, letter.id))
         return found[:max_count]
 
-    async def dead_letter(self, group: str, message_id: str) -> DeadLetter | None:
+    async def get(self, group: str, message_id: str) -> DeadLetter | None:
         """The dead letter of `group` with a sender's id, the newest where there are several, or with a
         broker's id; `None` when there is none. Whether the topic may be read makes no difference."""
         check_group(group)
         topic = dead_letter_topic(group)
         try:
-            found = await self.message_by_unique_key(topic, message_id)
+            found = await self._messages.by_unique_key(topic, message_id)
         except RouteError as problem:
             if not is_unknown_topic(problem):
                 raise
@@ -112,9 +119,9 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
             found = await self._by_offset_id(topic, message_id)
         return None if found is None else dead_letter(group, found)
 
-    async def resend_dead_letters(
+    async def resend(
         self, letters: Iterable[DeadLetter], *, to: ResendTo | str = ResendTo.GROUP, again: bool = False
-    ) -> list[Resent]:
+    ) -> builtins.list[Resent]:
         """Send copies of `letters`, one after the other, with the count of their returns at 0 again.
 
         `to`: "group" (only the group that gave them up gets them) or "topic" (whoever subscribes their
@@ -140,15 +147,15 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
                 proven.add(letter.group)
         return done
 
-    async def _set_readable(self, group: str, readable: int) -> list[str]:
+    async def _set_readable(self, group: str, readable: int) -> builtins.list[str]:
         topic, configs = await self._dead_letter_configs(group)
-        masters = await self._topic_masters(topic) if configs else {}
+        masters = await self._calls.topic_masters(topic) if configs else {}
         changed = []
         for broker, config in configs.items():
             perm = config.perm & ~PERM_READ | readable
             if perm != config.perm:
                 request = topic_request(replace(config, topic_name=topic, perm=perm))
-                await self._call(masters[broker], request)
+                await self._calls.call(masters[broker], request)
                 changed.append(broker)
         return sorted(changed)
 
@@ -157,19 +164,19 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
         check_group(group)
         topic = dead_letter_topic(group)
         try:
-            return topic, await self.topic_config(topic)
+            return topic, await self._topics.config(topic)
         except RouteError as problem:
             if not is_unknown_topic(problem):
                 raise
             return topic, {}
 
-    async def _dead_letter_queues(self, group: str) -> list[MessageQueue]:
+    async def _dead_letter_queues(self, group: str) -> builtins.list[MessageQueue]:
         topic, configs = await self._dead_letter_configs(group)
         closed = [broker for broker, config in configs.items() if not config.perm & PERM_READ]
         if closed:
             raise FixError(
                 f"topic {topic} may only be written on {', '.join(closed)}; "
-                f"call open_dead_letters({group!r}) or run: mqframe dlq open {group}"
+                f"call admin.dead_letters.open({group!r}) or run: mqframe dlq open {group}"
             )
         return [
             MessageQueue(topic, broker, number)
@@ -180,7 +187,7 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
     async def _read(
         self, group: str, queue: MessageQueue, which: DeadLetterFilter
     ) -> AsyncIterator[DeadLetter]:
-        puller = AsyncPuller(instance=self._instance)
+        puller = AsyncPuller(instance=self._calls.instance)
         end = await puller.max_offset(queue)
         offset = await puller.min_offset(queue)
         if which.begin_ms > 0:
@@ -197,12 +204,12 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
 
     async def _by_offset_id(self, topic: str, message_id: str) -> ReceivedMessage | None:
         try:
-            found = await self.message_by_id(message_id, topic)
+            found = await self._messages.by_id(message_id, topic)
         except (FixError, AnswerError):
             return None  # no broker's id, or nothing there
         if found.topic != topic:
             return None
-        for name, members in (await self._instance.route(topic)).addresses().items():
+        for name, members in (await self._calls.instance.route(topic)).addresses().items():
             if found.store_host in members.values():
                 found.broker_name = name
         return found
@@ -219,18 +226,18 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
                 return True
         return False
 
-    async def _copies(self, topic: str, unique_key: str) -> list[ReceivedMessage]:
-        return await self._query(topic, unique_key, COPIES_MAX, 0, END_OF_TIME, unique=True)
+    async def _copies(self, topic: str, unique_key: str) -> builtins.list[ReceivedMessage]:
+        return await find_by_key(self._calls, topic, unique_key, COPIES_MAX, 0, END_OF_TIME, unique=True)
 
     async def _send_copy(self, letter: DeadLetter, topic: str, to: ResendTo) -> SendResult:
         message = letter.message
-        queues = (await self._instance.route(topic, refresh=True)).write_queues()
+        queues = (await self._calls.instance.route(topic, refresh=True)).write_queues()
         if not queues:
             raise RouteError(f"topic {topic} has no queue that can be written at the moment")
         key = message.properties.get(SHARDING_KEY)
         # What was sent by a sharding key goes where the key belongs, as a hash selector finds it.
         queue = queues[abs(java_hash(key)) % len(queues)] if key else random.choice(queues)
-        address = await self._queue_address(queue)
+        address = await self._calls.queue_address(queue)
         request = SendMessageV2(
             PRODUCER_GROUP,
             topic,
@@ -247,14 +254,16 @@ class DeadLetterAdmin(TopicAdmin, MessageAdmin):
             False,
             queue.broker_name,
         )
-        timeout = self._instance.settings.request_timeout_seconds
-        answer = await self._instance.remoting.invoke(address, request, message.stored_body, timeout=timeout)
+        timeout = self._calls.instance.settings.request_timeout_seconds
+        answer = await self._calls.instance.remoting.invoke(
+            address, request, message.stored_body, timeout=timeout
+        )
         return read_send_answer(answer, queue, letter.unique_key, address)
 
     async def _prove(self, letter: DeadLetter, result: SendResult) -> None:
         """Look where the first copy came to lie: a group that holds queue locks gets nothing through here."""
         try:
-            stored = await self.message_by_id(result.offset_message_id)
+            stored = await self._messages.by_id(result.offset_message_id)
         except MqframeError:
             return  # it cannot be looked up; the send itself was a success
         if stored.topic.startswith(DLQ_PREFIX):

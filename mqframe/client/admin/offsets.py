@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final
 
 from mqframe.client.admin.calls import AdminCalls, Server, unless
-from mqframe.core.cluster.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueEntries, QueueTimeSpan
+from mqframe.core.cluster.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueTimeSpan
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
@@ -25,15 +25,17 @@ from mqframe.core.requests.admin import (
     InvokeBrokerToResetOffset,
 )
 from mqframe.core.requests.consumers import (
+    GetEarliestMsgStoretime,
+    GetMaxOffset,
     GetMinOffset,
     OffsetAnswer,
     QueryConsumerOffset,
     SearchOffsetByTimestamp,
+    TimestampAnswer,
     UpdateConsumerOffset,
 )
 from mqframe.core.requests.insight import (
     CloneGroupOffset,
-    QueryConsumeQueue,
     QueryConsumeTimeSpan,
     QueryCorrectionOffset,
 )
@@ -45,10 +47,13 @@ KEPT_SINCE: Final = "5.2.0"
 """From which version on brokers of Apache RocketMQ keep resets, unless their settings say otherwise."""
 
 
-class OffsetAdmin(AdminCalls):
+class AsyncOffsetAdmin:
     """Offsets of consumer groups. Offsets count messages, times are milliseconds since 1970."""
 
-    async def reset_offsets(
+    def __init__(self, calls: AdminCalls) -> None:
+        self._calls = calls
+
+    async def reset(
         self, group: str, topic: str, timestamp_ms: int | datetime = -1, *, force: bool = True
     ) -> dict[MessageQueue, int]:
         """Set the offsets of `group` to the first messages stored at or after a time; -1: to the end.
@@ -61,17 +66,17 @@ class OffsetAdmin(AdminCalls):
         request = InvokeBrokerToResetOffset(topic, group, at, force, -1)
         reset = self._reset if force else self._reset_back
         offsets: dict[MessageQueue, int] = {}
-        for name, address in (await self._topic_masters(topic)).items():
+        for name, address in (await self._calls.topic_masters(topic)).items():
             for queue, offset in (await reset(address, request)).items():
                 # Brokers leave their own name out in some versions.
                 offsets[MessageQueue(queue.topic, queue.broker_name or name, queue.queue_id)] = offset
         return dict(sorted(offsets.items()))
 
-    async def skip_messages(self, group: str, topic: str) -> dict[MessageQueue, int]:
+    async def skip(self, group: str, topic: str) -> dict[MessageQueue, int]:
         """Have `group` go on at the end of each queue of `topic`, whatever lies before. The new offsets."""
-        return await self.reset_offsets(group, topic, TO_THE_END)
+        return await self.reset(group, topic, TO_THE_END)
 
-    async def reset_queue_offset(self, group: str, queue: MessageQueue, offset: int) -> int:
+    async def reset_queue(self, group: str, queue: MessageQueue, offset: int) -> int:
         """Set the offset of `group` in one queue, and no other. Returns the new one.
 
         Apache RocketMQ resets one queue from 5.2.0 on (BrokerConfig.java, `useServerSideResetOffset`); a
@@ -81,11 +86,11 @@ class OffsetAdmin(AdminCalls):
         """
         if offset < 0:
             raise FixError(f"offset {offset} of {queue}: offsets begin at 0")
-        masters = await self._topic_masters(queue.topic)
+        masters = await self._calls.topic_masters(queue.topic)
         if queue.broker_name not in masters:
             raise FixError(f"{queue}: no broker of that name holds the topic")
         address = masters[queue.broker_name]
-        server = await self._server(address)
+        server = await self._calls.server(address)
         request = _of_one_queue(queue, group, offset, ours=server.is_ours)
         if not server.is_ours and not understands(server.version, request):
             await self._check_offline(address, group, queue, server)
@@ -103,7 +108,7 @@ class OffsetAdmin(AdminCalls):
             )
         return offset
 
-    async def clone_offsets(
+    async def clone(
         self, source: str, target: str, topic: str | None = None, *, offline: bool = False
     ) -> None:
         """Give the group `target` the offsets of `source`, of all its topics or of `topic`.
@@ -112,11 +117,11 @@ class OffsetAdmin(AdminCalls):
         when no broker has offsets of `source`.
         """
         request = CloneGroupOffset(source, target, topic, offline)
-        masters = await self._topic_masters(topic) if topic else await self.masters()
+        masters = await self._calls.topic_masters(topic) if topic else await self._calls.masters()
         done, refused = False, None
         for address in masters.values():
             try:
-                await self._call(address, request)
+                await self._calls.call(address, request)
                 done = True
             except AnswerError as problem:
                 if problem.code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
@@ -125,7 +130,7 @@ class OffsetAdmin(AdminCalls):
         if not done and refused is not None:
             raise refused
 
-    async def correction_offsets(
+    async def correction(
         self, topic: str, compared: str, without: Sequence[str] = ()
     ) -> dict[MessageQueue, int]:
         """The smallest offset in each queue of any group but those in `without`.
@@ -134,28 +139,46 @@ class OffsetAdmin(AdminCalls):
         """
         request = QueryCorrectionOffset(compared, topic, ",".join(without))
         found: dict[MessageQueue, int] = {}
-        for name, each in (await self._ask_topic(topic, request, CorrectionOffsets)).items():
+        for name, each in (await self._calls.ask_topic(topic, request, CorrectionOffsets)).items():
             for queue_id, offset in each.correction_offsets.items():
                 found[MessageQueue(topic, name, queue_id)] = offset
         return dict(sorted(found.items()))
 
-    async def consume_time_spans(self, group: str, topic: str) -> list[QueueTimeSpan]:
+    async def time_spans(self, group: str, topic: str) -> list[QueueTimeSpan]:
         """For each queue: when its oldest, its newest and the last consumed message were stored."""
-        found = await self._ask_topic(topic, QueryConsumeTimeSpan(topic, group), ConsumeTimeSpans)
+        found = await self._calls.ask_topic(topic, QueryConsumeTimeSpan(topic, group), ConsumeTimeSpans)
         spans = chain.from_iterable(each.consume_time_span_set for each in found.values())
         return sorted(spans, key=lambda each: each.message_queue.queue)
 
-    async def queue_entries(
-        self, queue: MessageQueue, index: int, count: int = 32, *, group: str | None = None
-    ) -> QueueEntries:
-        """Up to `count` entries of `queue` from `index` on, as stored, and which `group` would get."""
-        request = QueryConsumeQueue(queue.topic, queue.queue_id, index, count, group)
-        return await self._ask(await self._queue_address(queue), request, QueueEntries)
+    async def min(self, queue: MessageQueue) -> int:
+        """The oldest offset of `queue` that can still be read."""
+        request = GetMinOffset(queue.topic, queue.queue_id, bname=queue.broker_name)
+        return (await self._calls.ask_queue(queue, request, OffsetAnswer)).offset
+
+    async def max(self, queue: MessageQueue) -> int:
+        """The offset that the next message of `queue` will get."""
+        request = GetMaxOffset(queue.topic, queue.queue_id, bname=queue.broker_name)
+        return (await self._calls.ask_queue(queue, request, OffsetAnswer)).offset
+
+    async def search(self, queue: MessageQueue, timestamp_ms: int | datetime, *, upper: bool = False) -> int:
+        """The offset of the first (`upper`: last) message of `queue` stored at a time, or next to it.
+
+        `timestamp_ms`: since 1970, or a datetime with its zone. Raises `FixError` for another one.
+        """
+        at = moment_ms(timestamp_ms, "timestamp_ms")
+        which = "UPPER" if upper else "LOWER"
+        request = SearchOffsetByTimestamp(queue.topic, queue.queue_id, at, which, queue.broker_name)
+        return (await self._calls.ask_queue(queue, request, OffsetAnswer)).offset
+
+    async def earliest_store_time(self, queue: MessageQueue) -> int:
+        """When the oldest message of `queue` was stored, ms."""
+        request = GetEarliestMsgStoretime(queue.topic, queue.queue_id, bname=queue.broker_name)
+        return (await self._calls.ask_queue(queue, request, TimestampAnswer)).timestamp
 
     async def _reset(self, address: str, request: InvokeBrokerToResetOffset) -> dict[MessageQueue, int]:
         """Have a broker reset all queues; the new offsets."""
         try:
-            return (await self._ask(address, request, OffsetTableBody)).offset_table
+            return (await self._calls.ask(address, request, OffsetTableBody)).offset_table
         except AnswerError as problem:
             if problem.code != ResponseCode.CONSUMER_NOT_ONLINE:
                 raise
@@ -167,7 +190,7 @@ class OffsetAdmin(AdminCalls):
         Brokers of Apache RocketMQ that keep resets themselves, as they do from 5.2.0 on, move a queue forward
         all the same (AdminBrokerProcessor.java, `resetOffsetInner`). So there each queue is reset alone.
         """
-        server = await self._server(address)
+        server = await self._calls.server(address)
         if server.is_ours or server.version < version_number(KEPT_SINCE):
             return await self._reset(address, request)
         table: dict[MessageQueue, int] = {}
@@ -185,35 +208,35 @@ class OffsetAdmin(AdminCalls):
 
     async def _reset_one(self, address: str, request: InvokeBrokerToResetOffset) -> bool:
         """Have a broker reset one queue. Whether it did that, and no more."""
-        table = (await self._ask(address, request, OffsetTableBody)).offset_table
+        table = (await self._calls.ask(address, request, OffsetTableBody)).offset_table
         return {queue.queue_id: offset for queue, offset in table.items()} == {
             request.queue_id: request.offset
         }
 
     async def _check_offline(self, address: str, group: str, queue: MessageQueue, server: Server) -> None:
         """Raise `FixError` where the broker has members of `group` online, or does not know it."""
-        asked = self._call(address, GetConsumerConnectionList(group))
+        asked = self._calls.call(address, GetConsumerConnectionList(group))
         if await unless((ResponseCode.CONSUMER_NOT_ONLINE,), asked) is not None:
             raise FixError(
                 f"one queue of a group with members online is reset from Apache RocketMQ {KEPT_SINCE} "
                 f"on, and {address} is {version_text(server.version)}: stop the members of {group} first, or "
                 f"reset the whole of topic {queue.topic}; no offset was changed"
             )
-        table = await self._ask(address, GetAllSubscriptionGroupConfig(), SubscriptionGroupTable)
+        table = await self._calls.ask(address, GetAllSubscriptionGroupConfig(), SubscriptionGroupTable)
         if group not in table.subscription_group_table:
             raise FixError(f"{address} does not know consumer group {group}")
 
     async def _commit(self, address: str, group: str, queue: MessageQueue, offset: int) -> int:
         """Commit `offset` for a group that is offline. Raises `FixError` for one outside of `queue`."""
-        stats = await self._ask(address, GetConsumeStats(group, queue.topic), ConsumeStats)
+        stats = await self._calls.ask(address, GetConsumeStats(group, queue.topic), ConsumeStats)
         ends = {each.queue_id: found.broker_offset for each, found in stats.offset_table.items()}
         if queue.queue_id not in ends:
             raise FixError(f"{queue}: the topic has no such queue there")
-        begin = await self._call(address, GetMinOffset(queue.topic, queue.queue_id))
+        begin = await self._calls.call(address, GetMinOffset(queue.topic, queue.queue_id))
         low, high = decode_fields(begin.ext, OffsetAnswer).offset, ends[queue.queue_id]
         if not low <= offset <= high:
             raise FixError(f"offset {offset} of {queue} is not within {low}..{high}")
-        await self._call(address, UpdateConsumerOffset(group, queue.topic, queue.queue_id, offset))
+        await self._calls.call(address, UpdateConsumerOffset(group, queue.topic, queue.queue_id, offset))
         return offset
 
     async def _store_offsets(self, address: str, reset: InvokeBrokerToResetOffset) -> dict[MessageQueue, int]:
@@ -221,7 +244,7 @@ class OffsetAdmin(AdminCalls):
         targets = await self._targets(address, reset)
         for queue, (_, offset) in targets.items():
             request = UpdateConsumerOffset(reset.group, queue.topic, queue.queue_id, offset)
-            await self._call(address, request)
+            await self._calls.call(address, request)
         return {queue: offset for queue, (_, offset) in targets.items()}
 
     async def _targets(
@@ -231,7 +254,7 @@ class OffsetAdmin(AdminCalls):
 
         `exact`: `None` where none is stored, which brokers of 5.x tell, and which progress has as 0.
         """
-        known = await self._ask(address, GetConsumeStats(reset.group, reset.topic), ConsumeStats)
+        known = await self._calls.ask(address, GetConsumeStats(reset.group, reset.topic), ConsumeStats)
         targets: dict[MessageQueue, tuple[int | None, int]] = {}
         for queue, stats in known.offset_table.items():
             stored: int | None = stats.consumer_offset
@@ -240,13 +263,13 @@ class OffsetAdmin(AdminCalls):
             offset = stats.broker_offset
             if reset.timestamp >= 0:
                 search = SearchOffsetByTimestamp(queue.topic, queue.queue_id, reset.timestamp)
-                offset = decode_fields((await self._call(address, search)).ext, OffsetAnswer).offset
+                offset = decode_fields((await self._calls.call(address, search)).ext, OffsetAnswer).offset
             targets[queue] = (stored, reset_target(stored, offset, force=reset.is_force))
         return targets
 
     async def _stored(self, address: str, group: str, queue: MessageQueue) -> int | None:
         request = QueryConsumerOffset(group, queue.topic, queue.queue_id, set_zero_if_not_found=False)
-        answer = await unless((ResponseCode.QUERY_NOT_FOUND,), self._call(address, request))
+        answer = await unless((ResponseCode.QUERY_NOT_FOUND,), self._calls.call(address, request))
         return None if answer is None else decode_fields(answer.ext, OffsetAnswer).offset
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -10,8 +11,8 @@ from typing import NamedTuple
 
 import attrs
 
-from mqframe.client.admin.calls import body_of, unless
-from mqframe.client.admin.cluster import ClusterAdmin
+from mqframe.client.admin.brokers import AsyncBrokerAdmin
+from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.cluster.broker_info import HaRuntimeInfo, told_log_bounds
 from mqframe.core.cluster.registration import MASTER_ID
 from mqframe.core.codes import ResponseCode
@@ -34,15 +35,19 @@ _TROUBLE = "replicationTrouble"
 """A counter of slaves of this project, and of elected leaders."""
 
 
-class ReplicaAdmin(ClusterAdmin):
+class AsyncReplicaAdmin:
     """Masters and their slaves."""
 
-    async def replicas(self, broker: str | None = None) -> list[Replica]:
+    def __init__(self, calls: AdminCalls, brokers: AsyncBrokerAdmin) -> None:
+        self._calls = calls
+        self._brokers = brokers
+
+    async def list(self, broker: str | None = None) -> builtins.list[Replica]:
         """All brokers by name and id, or those of the name `broker`; masters before their slaves.
 
         One that does not answer says so in its `trouble`. Raises `FixError` when none is registered.
         """
-        table = (await self.cluster_info()).broker_addr_table
+        table = (await self._calls.cluster_info()).broker_addr_table
         if broker is not None and broker not in table:
             known = ", ".join(sorted(table)) or "none"
             raise FixError(f"no broker named {broker} is registered; known: {known}")
@@ -73,14 +78,14 @@ class ReplicaAdmin(ClusterAdmin):
         whatever stands against it. Raises `FixError` when no master is registered, `AnswerError`
         where the broker stays master, `GiveUpError` when it could not change.
         """
-        address = (await self.masters(broker=broker))[broker]
+        address = (await self._calls.masters(broker=broker))[broker]
         request = DemoteBroker(
             broker_id, wait_ms=int(wait_seconds * 1000), tables_ms=int(tables_seconds * 1000), force=force
         )
         timeout = 2 * wait_seconds + tables_seconds + _CHANGE_SECONDS
-        change = await self._ask(address, request, RoleChange, timeout)
+        change = await self._calls.ask(address, request, RoleChange, timeout)
         await self._until_role(address, change.role)
-        others = [each for each in await self.replicas(broker) if each.address != address]
+        others = [each for each in await self.list(broker) if each.address != address]
         ready = tuple(each.broker_id for each in others if each.log_end == change.log_end)
         return RoleChanged(broker, address, change.role, change.log_end, tuple(change.objections), ready)
 
@@ -93,7 +98,7 @@ class ReplicaAdmin(ClusterAdmin):
         tables are copied; `force`: whatever stands against it, and `objections` say what that was. Returns
         when it is master. Raises as `demote`.
         """
-        group = await self.replicas(broker)
+        group = await self.list(broker)
         slaves = {each.broker_id: each for each in group if each.broker_id != MASTER_ID}
         if broker_id not in slaves:
             known = ", ".join(map(str, slaves)) or "none"
@@ -103,8 +108,8 @@ class ReplicaAdmin(ClusterAdmin):
         since = {each.address: await self._changed_ms(each) for each in others}
         others.sort(key=lambda each: (each.log_end or 0, since[each.address]), reverse=True)
         request = PromoteBroker(role, ";".join(each.address for each in others), force)
-        address = self._for_operators(slaves[broker_id].address)
-        change = await self._ask(address, request, RoleChange, _CHANGE_SECONDS)
+        address = self._calls.for_operators(slaves[broker_id].address)
+        change = await self._calls.ask(address, request, RoleChange, _CHANGE_SECONDS)
         await self._until_role(address, change.role)
         return RoleChanged(broker, address, change.role, change.log_end, tuple(change.objections))
 
@@ -118,13 +123,13 @@ class ReplicaAdmin(ClusterAdmin):
         `FixError` when no such follower is registered, `AnswerError` where a leader is there, or force is not
         needed.
         """
-        found = (await self.cluster_info()).broker_addr_table.get(broker)
+        found = (await self._calls.cluster_info()).broker_addr_table.get(broker)
         known = {} if found is None else {n: a for n, a in found.broker_addrs.items() if n != MASTER_ID}
         if broker_id not in known:
             listed = ", ".join(map(str, sorted(known))) or "none"
             raise FixError(f"no follower {broker_id} of {broker} is registered; known: {listed}")
-        address = self._for_operators(known[broker_id])
-        answer = await self._call(address, ForceElection(accept_loss))
+        address = self._calls.for_operators(known[broker_id])
+        answer = await self._calls.call(address, ForceElection(accept_loss))
         told = decode_fields(answer.ext, ForceElectionAnswer)
         members = tuple(int(each) for each in told.members.split(",") if each)
         return ForcedElection(broker, address, told.epoch, told.end, told.confirmed, members)
@@ -132,18 +137,20 @@ class ReplicaAdmin(ClusterAdmin):
     async def _changed_ms(self, replica: Replica) -> int:
         """When operators changed the role of a broker, ms; 0 where they did not, or it does not say."""
         try:
-            return int((await self.broker_runtime(self._for_operators(replica.address)))[_ROLE_CHANGED])
+            return int(
+                (await self._brokers.runtime(self._calls.for_operators(replica.address)))[_ROLE_CHANGED]
+            )
         except (MqframeError, KeyError, ValueError):
             return 0
 
     async def _until_role(self, address: str, role: str) -> None:
         """Wait until the broker at `address` serves in `role`."""
-        clock = self._instance.clock
+        clock = self._calls.instance.clock
         deadline, trouble = clock.monotonic() + _CHANGE_SECONDS, ""
         while clock.monotonic() < deadline:
             try:
-                config = await self.broker_config(address)
-                trouble = (await self.broker_runtime(address)).get(_ROLE_TROUBLE, "")
+                config = await self._brokers.config(address)
+                trouble = (await self._brokers.runtime(address)).get(_ROLE_TROUBLE, "")
             except RetryError:
                 trouble = "it does not answer"
             else:
@@ -156,18 +163,18 @@ class ReplicaAdmin(ClusterAdmin):
 
     async def log_range(self, address: str) -> tuple[int, int]:
         """Where the log of the broker at `address` begins and ends, bytes. Raises `BadAnswer`."""
-        return told_log_bounds(await self.broker_runtime(address), address)
+        return told_log_bounds(await self._brokers.runtime(address), address)
 
     async def stored_record(self, address: str, offset: int) -> bytes | None:
         """What the broker at `address` stores as a record at log `offset`, bytes as they lie there.
 
         `None` where it finds none; bytes that are no record where none begins there.
         """
-        asked = self._call(address, ViewMessageById(offset))
+        asked = self._calls.call(address, ViewMessageById(offset))
         answer = await unless((ResponseCode.SYSTEM_ERROR,), asked)
         return None if answer is None else bytes(answer.body)
 
-    async def _as_told(self, group: list[Replica]) -> list[Replica]:
+    async def _as_told(self, group: Sequence[Replica]) -> builtins.list[Replica]:
         """`group`, the brokers of one name, with what they say; and those that only they know of."""
         told = await asyncio.gather(*map(self._ask_replica, group))
         told += await asyncio.gather(*map(self._ask_replica, _unregistered(told)))
@@ -187,9 +194,11 @@ class ReplicaAdmin(ClusterAdmin):
     async def _ask_replica(self, asked: Replica) -> _Told:
         if not asked.address:
             return _Told(attrs.evolve(asked, trouble="it is not there, as the others of its group know"))
-        address = self._for_operators(asked.address)
+        address = self._calls.for_operators(asked.address)
         try:
-            runtime, config = await asyncio.gather(self.broker_runtime(address), self.broker_config(address))
+            runtime, config = await asyncio.gather(
+                self._brokers.runtime(address), self._brokers.config(address)
+            )
             status = await self._status(address)
             end = int(runtime["commitLogMaxOffset"])
         except (MqframeError, KeyError, ValueError) as problem:
@@ -213,7 +222,7 @@ class ReplicaAdmin(ClusterAdmin):
 
     async def _status(self, address: str) -> HaRuntimeInfo | None:
         """`None` from brokers that do not know the request."""
-        asked = self._call(address, GetBrokerHaStatus())
+        asked = self._calls.call(address, GetBrokerHaStatus())
         answer = await unless((ResponseCode.REQUEST_CODE_NOT_SUPPORTED,), asked)
         return None if answer is None else body_of(answer, HaRuntimeInfo)
 
@@ -229,7 +238,7 @@ class ReplicaAdmin(ClusterAdmin):
         """When the record at `offset` of the master's log was stored; `None`: the master shows none."""
         try:
             request = ViewMessageById(offset, mqframe_unconfirmed=True)
-            answer = await self._call(self._for_operators(master.address), request)
+            answer = await self._calls.call(self._calls.for_operators(master.address), request)
         except MqframeError:
             return None
         return decode_record(bytes(answer.body)).store_timestamp

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from collections.abc import Mapping
 from itertools import chain
 from operator import itemgetter
@@ -58,10 +59,13 @@ def topic_request(config: TopicConfig) -> UpdateAndCreateTopic:
     )
 
 
-class TopicAdmin(AdminCalls):
+class AsyncTopicAdmin:
     """Topics."""
 
-    async def create_topic(
+    def __init__(self, calls: AdminCalls) -> None:
+        self._calls = calls
+
+    async def create(
         self,
         topic: str,
         *,
@@ -96,8 +100,8 @@ class TopicAdmin(AdminCalls):
             order=order,
             attributes=_changes(attributes or {}),
         )
-        masters = await self.masters(cluster=cluster, broker=broker)
-        answers = await self._call_all(masters.values(), request)
+        masters = await self._calls.masters(cluster=cluster, broker=broker)
+        answers = await self._calls.call_all(masters.values(), request)
         for name, answer in zip(masters, answers, strict=True):
             if answer.remark:  # only mqframe's brokers say something of a success
                 log.warning("topic was made", topic=topic, broker=name, but=answer.remark)
@@ -107,73 +111,79 @@ class TopicAdmin(AdminCalls):
 
     async def order_config(self, topic: str) -> dict[str, int]:
         """The fixed queue list of an ordered topic that operators made: queues by broker name, or nothing."""
-        asked = self._instance.call_nameserver(GetKvConfig(ORDER_TOPIC_NAMESPACE, topic))
+        asked = self._calls.instance.call_nameserver(GetKvConfig(ORDER_TOPIC_NAMESPACE, topic))
         answer = await unless((ResponseCode.QUERY_NOT_FOUND,), asked)
         return {} if answer is None else parse_order(topic, decode_fields(answer.ext, KvAnswer).value or "")
 
     async def set_order_config(self, topic: str, queues: Mapping[str, int]) -> None:
         """Give `topic` another fixed queue list in all name servers; without `queues` it has none."""
         if queues:
-            await self._call_nameservers(PutKvConfig(ORDER_TOPIC_NAMESPACE, topic, order_text(queues)))
+            await self._calls.call_nameservers(PutKvConfig(ORDER_TOPIC_NAMESPACE, topic, order_text(queues)))
         else:
-            await self._call_nameservers(DeleteKvConfig(ORDER_TOPIC_NAMESPACE, topic))
+            await self._calls.call_nameservers(DeleteKvConfig(ORDER_TOPIC_NAMESPACE, topic))
 
-    async def delete_topic(self, topic: str, *, cluster: str | None = None) -> None:
+    async def delete(self, topic: str, *, cluster: str | None = None) -> None:
         """Delete `topic` and its messages on all masters, or those of `cluster`, and from name servers."""
-        masters = await self.masters(cluster=cluster)
+        masters = await self._calls.masters(cluster=cluster)
         forget = DeleteTopicInNamesrv(topic, cluster)
-        await self._check_understood(self._instance.routes.nameservers, forget)  # before anything is gone
-        await self._call_all(masters.values(), DeleteTopicInBroker(topic))
-        await self._call_nameservers(forget)
+        await self._calls.check_understood(
+            self._calls.instance.routes.nameservers, forget
+        )  # before anything is gone
+        await self._calls.call_all(masters.values(), DeleteTopicInBroker(topic))
+        await self._calls.call_nameservers(forget)
         if cluster is None:
             await self.set_order_config(topic, {})
 
-    async def list_topics(self) -> list[str]:
+    async def list(self) -> builtins.list[str]:
         """All topics that brokers registered, sorted."""
-        answer = await self._instance.call_nameserver(GetAllTopicList())
+        answer = await self._calls.instance.call_nameserver(GetAllTopicList())
         return sorted(body_of(answer, TopicList).topic_list)
 
-    async def topic_config(self, topic: str) -> dict[str, TopicConfig]:
+    async def config(self, topic: str) -> dict[str, TopicConfig]:
         """The configuration of `topic` by broker name. Raises `RouteError` when nobody has it."""
-        masters = await self._topic_masters(topic)
+        masters = await self._calls.topic_masters(topic)
         found = await asyncio.gather(*[self._topic_config(topic, each) for each in masters.values()])
         return {name: config for name, config in zip(masters, found, strict=True) if config is not None}
 
     async def _topic_config(self, topic: str, address: str) -> TopicConfig | None:
         """What the broker at `address` says of `topic`; `None` where it has no such topic any more."""
         try:
-            return await self._ask(address, GetTopicConfig(topic), TopicConfig)
+            return await self._calls.ask(address, GetTopicConfig(topic), TopicConfig)
         except AnswerError as refused:
             if not is_unserved(refused):
                 raise
         # Brokers before 5.0.0 tell of all topics at once.
-        table = await self._ask(address, GetAllTopicConfig(), TopicConfigTable)
+        table = await self._calls.ask(address, GetAllTopicConfig(), TopicConfigTable)
         return table.topic_config_table.get(topic)
 
-    async def topic_route(self, topic: str) -> TopicRouteData:
+    async def route(self, topic: str) -> TopicRouteData:
         """Brokers and queues of `topic`. Raises `AnswerError` (17) when it does not exist."""
-        return body_of(await self._instance.call_nameserver(GetRouteinfoByTopic(topic, True)), TopicRouteData)
+        return body_of(
+            await self._calls.instance.call_nameserver(GetRouteinfoByTopic(topic, True)), TopicRouteData
+        )
 
-    async def topic_stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
+    async def stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
         """Offsets of each queue of `topic`, and when something was stored there last."""
-        found = await self._ask_topic(topic, GetTopicStatsInfo(topic), TopicStatsTable)
+        found = await self._calls.ask_topic(topic, GetTopicStatsInfo(topic), TopicStatsTable)
         stats = chain.from_iterable(each.offset_table.items() for each in found.values())
         return dict(sorted(stats, key=itemgetter(0)))
 
-    async def groups_of_topic(self, topic: str) -> list[str]:
+    async def groups(self, topic: str) -> builtins.list[str]:
         """Consumer groups that subscribe `topic` or have offsets in it, sorted.
 
         Of brokers of Apache RocketMQ 5.x only those with offsets, which a new group has some seconds after it
         began.
         """
         groups: set[str] = set()
-        for address in (await self._topic_masters(topic)).values():
-            answer = await unless(_NO_TOPIC, self._call(address, QueryTopicConsumeByWho(topic)))
+        for address in (await self._calls.topic_masters(topic)).values():
+            answer = await unless(_NO_TOPIC, self._calls.call(address, QueryTopicConsumeByWho(topic)))
             if answer is None:
                 continue
             names = set(body_of(answer, GroupList).group_list)
             if topic in names:  # which those of 5.x name in the place of subscribers (ConsumerManager.java)
-                table = await self._ask(address, GetAllSubscriptionGroupConfig(), SubscriptionGroupTable)
+                table = await self._calls.ask(
+                    address, GetAllSubscriptionGroupConfig(), SubscriptionGroupTable
+                )
                 if topic not in table.subscription_group_table:
                     names.discard(topic)
             groups |= names

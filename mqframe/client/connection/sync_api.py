@@ -20,6 +20,7 @@ from mqframe.client.connection.loop_thread import LoopThread
 from mqframe.core.errors import ClosedError
 
 C = TypeVar("C", bound=AsyncClient)
+S = TypeVar("S")
 R = TypeVar("R", bound=RunnableClient)
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -129,6 +130,18 @@ class SyncClient(Configurable, Generic[C]):
             why = "it was stopped; make a new one" if self._stopped else "use a with block, or call start()"
             raise ClosedError(f"{self._title} is not running: {why}")
         return self._loop
+
+
+class SyncSubject(Generic[S]):
+    """What `owner`, a client for plain threads, holds of one subject: calls of `subject` run on its loop."""
+
+    def __init__(self, owner: SyncClient[Any], subject: S) -> None:
+        self._owner = owner
+        self._client = subject
+
+    def _call(self, method: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a method of the subject. Raises `ClosedError` unless the owner runs."""
+        return self._owner._call(method, *args, **kwargs)
 
 
 class SyncRunner(SyncClient[R]):

@@ -24,6 +24,7 @@ from mqframe.core.messages.names import (
     SELF_TEST_TOPIC,
     TIMER_TOPIC,
     TRACE_TOPIC,
+    dead_letter_topic,
     is_path_part,
     is_system_topic,
 )
@@ -32,6 +33,8 @@ from mqframe.core.wire.bodies import DataVersion
 READ_WRITE = PERM_READ | PERM_WRITE
 QUEUES_MAX = 65_535
 """Most queues of a topic on one broker."""
+DEAD_LETTER_QUEUES = 1
+"""Queues of a dead-letter topic that is made by itself."""
 
 
 class TopicTable:
@@ -161,6 +164,13 @@ class TopicTable:
                 topic_sys_flag=sys_flag,
             )
         return self._enter(name, topic)
+
+    def dead_letters(self, group: str) -> str:
+        """The name of the dead-letter topic of `group`, which is made on first use."""
+        name = dead_letter_topic(group)
+        if name not in self._topics:
+            self.ensure(name, DEAD_LETTER_QUEUES)
+        return name
 
     def create_like(
         self, name: str, model: str, queues: int, *, sys_flag: int = 0, auto_create: bool = True

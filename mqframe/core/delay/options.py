@@ -1,4 +1,4 @@
-"""Properties by which a sender asks for a later delivery: how they are made, and whether there are any."""
+"""Properties by which a sender asks for a later delivery: how they are made, and their names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ DELAY_NAMES: Final = frozenset(
         "TIMER_DELAY_LEVEL",
     )
 )
-"""Properties of messages that are to be delivered later, or that recall such ones. All contain "DEL"."""
+"""Properties of messages that are to be delivered later, or that recall such ones."""
+DELAY_HINT: Final = "DEL"
+"""What all of `DELAY_NAMES` contain."""
 
 
 def delay_properties(
@@ -51,11 +53,6 @@ def delay_properties(
 def asks_for_time(text: str) -> bool:
     """Whether `text`, made by `delay_properties`, asks for a time, not a level (see `TIMERS_SINCE`)."""
     return text.startswith((p.TIMER_DELAY_MS, p.TIMER_DELIVER_MS))
-
-
-def names_delay(text: str) -> bool:
-    """Whether `text`, properties in text form, has one of `DELAY_NAMES`; values do not count."""
-    return not DELAY_NAMES.isdisjoint(p.decode_properties(text))
 
 
 def _delay_ms(delay: float | timedelta) -> int:

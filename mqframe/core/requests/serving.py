@@ -56,6 +56,10 @@ class Reply:
             fields.update(self.ext)
         return fields
 
+    def joined_body(self) -> Body:
+        """The whole body; a copy where it is given in parts."""
+        return b"".join(self.body) if isinstance(self.body, list) else self.body
+
 
 Answer = Reply | Header | bodies.Body
 """What a handler answers: a whole `Reply`, or what a success has alone, its header or its JSON body."""
@@ -76,11 +80,24 @@ class Call:
     `frame`: the request; its body is a view that stays valid. `peer`: the connection it came by. `received`:
     monotonic seconds when its bytes were read. `queued`: seconds of the processor that went since then to the
     requests of other connections, which were served first. `answered`: whether `reply` was called. `waited`:
-    whether it waited for messages. `user`: who sent it; "" where nobody asked. `judge`: raises `Refusal`
-    unless that user is granted all of some needs; `None` where everything is.
+    whether it waited for messages. `user`: who sent it; "" where nobody asked,
+    set before the request is judged where a service in the broker has seen to that. `judge`: raises `Refusal`
+    unless that user is granted all of some needs; `None` where everything is. `on_cancel`: set by whoever
+    lets the call wait and can drop it; called when nobody wants the answer, though the peer is still there.
     """
 
-    __slots__ = ("answered", "frame", "held_bytes", "judge", "peer", "queued", "received", "user", "waited")
+    __slots__ = (
+        "answered",
+        "frame",
+        "held_bytes",
+        "judge",
+        "on_cancel",
+        "peer",
+        "queued",
+        "received",
+        "user",
+        "waited",
+    )
 
     def __init__(self, frame: Frame, peer: Peer, received: float, queued: float = 0.0) -> None:
         self.frame = frame
@@ -91,6 +108,7 @@ class Call:
         self.waited = False
         self.user = ""
         self.judge: Callable[[Call, Sequence[Need]], None] | None = None
+        self.on_cancel: Callable[[], object] | None = None
         self.held_bytes = -1  # body bytes counted against the peer's limit; -1: not counted
 
     @property

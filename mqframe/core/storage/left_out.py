@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.wire.bodies import Body
 
 KEPT_MAX: Final = 1000
@@ -23,6 +24,11 @@ class Place(NamedTuple):
     queue_id: int
     queue_offset: int
     log_offset: int
+
+
+def place_of(message: ReceivedMessage) -> Place:
+    """Where `message` lies."""
+    return Place(message.topic, message.queue_id, message.queue_offset, message.commit_log_offset)
 
 
 class LeftOutMessage(Body):

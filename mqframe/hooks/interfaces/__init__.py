@@ -34,8 +34,12 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_port import MessageReader as MessageReader
     from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
     from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
+    from mqframe.hooks.interfaces.broker_requests import BrokerRequests as BrokerRequests
+    from mqframe.hooks.interfaces.broker_requests import ProxiedClient as ProxiedClient
+    from mqframe.hooks.interfaces.broker_requests import ProxiedPeer as ProxiedPeer
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
+    from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
     from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
     from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
     from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
@@ -92,7 +96,10 @@ _HOME = {
         "hooks.interfaces.broker_port": (
             "BrokerIdentity BrokerPort DueTask GroupLookup MessageReader MessageWriter TopicLookup"
         ),
-        "hooks.interfaces.broker_service": "EVERY_TOPIC BrokerService OnArrival Periodic SavedTable Table",
+        "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
+        "hooks.interfaces.broker_service": (
+            "EVERY_TOPIC BrokerService CompositeService OnArrival Periodic SavedTable Table"
+        ),
         "hooks.interfaces.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
         "hooks.interfaces.coordination": (

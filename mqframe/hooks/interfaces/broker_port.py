@@ -12,6 +12,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.frame import Body
+from mqframe.hooks.interfaces.broker_requests import BrokerRequests
 
 T = TypeVar("T", covariant=True)
 
@@ -160,6 +161,10 @@ class BrokerPort(Protocol):
     @property
     def groups(self) -> GroupLookup:
         """The consumer groups."""
+
+    @property
+    def requests(self) -> BrokerRequests:
+        """Asks the broker what clients ask, for clients that speak another protocol."""
 
     @property
     def directory(self) -> Path:

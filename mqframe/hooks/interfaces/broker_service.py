@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from mqframe.core.measuring.family import Metric
+from mqframe.core.requests.peer import Peer
 from mqframe.core.wire.bodies import Body
 from mqframe.hooks.interfaces.send_rule import SendRule
 
@@ -49,36 +51,65 @@ class SavedTable(NamedTuple):
     at_once: bool = False
 
 
-class BrokerService:
-    """Implement what is needed; everything is called in the broker's loop and may not block.
-
-    Made as `factory(port[, options])`, with a `BrokerPort`, before the tables are loaded. Services start in
-    the order in which they are registered, the broker's own first, and stop in reverse.
-    """
+class Declarations:
+    """What a service does in its broker. Each is asked for once, before `start`."""
 
     def serving(self) -> Sequence[object]:
         """The objects whose methods, marked by `serves`, answer requests; by default the service itself."""
         return (self,)
 
     def periodic(self) -> Sequence[Periodic]:
-        """What is to be done again and again. Asked once, after `start`."""
+        """What is to be done again and again. Asked after `start`."""
         return ()
 
     def arrivals(self) -> Mapping[str, OnArrival]:
-        """By name of the topic, what is to be told of new messages in it. Asked once, before `start`."""
+        """By name of the topic, what is to be told of new messages in it."""
         return {}
 
     def send_rules(self) -> Sequence[SendRule]:
-        """What happens to messages of producers before they are stored. Asked once, before `start`."""
+        """What happens to messages of producers before they are stored."""
         return ()
 
     def tables(self) -> Sequence[SavedTable]:
-        """What is to be saved. Asked once, before `start`."""
+        """What is to be saved."""
         return ()
+
+    def offers(self) -> Mapping[str, Callable[..., Any]]:
+        """What other parts of the broker may call, by name (`BrokerPort.offered`), as "pop.in_flight"."""
+        return {}
+
+
+class Notices:
+    """What a service is notified of. An error is logged, and stops nobody else from being notified."""
+
+    def connection_closed(self, peer: Peer) -> None:
+        """A client's connection ended; whoever waits there for an answer waits no more."""
+
+    def offset_reset(self, group: str, topic: str, queue_id: int) -> None:
+        """An operator set an offset of `group`; whoever waits at the queue is to be woken."""
+
+    def answer_waiting(self) -> None:
+        """The broker is about to close its ports: answer the requests that are held."""
+
+
+class Numbers:
+    """What a service shows of itself. An error is logged, and hides nothing of others."""
 
     def counters(self) -> Mapping[str, str]:
         """Numbers for operators, by name; they are shown among the broker's own (request 28)."""
         return {}
+
+    async def metrics(self) -> Sequence[Metric]:
+        """What monitoring is shown; asked for at each scrape. What is long comes as a `Table`, in turns."""
+        return ()
+
+
+class BrokerService(Declarations, Notices, Numbers):
+    """Implement what is needed; everything is called in the broker's loop and may not block.
+
+    Made as `factory(port[, options])`, with a `BrokerPort`, before the tables are loaded. Services start in
+    the order in which they are registered, the broker's own first, and stop in reverse.
+    """
 
     async def start(self) -> None:
         """The broker starts: tables are loaded, the log can be read and written, no port answers yet."""
@@ -88,3 +119,21 @@ class BrokerService:
 
     def abandon(self) -> None:
         """The broker ends as a killed process would: let go of files and tasks, save nothing."""
+
+
+class CompositeService(BrokerService):
+    """One service of several parts; it declares itself only what belongs to none of them alone."""
+
+    def __init__(self, parts: Sequence[BrokerService]) -> None:
+        """`parts` start in this order, behind the service itself."""
+        self.parts = tuple(parts)
+
+
+def with_parts(services: Iterable[BrokerService]) -> list[BrokerService]:
+    """All of `services`, each followed by its parts: the order in which a broker starts and notifies them."""
+    found: list[BrokerService] = []
+    for service in services:
+        found.append(service)
+        if isinstance(service, CompositeService):
+            found += with_parts(service.parts)
+    return found

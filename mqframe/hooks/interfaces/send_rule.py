@@ -69,15 +69,18 @@ class SendRule:
     """Looks at messages of producers before they are stored. Synchronous; may not block.
 
     `names`: properties of which a message must have one to be shown, `None` for every message, which makes
-    each send slower. `batches`: whether batches are shown, too; `names` is then looked for in the properties
-    that the request gives to all its messages and in the batch itself, where a name that only looks like one,
-    in a body, may show a batch that has none. A batch may be refused, answered or made shorter: `body` may be
-    replaced by a batch of some of its messages, what `after` is told is then about these.
+    each send slower. `hint`: text that all of these names contain, if they share one: it is looked for first,
+    once for all, and the names only where it is found. `batches`: whether batches are shown, too; `names` is
+    then looked for in the properties that the request gives to all its messages and in the batch itself,
+    where a name that only looks like one, in a body, may show a batch that has none. A batch may be refused,
+    answered or made shorter: `body` may be replaced by a batch of some of its messages, what `after` is told
+    is then about these.
 
     Rules run in the order in which services are registered, the broker's own first.
     """
 
     names: frozenset[str] | None = frozenset()
+    hint: str = ""
     batches: bool = False
 
     def before(self, record: PendingRecord) -> StoredAt | None:

@@ -107,11 +107,12 @@ class Guard:
         self, authentication: Authentication, kind: type[Request] | None, needs: Needs, call: Call
     ) -> None:
         caller, frame = cast("Caller", call.peer), call.frame
-        try:
-            call.user = authentication.authenticate(caller, frame)
-        except Refused:
-            if frame.code not in self._let_in:
-                raise
+        if not call.user:  # else whoever carried the request has seen who sent it
+            try:
+                call.user = authentication.authenticate(caller, frame)
+            except Refused:
+                if frame.code not in self._let_in:
+                    raise
         if self._authorization is None or frame.code in self._granted:
             return
         if len(frame.body) > self._body_bytes_max and kind is not None and kind.has_text_body():

@@ -14,8 +14,8 @@ from mqframe.core.errors import ClosedError, CoordinationError
 from mqframe.hooks.interfaces import CALLS_IN_A_LEASE, Coordination, GroupPlace, Snapshot, WaitingClock
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
+from mqframe.net.clock import boot_id
 from mqframe.replication.coordination.group_file import GroupFile
-from mqframe.store.upkeep.dispatch_mark import boot_id
 
 T = TypeVar("T")
 _BUSY_SHARE: Final = 0.5

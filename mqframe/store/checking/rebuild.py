@@ -78,7 +78,7 @@ def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept
     asyncio.run(store.stop())
     found = store.recovered
     kept = _settled(kept)
-    return Rebuilt(found.records, store.max_offset, len(list(store.queues())), kept, found.set_aside)
+    return Rebuilt(found.records, store.log.max_offset, len(list(store.queues)), kept, found.set_aside)
 
 
 def _refuse_parts(layout: Layout) -> None:

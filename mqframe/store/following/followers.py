@@ -228,7 +228,7 @@ class Follower(threading.Thread):
 
 
 class Followers:
-    """All following dispatchers of one store, by name. `limit`: as for `Follower`."""
+    """All following dispatchers of one store, by name. `limit`: as for `Follower`; any thread asks."""
 
     def __init__(self, cursors: Path, log: CommitLog, limit: Callable[[], int]) -> None:
         self._cursors = Cursors(cursors)
@@ -237,8 +237,11 @@ class Followers:
         self._started = False
         self._followers: dict[str, Follower] = {}
 
-    def add(self, dispatcher: Dispatcher, broker_name: str) -> None:
-        """Feed `dispatcher` from its own cursor on. Raises `StoreError` when its name is taken."""
+    def add(self, dispatcher: Dispatcher, broker_name: str = "") -> None:
+        """Feed `dispatcher` from its own cursor on, in a thread of its own.
+
+        Raises `StoreError` when its name is taken.
+        """
         name = dispatcher.name
         if name in self._followers:
             raise StoreError(f"two dispatchers are named {name!r}: give one another name")

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from mqframe.core.storage.record import decode_record
+from mqframe.store.log.log_offsets import LogOffsets
 from mqframe.store.queues.consume_queue import ConsumeQueue
-from mqframe.store.reading.reads import StoreReads
+from mqframe.store.reading.search import Search
 
 QUEUES_MAX: Final = 256
 """Queues that are searched for one number of messages: a search takes some twenty small reads."""
@@ -32,18 +33,20 @@ class Lag(NamedTuple):
         return 0 if self.stored_ms is None else max(0, now_ms - self.stored_ms)
 
 
-def lag_of(name: str, cursor: int, store: StoreReads, queues: Iterable[ConsumeQueue] | None) -> Lag:
+def lag_of(
+    name: str, cursor: int, log: LogOffsets, search: Search, queues: Iterable[ConsumeQueue] | None
+) -> Lag:
     """How far the dispatcher `name` with this cursor (log bytes) is behind.
 
     `queues`: those whose messages are counted; `None`: they are not.
     """
-    cursor = max(cursor, store.min_offset)
-    size = max(0, store.confirmed_offset - cursor)
+    cursor = max(cursor, log.min_offset)
+    size = max(0, log.confirmed_offset - cursor)
     if not size:
         return Lag(name, cursor, 0, 0, None)
-    file_bytes = store.settings.commit_log_file_bytes
+    file_bytes = log.file_bytes
     # Where a file ends before its size, the next record begins the next file.
-    record = store.record_at(cursor) or store.record_at(cursor - cursor % file_bytes + file_bytes)
+    record = search.record_at(cursor) or search.record_at(cursor - cursor % file_bytes + file_bytes)
     stored = None if record is None else decode_record(record).store_timestamp
     return Lag(name, cursor, size, None if queues is None else messages_from(queues, cursor), stored)
 

@@ -23,6 +23,8 @@ class LogFlusher:
     """Flushes the commit log, one flush at a time; what is appended meanwhile shares the next.
 
     Once the disk has failed, whoever's call met it, nothing is flushed any more and nobody waits.
+
+    `on_flushed`: called on the loop whenever more of the log is on disk, before those are who wait for it.
     """
 
     def __init__(
@@ -36,7 +38,7 @@ class LogFlusher:
         self._log = commit_log
         self._clock = clock
         self._threads = threads
-        self._confirmation = confirmation
+        self.on_flushed: Callable[[], object] = lambda: None
         self.sync = settings.flush == "SYNC_FLUSH"
         self._pages_min = settings.flush_pages_min
         self._thorough_seconds = settings.flush_thorough_ms / 1000
@@ -85,7 +87,7 @@ class LogFlusher:
             self.give_up()
         elif end > self._log.flushed:
             self._log.flushed = end
-            self._confirmation.dispatch()
+            self.on_flushed()
             self.settle()
             if (self.waits and self._flushes_for_waits) or self._flush_waiters:
                 self.flush()

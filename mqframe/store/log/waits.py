@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
+from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.outcome import Outcome
 from mqframe.log import get_logger
-from mqframe.replication.confirmed import Replicas
 
 log: Final = get_logger("store")
 
 
 class Confirmation(Protocol):
-    """Says which records may be seen, and lists those that may."""
+    """Says which records may be seen: as `LogOffsets`."""
 
     def confirmed(self) -> int:
         """First log offset that is not confirmed, bytes."""
@@ -27,9 +27,6 @@ class Confirmation(Protocol):
     @property
     def max_offset(self) -> int:
         """Log offset behind the last record, bytes."""
-
-    def dispatch(self) -> None:
-        """Called on the loop whenever more of the log is confirmed: build queues and index of it."""
 
 
 class _Waiter(NamedTuple):

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from mqframe.core.delay.levels import parse_levels
 from mqframe.core.storage.agreement import place_of
 from mqframe.core.storage.record import HEAD
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
 from mqframe.store.files.log_files import LogFiles
-from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import Found, GetStatus
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Damaged, Unsound, checked, fit, need_sound
-from mqframe.store.reading.head_mending import HeadMending
 from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
 
@@ -31,28 +28,24 @@ class _WaitsForDisk(Exception):
 class Lookup:
     """Finds the records of queues of one store.
 
-    `confirmed`: returns the first log offset that consumers may not see yet, bytes. `repair`: sets the
-    damaged record at a log offset aside, so that queues do not list it any more.
+    `mending`: puts entries right that are damaged. `repair`: sets the damaged record at a log offset aside,
+    so that queues do not list it any more.
     """
 
     def __init__(
         self,
         settings: StoreSettings,
         files: MessageFiles,
-        threads: Threads,
-        confirmed: Callable[[], int],
+        mending: Mending,
         repair: Callable[[int], object],
     ) -> None:
-        self.settings = settings
-        self.confirmed = confirmed
-        self._repair = repair
-        self._log, self._queues, self._index, _ = files
+        self._recent_bytes = settings.mapped_read_bytes
         self._scan_entries_max = settings.scan_entries_max
-        self._threads = threads
-        heads = HeadMending(files.log, files.queues.get)
-        self._mending = Mending(files.log, parse_levels(settings.delay_levels), heads)
+        self._log, self._queues, _, _ = files
+        self._mending = mending
+        self._repair = repair
 
-    def _outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
+    def outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
         """The answer for an `offset` at which `queue` holds no record; `None` when it does."""
         if queue is None:
             return Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
@@ -67,18 +60,7 @@ class Lookup:
             return Found(GetStatus.OFFSET_OVERFLOW_BADLY, high, low, high)
         return None
 
-    def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
-        """Whether the record lies further from the end of the log than memory is likely to reach."""
-        distance = self.settings.hot_bytes
-        if self._log.end - self._log.start <= distance:
-            return False
-        queue = self._queues.get((topic, queue_id))
-        if queue is None or offset >= queue.end:
-            return False
-        entry = queue.entry(offset)
-        return entry is not None and self._log.end - entry[0] > distance
-
-    def _get(
+    def get(
         self,
         topic: str,
         queue_id: int,
@@ -92,10 +74,10 @@ class Lookup:
         """Up to `max_messages` records from queue offset `offset` on (GetMessageStatus.java).
 
         Records from log offset `mapped_from` on are slices of the map, older ones are copied.
-        `None`: the disk would have to be waited for (`_get_elsewhere` does).
+        `None`: the disk would have to be waited for (`get_elsewhere` does).
         """
         queue = self._queues.get((topic, queue_id))
-        nothing = self._outside(queue, offset)
+        nothing = self.outside(queue, offset)
         if nothing is not None or queue is None:
             return nothing or Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
         count = self._entries_to_scan(max_messages, codes, records)
@@ -123,13 +105,13 @@ class Lookup:
             return None
         except Unsound as damage:
             self._repair(damage.offset)
-            return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+            return self.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
         except Damaged:
             if mapped_from:
                 return None
             if not self._mending.mend(queue, offset, count):
                 return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, high)
-            return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+            return self.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
 
     def _need_sound(
@@ -145,7 +127,7 @@ class Lookup:
         """Whether entries may have been on the disk alone since they were written."""
         if offset < queue.loaded:
             return True
-        recent = self._log.end - self.settings.mapped_read_bytes
+        recent = self._log.end - self._recent_bytes
         return bool(chosen.stretches) and chosen.stretches[0][0] < recent
 
     def _can_be(self, chosen: Chosen, bytes_max: int) -> bool:
@@ -228,7 +210,7 @@ class Lookup:
         per_file = self._queues.entries_per_file
         return offset - offset % per_file + per_file
 
-    def _get_elsewhere(
+    def get_elsewhere(
         self,
         queue: ConsumeQueue,
         offset: int,
@@ -238,7 +220,7 @@ class Lookup:
         low: int,
         records: RecordFilter | None = None,
     ) -> Found:
-        """As `_get`, in a thread that does not own the store: reads files by descriptors of its own.
+        """As `get`, in a thread that does not own the store: reads files by descriptors of its own.
 
         Raises `Unsound` for a damaged record.
         """
@@ -280,16 +262,16 @@ class Lookup:
         low: int,
         records: RecordFilter | None,
     ) -> Found:
-        """As `_get_elsewhere`, once the entries say what the log says."""
+        """As `get_elsewhere`, once the entries say what the log says."""
         if self._mending.mend(queue, offset, self._entries_to_scan(max_messages, codes, records)):
-            return self._get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
+            return self.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
         # Nothing is wrong with them: their records went from the log meanwhile.
         return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, queue.end)
 
-    def _records(self, places: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
+    def records(self, places: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
         """The records at these (log offset, size), `None` for one that is not there (any more).
 
-        `None` for all: the disk would have to be waited for (`_records_elsewhere` does).
+        `None` for all: the disk would have to be waited for (`records_elsewhere` does).
         """
         found: list[Body | None] = []
         for start, size in places:
@@ -306,8 +288,8 @@ class Lookup:
             found.append(read)
         return found
 
-    def _records_elsewhere(self, places: Sequence[tuple[int, int]]) -> list[Body | None]:
-        """As `_records`, in a thread that does not own the store."""
+    def records_elsewhere(self, places: Sequence[tuple[int, int]]) -> list[Body | None]:
+        """As `records`, in a thread that does not own the store."""
         log = self._log
         with self._own_files() as files:
             return [

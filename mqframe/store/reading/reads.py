@@ -1,90 +1,50 @@
-"""Reads of a store: where queues begin and end, messages by offset, time and key."""
+"""Reads of queues: their entries, and the records that these list."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
+from mqframe.store.files.threads import Threads
 from mqframe.store.incoming import Found
+from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import ENTRY
 from mqframe.store.reading.fitting import Unsound, all_fit
-from mqframe.store.reading.search import Search
+from mqframe.store.reading.lookup import Lookup
+from mqframe.store.reading.mending import Mending
+from mqframe.store.settings import StoreSettings
 
 
-class StoreReads(Search):
-    """Reads of one store."""
+class QueueReads:
+    """Reads what queues of one store list. `mending`, `repair`: as of `Lookup`."""
 
-    is_copy = False
-    """Whether the log is that of another broker."""
+    def __init__(
+        self,
+        settings: StoreSettings,
+        files: MessageFiles,
+        threads: Threads,
+        mending: Mending,
+        repair: Callable[[int], object],
+    ) -> None:
+        self._hot_bytes, self._recent_bytes = settings.hot_bytes, settings.mapped_read_bytes
+        self._log, self._queues, _, _ = files
+        self._threads = threads
+        self._mending = mending
+        self._repair = repair
+        self._lookup = Lookup(settings, files, mending, repair)
+        self._get = self._lookup.get
 
-    # Where things are
-
-    @property
-    def confirmed_offset(self) -> int:
-        """First log offset that consumers may not see yet, bytes."""
-        return self.confirmed()
-
-    @property
-    def min_offset(self) -> int:
-        """Oldest log offset that is kept, bytes."""
-        return self._log.start
-
-    @property
-    def max_offset(self) -> int:
-        """Where the next record goes, bytes."""
-        return self._log.end
-
-    @property
-    def flushed_offset(self) -> int:
-        """First log offset that is not known to be on disk, bytes."""
-        return self._log.flushed
-
-    @property
-    def lasting_offset(self) -> int:
-        """First log offset, bytes, that is not known to last: on disk, and confirmed by copies that count.
-
-        Tables that say what was done speak of nothing behind it, for they may be read, or copied, alone.
-        """
-        return min(self._log.flushed, self.confirmed())
-
-    def log_bytes(self, offset: int, size: int) -> memoryview | None:
-        """`size` bytes of the log from `offset` on, within one file; `None` where it has not (any more) all.
-
-        A slice of the map, to be used at once.
-        """
-        return self._log.slice(offset, size)
-
-    @property
-    def damaged_entries(self) -> int:
-        """Queue entries that reads found damaged and entered again from the log, since the start."""
-        return self._mending.mended
-
-    @property
-    def lost_entries(self) -> int:
-        """Those of `damaged_entries` that the log holds no record for."""
-        return self._mending.lost
-
-    def queues(self) -> Iterable[tuple[str, int]]:
-        """(topic, queue id) of every queue that ever held a message and was not deleted."""
-        return [queue.key for queue in self._queues]
-
-    def queue_min(self, topic: str, queue_id: int) -> int:
-        """First offset of the queue whose record is still kept; 0 for an unknown queue."""
+    def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
+        """Whether the record lies further from the end of the log than memory is likely to reach."""
+        distance = self._hot_bytes
+        if self._log.end - self._log.start <= distance:
+            return False
         queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else queue.min_offset(self._log.start)
-
-    def queue_max(self, topic: str, queue_id: int) -> int:
-        """Offset behind the last message that consumers may see; 0 for an unknown queue."""
-        queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else queue.end
-
-    def queue_next(self, topic: str, queue_id: int) -> int:
-        """Offset that the next message gets; those before it are stored, if not all to be seen yet."""
-        queue = self._queues.get((topic, queue_id))
-        return 0 if queue is None else queue.next_offset
-
-    # Reading
+        if queue is None or offset >= queue.end:
+            return False
+        entry = queue.entry(offset)
+        return entry is not None and self._log.end - entry[0] > distance
 
     def get(
         self,
@@ -119,7 +79,7 @@ class StoreReads(Search):
         bytes_max: int = 256 << 10,
     ) -> Found | None:
         """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
-        mapped_from = self._log.end - self.settings.mapped_read_bytes
+        mapped_from = self._log.end - self._recent_bytes
         return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
 
     def entries(self, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
@@ -151,7 +111,7 @@ class StoreReads(Search):
     ) -> Found:
         """As `get`, with all reading done in a thread."""
         queue = self._queues.get((topic, queue_id))
-        nothing = self._outside(queue, offset)
+        nothing = self._lookup.outside(queue, offset)
         if nothing is not None or queue is None:
             return self.get(
                 topic, queue_id, offset, max_messages, codes=codes, records=records, bytes_max=bytes_max
@@ -160,7 +120,9 @@ class StoreReads(Search):
         while True:
             try:
                 return await self._threads.run_and_wait(
-                    lambda: self._get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
+                    lambda: self._lookup.get_elsewhere(
+                        queue, offset, max_messages, codes, bytes_max, low, records
+                    )
                 )
             except Unsound as damage:
                 self._repair(damage.offset)
@@ -170,8 +132,8 @@ class StoreReads(Search):
 
         What memory does not hold is read in a thread. Newer ones are slices of the log's map, not copies.
         """
-        mapped_from = self._log.end - self.settings.mapped_read_bytes
-        found = self._records(places, mapped_from)
+        mapped_from = self._log.end - self._recent_bytes
+        found = self._lookup.records(places, mapped_from)
         if found is None:
-            found = await self._threads.run_and_wait(lambda: self._records_elsewhere(places))
+            found = await self._threads.run_and_wait(lambda: self._lookup.records_elsewhere(places))
         return found

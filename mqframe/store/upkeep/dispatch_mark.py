@@ -6,9 +6,9 @@ import os
 import struct
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
+from mqframe.net.clock import boot_id
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.modes import file_mode
 
@@ -18,14 +18,6 @@ CHECKED_AGAIN_BYTES: Final = 32 << 20
 _MARK: Final = struct.Struct(">4s40sqq")
 _CRC: Final = struct.Struct(">I")
 _MAGIC: Final = b"MQD1"
-
-
-def boot_id() -> str:
-    """What names the run of this machine since it was switched on; empty where nothing does."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 class DispatchMark:

@@ -92,7 +92,7 @@ class BrokerServiceConformance:
         """Whatever the service declares."""
         for number in range(3):
             assert await running.send("orders", b"%d" % number, f"UNIQ_KEY\x01k{number}\x02") == 0
-        assert running.cluster.broker.store.queue_max("orders", 0) == 3
+        assert running.cluster.broker.store.queues.max_offset("orders", 0) == 3
 
     @_played
     async def test_declarations_say_the_same_when_they_are_asked_again(self, running: RunningService) -> None:

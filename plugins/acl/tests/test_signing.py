@@ -250,8 +250,8 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
     witness = Witness()
     access: dict[str, Any] = {"nameserver": cluster.nameserver, "rpc_hooks": [("acl", KEYS), witness]}
     with Admin(**access) as admin:
-        admin.create_topic("orders", queues=1)
-        admin.create_group("g")
+        admin.topics.create("orders", queues=1)
+        admin.groups.create("g")
     with Producer("p", **access) as producer:
         producer.send(Message("orders", b"1", tag="a"))
         producer.send_oneway(Message("orders", b"2"))
@@ -306,7 +306,7 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
 def test_a_wrong_key_shows_here_as_well(cluster: Cluster, at_the_broker: Witness) -> None:
     """So that the test before it can fail."""
     with Admin(nameserver=cluster.nameserver, rpc_hooks=[("acl", {**KEYS, "secret_key": "x"})]) as admin:
-        admin.broker_runtime(cluster.broker.address)
+        admin.brokers.runtime(cluster.broker.address)
     assert at_the_broker.unsigned == [GetBrokerRuntimeInfo.CODE]
 
 

@@ -173,20 +173,20 @@ def test_a_plan_shows_what_the_first_snapshot_would_do() -> None:
             await scene.join(name)
         await scene.send(LATE, 200)
         await scene.pass_time(5)
-        plan = await scene.admin.allocation_plan(GROUP, "lag_aware", OPTIONS)
+        plan = await scene.admin.allocation.plan(GROUP, "lag_aware", OPTIONS)
         orders = {each.queue: each.then for each in plan.queues if each.queue.topic == "orders"}
         assert [queue for queue, then in orders.items() if then == ("10.0.0.1@m1",)] == [LATE]
         assert (plan.unknown, plan.problems) == (0, ())
         assert "a first snapshot is still to come" in plan.topics[-1].basis
-        assert await scene.admin.list_kv("MQFRAME_ALLOCATION") == {}
+        assert await scene.admin.kv.list("MQFRAME_ALLOCATION") == {}
         await scene.pass_time(90)
         assert {f"10.0.0.1@{name}" for name in scene.owners().values()} == set(plan.then)
         assert {q: (f"10.0.0.1@{name}",) for q, name in scene.owners().items()} == orders
-        assert set(await scene.admin.list_kv("MQFRAME_ALLOCATION")) == {
+        assert set(await scene.admin.kv.list("MQFRAME_ALLOCATION")) == {
             "billing/lag_aware/orders",
             "billing/lag_aware/%RETRY%billing",
         }
-        plan = await scene.admin.allocation_plan(GROUP, "lag_aware", OPTIONS)
+        plan = await scene.admin.allocation.plan(GROUP, "lag_aware", OPTIONS)
         assert plan.moved == 0
         assert plan.topics[-1].basis.startswith("snapshot 1 of lags, by 10.0.0.1@m1 at ")
 

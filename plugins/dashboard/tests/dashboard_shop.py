@@ -76,8 +76,8 @@ def open_shop() -> Iterator[Shop]:
             transactions.send_in_transaction(Message("payments", body, keys=[f"payment-{number}"]))
         _consume(stack, nameserver)
         with Admin(nameserver=nameserver) as admin:
-            admin.create_group("audit")
-            admin.reset_offsets("audit", "orders", 0)
+            admin.groups.create("audit")
+            admin.offsets.reset("audit", "orders", 0)
         yield shop
 
 
@@ -99,9 +99,9 @@ def _fail(nameserver: str) -> None:
     with consumer, Admin(nameserver=nameserver) as admin:
         for _ in range(4):
             assert failed.acquire(timeout=60)
-        while "%DLQ%billing" not in admin.list_topics():
+        while "%DLQ%billing" not in admin.topics.list():
             pass
-        admin.open_dead_letters("billing")
+        admin.dead_letters.open("billing")
 
 
 def _delay(producer: Producer) -> None:

@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 import pytest
-from mqframe_dashboard.asking import Asking, NoAnswer, NotFound
+from mqframe_dashboard.asking import Asking, NoAnswer, NotFound, called
 
 from mqframe import AsyncAdmin, AsyncPuller
 from mqframe.core.errors import AnswerError, ConnectError, FixError
@@ -35,6 +35,18 @@ def test_no_call_takes_longer_than_it_may():
         assert asked.last_heard is None
 
     asyncio.run(scenario())
+
+
+def test_what_is_asked_is_called_by_its_subject():
+    admin = AsyncAdmin(nameserver="127.0.0.1:1")
+    puller = AsyncPuller(nameserver="127.0.0.1:1")
+    asked = (admin.cluster.info, admin.dead_letters.list, admin.brokers.config_origins, puller.max_offset)
+    assert list(map(called, asked)) == [
+        "cluster info",
+        "dead letter list",
+        "broker config origins",
+        "max offset",
+    ]
 
 
 def test_a_refusal_is_an_answer():
@@ -88,11 +100,11 @@ def test_messages_are_found_by_either_id_and_strangers_are_not_asked():
             AsyncPuller(nameserver=cluster.nameserver) as puller,
             await asyncio.start_server(stranger, "127.0.0.1", 0) as server,
         ):
-            await admin.create_topic("orders", queues=1)
+            await admin.topics.create("orders", queues=1)
             asked = Asking(admin, puller)
             host, port = server.sockets[0].getsockname()
             assert await asked.message("orders", offset_id_of(host, port, 0)) is None
-            broker = next(iter((await admin.masters()).values()))
+            broker = next(iter((await admin.cluster.masters()).values()))
             assert await asked.message("orders", offset_id_of(*broker.split(":"), 99)) is None
             assert await asked.message("orders", "\x00'\"<odd>") is None
             with pytest.raises(NotFound, match=r"no topic order; did you mean orders\?"):

@@ -20,8 +20,8 @@ def letters(mqframe_cluster) -> list[str]:
         Admin(nameserver=mqframe_cluster.nameserver) as admin,
         Producer(group="shop", nameserver=mqframe_cluster.nameserver) as producer,
     ):
-        admin.create_group("shipping")
-        admin.create_topic("%DLQ%shipping", queues=1)
+        admin.groups.create("shipping")
+        admin.topics.create("%DLQ%shipping", queues=1)
         return [
             producer.send(
                 Message(
@@ -72,7 +72,7 @@ def test_some_are_ticked_and_exported(browser, letters, mqframe_cluster):
     assert [each["message_id"] for each in rows(browser, group="shipping", id=found[1])] == [letters[3]]
     assert "has no such dead letters" in browser.page("/choose", group="shipping", tag="none")
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
-        admin.close_dead_letters("shipping")
+        admin.dead_letters.close("shipping")
     assert "mqframe dlq open shipping" in browser.page("/choose", group="shipping")
 
 
@@ -91,9 +91,9 @@ def test_what_cannot_be_exported_is_told(browser, mqframe_cluster, letters):
     many = [str(number) for number in range(IDS_MAX + 1)]
     assert "too many" in browser.get("/export", group="shipping", id=many).text
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
-        admin.create_group("idle")
+        admin.groups.create("idle")
         assert rows(browser, group="idle") == []
-        admin.close_dead_letters("shipping")
+        admin.dead_letters.close("shipping")
     answer = browser.get("/export", group="shipping")
     assert answer.status_code == 409
     assert "may not be read on broker-a" in answer.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 from typing import Any
 
 import pytest
@@ -19,14 +20,15 @@ class FakeAdmin:
         self.ends = {"orders": 10, "parcels": 0}
         self.away = False
         self.asked = 0
+        self.topics = self
 
-    async def list_topics(self) -> list[str]:
+    async def list(self) -> builtins.list[str]:
         self.asked += 1
         if self.away:
             raise ConnectError("away")
         return sorted(self.ends)
 
-    async def topic_stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
+    async def stats(self, topic: str) -> dict[MessageQueue, TopicOffset]:
         if topic == "broken":
             raise ConnectError("broken")
         return {MessageQueue(topic, "a", 0): TopicOffset(max_offset=self.ends[topic], min_offset=2)}

@@ -36,7 +36,7 @@ def message(key: str, body: bytes = b"x", topic: str = "orders") -> Message:
 
 def ends(admin: Admin, topic: str = "orders") -> int:
     """How many messages the topic has."""
-    return sum(each.max_offset for each in admin.topic_stats(topic).values())
+    return sum(each.max_offset for each in admin.topics.stats(topic).values())
 
 
 class Shop:
@@ -49,8 +49,8 @@ class Shop:
         return ends(self.admin, topic)
 
     def counters(self) -> dict[str, str]:
-        (address,) = self.admin.masters().values()
-        return self.admin.broker_runtime(address)
+        (address,) = self.admin.cluster.masters().values()
+        return self.admin.brokers.runtime(address)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_double_is_answered_with_the_first_result_and_stored_once(shop: Shop) 
     assert again == [first] * 3
     assert first.status is SendStatus.SEND_OK
     assert shop.count() == 1
-    stored = shop.admin.message_by_id(first.offset_message_id)
+    stored = shop.admin.messages.by_id(first.offset_message_id)
     assert (stored.body, stored.message_id) == (b"x", first.message_id)
     assert shop.producer.send(message("l")) != first
     assert (shop.counters()["deduplicationKeys"], shop.counters()["deduplicationDoubles"]) == ("2", "3")
@@ -112,7 +112,7 @@ def test_sends_at_the_same_time_give_one_message() -> None:
             await cluster.create_topic("orders", 4)
             results = await asyncio.gather(*[producer.send(message("k")) for _ in range(50)])
             store = cluster.broker.store
-            count = sum(store.queue_max("orders", queue) for queue in range(4))
+            count = sum(store.queues.max_offset("orders", queue) for queue in range(4))
             return {(r.message_id, r.queue.queue_id, r.queue_offset) for r in results}, count
 
     places, count = asyncio.run(main())
@@ -142,7 +142,7 @@ def test_of_a_batch_each_message_is_decided_alone(shop: Shop) -> None:
     assert ids[0] == ids[3]
     assert result.batch_places == "1:0,3:0,1:1,1:0"
     assert shop.count() == 3
-    assert [shop.admin.message_by_id(ids[number]).body for number in (0, 2)] == [b"x", b"plain"]
+    assert [shop.admin.messages.by_id(ids[number]).body for number in (0, 2)] == [b"x", b"plain"]
     in_one_row = shop.producer.send_batch([message("b"), message("c")], queue=first.queue)
     assert in_one_row.batch_places == "3:0,3:1"
     doubles = shop.producer.send_batch([message("b"), message("c")], queue=queue)
@@ -159,7 +159,7 @@ def test_submitted_messages_are_told_where_the_first_lies(shop: Shop) -> None:
     ]
     assert shop.count() == 20
     for result in results:
-        stored = shop.admin.message_by_id(result.offset_message_id)
+        stored = shop.admin.messages.by_id(result.offset_message_id)
         assert (stored.queue_id, stored.queue_offset) == (result.queue.queue_id, result.queue_offset)
 
 

@@ -61,6 +61,6 @@ def routes(admin, topic):
     from mqframe import MqframeError
 
     try:
-        return admin.topic_route(topic).queue_datas
+        return admin.topics.route(topic).queue_datas
     except MqframeError:
         return []

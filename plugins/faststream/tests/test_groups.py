@@ -35,7 +35,7 @@ def test_topics_of_a_group_are_one_member(make, play, topic, seen, server) -> No
         await broker.publish(3, f"{topic}-2")
         await seen.take(2)
         with Admin(nameserver=server.nameserver) as admin:
-            return await asyncio.to_thread(admin.consumer_connections, f"g-{topic}")
+            return await asyncio.to_thread(admin.members.consumers, f"g-{topic}")
 
     members = play(broker, story)
     assert sorted(seen.all) == [("one", 1), ("two", 3)]

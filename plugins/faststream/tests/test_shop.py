@@ -101,9 +101,13 @@ def shared_out(server, topic, group):
     """Whether two processes are in `group`, and each queue of `topic` has one that consumes it."""
     try:
         with Admin(nameserver=server.nameserver) as admin:
-            members = [each.client_id for each in admin.consumer_connections(group).connection_set]
+            members = [each.client_id for each in admin.members.consumers(group).connection_set]
             held = [
-                [queue.queue_id for queue in admin.running_info(group, member).queues if queue.topic == topic]
+                [
+                    queue.queue_id
+                    for queue in admin.members.running_info(group, member).queues
+                    if queue.topic == topic
+                ]
                 for member in members
             ]
             return len(held) == 2 and all(held) and sorted(itertools.chain(*held)) == queues_of(admin, topic)
@@ -112,4 +116,4 @@ def shared_out(server, topic, group):
 
 
 def queues_of(admin, topic):
-    return sorted(queue.queue_id for queue in admin.topic_stats(topic))
+    return sorted(queue.queue_id for queue in admin.topics.stats(topic))

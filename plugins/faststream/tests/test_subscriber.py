@@ -469,7 +469,7 @@ def letters_of(server, group, count):
     until = time.monotonic() + 20
     with Admin(nameserver=server.nameserver) as admin:
         while time.monotonic() < until:
-            letters = admin.dead_letters(group)
+            letters = admin.dead_letters.list(group)
             if len(letters) >= count:
                 return letters
             time.sleep(0.02)

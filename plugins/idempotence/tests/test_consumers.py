@@ -106,12 +106,12 @@ def test_dead_letters_that_are_sent_again_have_one_effect(cluster: Cluster, topi
 
         def found() -> bool:
             with contextlib.suppress(FixError):  # the topic of dead letters comes with the first of them
-                admin.open_dead_letters(topic)
-                letters[:] = admin.dead_letters(topic)
+                admin.dead_letters.open(topic)
+                letters[:] = admin.dead_letters.list(topic)
             return bool(letters)
 
         until(found)
-        admin.resend_dead_letters(letters)
+        admin.dead_letters.resend(letters)
         until(lambda: len(calls) == 2)
     assert effects == ["a"]
     assert once.counts.snapshot() == Counted(effects=1, duplicates=1)

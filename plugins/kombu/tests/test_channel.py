@@ -344,7 +344,7 @@ def test_temporary_queues_go_with_their_consumers(url: str, server) -> None:
 
     def topics() -> list[str]:
         with Admin(nameserver=server.nameserver) as admin:
-            return [topic for topic in admin.list_topics() if f"{host}%_" in topic]
+            return [topic for topic in admin.topics.list() if f"{host}%_" in topic]
 
     with Connection(url) as connection:
         buffer = connection.SimpleBuffer("buffer")
@@ -396,6 +396,6 @@ def test_a_topic_that_somebody_deleted_is_made_again(connection, url: str, serve
     queue = Queue("gone")(connection)
     queue.declare()
     with Admin(nameserver=server.nameserver) as admin:
-        admin.delete_topic(f"{url.rpartition('/')[2]}%_gone")
+        admin.topics.delete(f"{url.rpartition('/')[2]}%_gone")
     Producer(connection).publish("x", routing_key="gone")
     assert [message.payload for message in drained(connection, queue, count=1)] == ["x"]

@@ -10,29 +10,30 @@ from mqframe.core.errors import ConnectError
 
 
 class Tables:
-    """The key-value tables of name servers, of which one may be away."""
+    """An administrator of key-value tables of name servers, of which one may be away."""
 
     def __init__(self) -> None:
         self.values: dict[str, dict[str, str]] = {}
         self.one_away = False
         self.all_away = False
+        self.kv = self
 
-    async def put_kv(self, table: str, key: str, value: str) -> None:
+    async def put(self, table: str, key: str, value: str) -> None:
         if not self.all_away:
             self.values.setdefault(table, {})[key] = value
         self._complain()
 
-    async def get_kv(self, table: str, key: str) -> str | None:
+    async def get(self, table: str, key: str) -> str | None:
         if self.all_away:
             raise ConnectError("all away")
         return self.values.get(table, {}).get(key)
 
-    async def delete_kv(self, table: str, key: str) -> None:
+    async def delete(self, table: str, key: str) -> None:
         if not self.all_away:
             del self.values[table][key]
         self._complain()
 
-    async def list_kv(self, table: str) -> dict[str, str]:
+    async def list(self, table: str) -> dict[str, str]:
         return dict(self.values.get(table, {}))
 
     def _complain(self) -> None:

@@ -92,7 +92,7 @@ def test_priorities_are_known_to_who_did_not_declare_them(url: str) -> None:
         Producer(other).publish("x", routing_key="q", priority=7)
         host = url.rpartition("/")[2]
         with Admin(nameserver=connection.transport.link.nameserver) as admin:
-            stats = admin.topic_stats(topic_of("q", virtual_host=host, step=6))
+            stats = admin.topics.stats(topic_of("q", virtual_host=host, step=6))
         assert [offset.max_offset for offset in stats.values()] == [1]
 
 
@@ -101,7 +101,7 @@ def test_a_prefix_is_before_all_names(url: str, server) -> None:
     with Connection(url, transport_options={"queue_name_prefix": "eu."}) as connection:
         Queue("q")(connection).declare()
         with Admin(nameserver=server.nameserver) as admin:
-            assert f"{host}%_eu%2Eq" in admin.list_topics()
+            assert f"{host}%_eu%2Eq" in admin.topics.list()
 
 
 def test_a_link_ends_once_and_for_all(server) -> None:

@@ -32,7 +32,7 @@ class Scene:
 
     async def mine(self) -> list[str]:
         """All topics of this test."""
-        return [topic for topic in await self.admin.list_topics() if f"{self.name}%_" in topic]
+        return [topic for topic in await self.admin.topics.list() if f"{self.name}%_" in topic]
 
     async def send(self, topic: str, *bodies: bytes) -> None:
         def run() -> None:
@@ -64,8 +64,8 @@ def test_a_queue_is_a_topic_and_a_group(play) -> None:
         assert not await queues.declare("orders", QueueRecord(durable=True))
         assert await scene.other().exists("orders")
         assert await scene.mine() == [topic]
-        assert (await scene.admin.group_configs())[topic].retry_max_times == 7
-        route = await scene.admin.topic_route(topic)
+        assert (await scene.admin.groups.configs())[topic].retry_max_times == 7
+        route = await scene.admin.topics.route(topic)
         assert [data.write_queue_nums for data in route.queue_datas] == [1]
 
     play(story)
@@ -100,7 +100,7 @@ def test_messages_are_counted_emptied_and_deleted(play) -> None:
         await queues.delete("orders")
         await queues.delete("orders")
         assert await scene.mine() == []
-        assert not [group for group in await scene.admin.list_groups() if scene.name in group]
+        assert not [group for group in await scene.admin.groups.list() if scene.name in group]
         assert await scene.directory.bindings("e") == []
         assert await scene.directory.queues() == {}
         assert await queues.size("orders") == 0

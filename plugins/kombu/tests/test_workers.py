@@ -47,11 +47,11 @@ def test_results_come_by_rpc_and_their_queue_is_deleted(app: Celery, worker, ser
     assert [promise.get(timeout=SECONDS_MAX) for promise in promises] == [1, 2, 3, 4, 5]
     topic = topic_of(app.backend.oid, virtual_host=app.connection().virtual_host)
     with Admin(nameserver=server.nameserver) as admin:
-        assert topic in admin.list_topics()
+        assert topic in admin.topics.list()
         app.backend.result_consumer.cancel_for(promises[0].id)
         app.backend.result_consumer._consumer.cancel()
-        until(lambda: not any(topic in each for each in admin.list_topics()))
-        assert topic not in admin.list_groups()
+        until(lambda: not any(topic in each for each in admin.topics.list()))
+        assert topic not in admin.groups.list()
 
 
 def test_workers_are_controlled_and_leave_nothing_behind(app: Celery, folder: Path, server, worker) -> None:
@@ -77,9 +77,9 @@ def test_workers_are_controlled_and_leave_nothing_behind(app: Celery, folder: Pa
     assert (first.wait(), second.wait()) == (0, 0)
     host = app.connection().virtual_host
     with Admin(nameserver=server.nameserver) as admin:
-        mine = [topic for topic in admin.list_topics() if f"{host}%_" in topic]
+        mine = [topic for topic in admin.topics.list() if f"{host}%_" in topic]
         assert not [topic for topic in mine if "pidbox" in topic]
-        assert set(admin.list_kv(f"kombu.queues/{host}")) == {"celery"}
+        assert set(admin.kv.list(f"kombu.queues/{host}")) == {"celery"}
 
 
 def test_events_are_seen_by_who_listens(app: Celery, worker) -> None:
@@ -187,12 +187,12 @@ def test_what_is_refused_is_a_dead_letter(app: Celery, folder: Path, server, wor
     until(lambda: "refused" in words(folder))
     group = topic_of("celery", virtual_host=app.connection().virtual_host)
     with Admin(nameserver=server.nameserver) as admin:
-        until(lambda: f"%DLQ%{group}" in admin.list_topics())
-        admin.open_dead_letters(group)
-        (letter,) = until(lambda: admin.dead_letters(group))
+        until(lambda: f"%DLQ%{group}" in admin.topics.list())
+        admin.dead_letters.open(group)
+        (letter,) = until(lambda: admin.dead_letters.list(group))
         assert letter.message.keys == [promise.id]
         assert letter.message.properties["task"] == "tasks_of_tests.refused"
-        until(lambda: admin.lag(group) == 0)
+        until(lambda: admin.groups.lag(group) == 0)
 
 
 def test_beat_sends_what_is_periodic(app: Celery, folder: Path, worker) -> None:

@@ -45,7 +45,7 @@ class TestWithoutMetricsAndCreateSpans(SendHookConformance):
 def brought(cluster, result: SendResult) -> tuple[int, int] | None:
     """Trace and span that the stored message brings."""
     with Admin(nameserver=cluster.nameserver) as admin:
-        context = creation_context(admin.message_by_id(result.offset_message_id))
+        context = creation_context(admin.messages.by_id(result.offset_message_id))
     return None if context is None else (context.trace_id, context.span_id)
 
 
@@ -79,7 +79,7 @@ def test_a_send_is_a_span_of_the_current_trace_whose_context_goes_along(cluster)
     }
     assert brought(cluster, result) == place(span)
     with Admin(nameserver=cluster.nameserver) as admin:
-        assert admin.message_by_id(result.offset_message_id).properties["colour"] == "green"
+        assert admin.messages.by_id(result.offset_message_id).properties["colour"] == "green"
 
 
 def test_options_say_what_is_told(cluster) -> None:
@@ -103,7 +103,7 @@ def test_baggage_goes_along(cluster) -> None:
     finally:
         contexts.detach(token)
     with Admin(nameserver=cluster.nameserver) as admin:
-        assert admin.message_by_id(result.offset_message_id).properties["baggage"] == "tenant=acme"
+        assert admin.messages.by_id(result.offset_message_id).properties["baggage"] == "tenant=acme"
 
 
 def test_a_context_that_a_message_brings_already_is_kept_and_linked(cluster) -> None:
@@ -142,7 +142,7 @@ def test_each_message_of_a_batch_has_a_span_that_the_send_links_to(cluster) -> N
     ]
     with Admin(nameserver=cluster.nameserver) as admin:
         ids = result.message_id.split(",")
-        found = [admin.message_by_unique_key("orders", each) for each in ids]
+        found = [admin.messages.by_unique_key("orders", each) for each in ids]
     assert [place(span)[1] for span in created] == [creation_context(each).span_id for each in found]
 
 
@@ -156,7 +156,7 @@ def test_a_batch_without_create_spans_brings_the_context_of_the_send(cluster) ->
     assert linked(sent) == []
     with Admin(nameserver=cluster.nameserver) as admin:
         ids = result.message_id.split(",")
-        found = [creation_context(admin.message_by_unique_key("orders", each)) for each in ids]
+        found = [creation_context(admin.messages.by_unique_key("orders", each)) for each in ids]
     assert [each.span_id for each in found] == [place(sent)[1]] * 2
 
 
@@ -167,7 +167,7 @@ def check_submitted(told: Told, cluster, results: list[SendResult]) -> None:
     assert all("messaging.batch.message_count" not in span.attributes for span in spans)
     assert [span.parent.span_id for span in spans] == [place(span)[1] for span in told.spans("checkout")]
     with Admin(nameserver=cluster.nameserver) as admin:
-        found = [admin.message_by_unique_key("orders", r.message_id) for r in results]
+        found = [admin.messages.by_unique_key("orders", r.message_id) for r in results]
     assert [creation_context(each).span_id for each in found] == [place(span)[1] for span in spans]
 
 

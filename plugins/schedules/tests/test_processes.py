@@ -25,7 +25,7 @@ def sent_for(data: Path) -> list[int]:
 
 def test_each_second_is_sent_for_once_however_often_the_server_is_killed(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, SERVICE) as server, Admin(nameserver=server.nameserver) as admin:
-        admin.create_topic("ticks", queues=1)
+        admin.topics.create("ticks", queues=1)
         made = SchedulesAdmin(admin).create(
             Schedule(name="tick", expression="* * * * * *", topic="ticks", body="x", missed="all")
         )

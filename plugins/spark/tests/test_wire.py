@@ -86,10 +86,10 @@ def test_name_servers_that_do_not_answer_may_be_asked_again(monkeypatch) -> None
 def test_a_group_that_brokers_do_not_know_is_made_known_by_its_first_commit(wire, nameserver) -> None:
     group = "wired-progress"
     with Admin(nameserver=nameserver) as admin:
-        assert group not in admin.group_configs()
+        assert group not in admin.groups.configs()
         wire.commit(group, FIRST, 3)
         wire.commit(group, SECOND, 0)
-        assert group in admin.group_configs()
+        assert group in admin.groups.configs()
     assert [wire.group_offset(group, queue) for queue in (FIRST, SECOND)] == [3, 0]
     wire.commit(group, FIRST, 5)
     assert wire.group_offset(group, FIRST) == 5

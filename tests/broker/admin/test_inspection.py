@@ -76,7 +76,7 @@ def test_entries_of_a_queue(run):
         assert found.filter_data == "g@t is not online!"
         first, second = found.queue_data
         assert second.physic_offset == first.physic_offset + first.physic_size
-        assert (first.tags_code, world.store.record_at(first.physic_offset) is not None) == (0, True)
+        assert (first.tags_code, world.store.search.record_at(first.physic_offset) is not None) == (0, True)
         await world.talker.beat("g", SubscriptionData(topic="t", sub_string="a"))
         found = await ask(world, QueryConsumeQueue("t", 0, 0, 1, "g"), QueueEntries)
         assert (len(found.queue_data), found.subscription_data.sub_string) == (1, "a")
@@ -153,7 +153,7 @@ def test_counts_of_puts_and_gets(run):
         await world.talker.beat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t", max_msg_nums=4)
         await world.clock.aadvance(54)
-        size = world.store.max_offset // 6
+        size = world.store.log.max_offset // 6
         puts = await counted(world, "TOPIC_PUT_NUMS", "t")
         assert (puts.stats_minute.sum, puts.stats_minute.tps, puts.stats_minute.avgpt) == (6, 0.1, 1.0)
         assert (puts.stats_hour.sum, puts.stats_day.sum) == (6, 6)
@@ -210,7 +210,7 @@ def test_cleaning_up_now_leaves_what_is_used(run):
         await fill(world)
         for request in (CleanExpiredConsumeQueue(), CleanUnusedTopic(), DeleteExpiredCommitLog()):
             await world.talker.ok(request)
-        assert (world.store.queue_min("t", 0), world.store.queue_max("t", 0)) == (0, 3)
+        assert (world.store.queues.min_offset("t", 0), world.store.queues.max_offset("t", 0)) == (0, 3)
 
     run(scenario)
 
@@ -227,9 +227,9 @@ def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away(run):
         file.write_bytes(dumps(saved))
         await world.cluster.start_broker()
         world.talker = world.join()
-        assert ("gone", 0) in set(world.store.queues())
+        assert ("gone", 0) in set(world.store.queues)
         await world.talker.ok(CleanUnusedTopic())
-        assert {topic for topic, _ in world.store.queues()} == {"t"}
-        assert world.store.queue_max("t", 0) == 3
+        assert {topic for topic, _ in world.store.queues} == {"t"}
+        assert world.store.queues.max_offset("t", 0) == 3
 
     run(scenario)

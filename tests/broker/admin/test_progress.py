@@ -13,11 +13,11 @@ from mqframe.testing.manual_clock import ManualClock
 class Reads:
     """Queues of topic t that end at 10 and 20; the message at offset n was stored at 1000 + n."""
 
-    def queue_max(self, topic: str, queue_id: int) -> int:
+    def max_offset(self, topic: str, queue_id: int) -> int:
         return {("t", 0): 10, ("t", 1): 20}.get((topic, queue_id), 0)
 
     def store_time_at(self, topic: str, queue_id: int, offset: int) -> int | None:
-        return 1000 + offset if offset < self.queue_max(topic, queue_id) else None
+        return 1000 + offset if offset < self.max_offset(topic, queue_id) else None
 
 
 def scene() -> tuple[OffsetTable, Progress]:

@@ -30,7 +30,7 @@ def test_counters_tell_what_went_in_and_out(run):
         assert table["earliestMessageTimeStamp"] == str(start)
         assert table["putTps"] == "2.00 2.00 2.00"
         assert table["getTransferedTps"] == table["getTransferredTps"] == "2.00 2.00 2.00"
-        assert table["commitLogMaxOffset"] == str(world.store.max_offset)
+        assert table["commitLogMaxOffset"] == str(world.store.log.max_offset)
         assert (table["setAsideMessages"], table["damagedEntries"], table["lostEntries"]) == ("0", "0", "0")
         assert table["runtime"] == "[ 0 days, 0 hours, 0 minutes, 10 seconds ]"
 
@@ -70,10 +70,10 @@ def test_look_ups_with_and_without_messages_are_counted_apart(run):
 
 def test_sizes_are_those_of_the_records_of_deleted_topics_too(run):
     async def scenario(world):
-        before = world.store.max_offset
+        before = world.store.log.max_offset
         for topic in ("t", "u"):
             await world.talker.ok_send(topic, KEY)
-        size = world.store.max_offset - before
+        size = world.store.log.max_offset - before
         await world.talker.ok(DeleteTopicInBroker(topic="u"))
         table = await runtime(world)
         keys = ("putMessageTimesTotal", "putMessageSizeTotal", "putMessageAverageSize")
@@ -91,7 +91,7 @@ def test_a_master_without_replicas_says_so(run):
         await world.talker.ok_send("t", KEY)
         status = loads((await world.talker.ok(GetBrokerHaStatus())).body)
         assert (status["master"], status["inSyncSlaveNums"], status["haConnectionInfo"]) == (True, 0, [])
-        assert status["masterCommitLogMaxOffset"] == world.store.max_offset > 0
+        assert status["masterCommitLogMaxOffset"] == world.store.log.max_offset > 0
         assert status["haClientRuntimeInfo"]["activated"] is False
 
     run(scenario)
@@ -120,9 +120,9 @@ def test_a_disk_that_failed_is_told(run):
             return decode(answer.body, KVTable).table["storeTrouble"]
 
         assert await trouble() == ""
-        world.store.distrust("consumequeue/t/0", OSError(5, "Input/output error"))
+        world.store.disk.distrust("consumequeue/t/0", OSError(5, "Input/output error"))
         assert await trouble() == "queues or index could not be flushed; restart the broker"
-        world.store._durability.lost("commitlog/0", OSError(5, "Input/output error"))
+        world.store.refusals.durability.lost("commitlog/0", OSError(5, "Input/output error"))
         answer = await world.talker.send("t", properties=KEY)
         assert answer.code == 14
         assert (await runtime(world))["putMessageFailedTimes"] == "1"

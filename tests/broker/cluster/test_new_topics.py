@@ -30,7 +30,7 @@ async def until(condition: Callable[[], Awaitable[object]]) -> None:
 
 
 async def where(admin: AsyncAdmin, topic: str) -> dict[str, TopicConfig]:
-    return await admin.topic_config(topic)
+    return await admin.topics.config(topic)
 
 
 def play(story: Callable[[AsyncCluster, AsyncProducer, AsyncAdmin], Awaitable[None]], **broker: Any) -> None:
@@ -56,7 +56,7 @@ def test_the_others_make_it_as_it_was_made(caplog: pytest.LogCaptureFixture) -> 
         made = await where(admin, "new")
         assert sorted(made) == ["broker-a", "broker-b", "broker-c"]
         assert made["broker-a"] == made["broker-b"] == made["broker-c"]
-        stats = await admin.topic_stats("new")
+        stats = await admin.topics.stats("new")
         assert {each: stats[each].max_offset for each in stats if stats[each].max_offset} == {queue: 1}
 
     play(story, share_new_topics=True)

@@ -3,15 +3,19 @@
 import asyncio
 
 import pytest
+from broker.conftest import pull_request
 
+from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling
 from mqframe.broker.consuming.processor import TURN_PULLS
 from mqframe.core.codes import PullFlag
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
+from mqframe.testing.manual_clock import ManualClock
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND
@@ -168,7 +172,7 @@ def test_nobody_sees_a_message_before_it_is_confirmed(run, flush):
         await world.join().ok_send("t", KEY)
         answer = await waiting
         assert answer.ext["maxOffset"] == "1"
-        assert world.store.confirmed_offset == world.store.max_offset
+        assert world.store.log.confirmed_offset == world.store.log.max_offset
 
     run(scenario, store={"flush": flush})
 
@@ -198,3 +202,29 @@ class Peer:
     """A connection that is not used."""
 
     address = "10.0.0.9:1"
+
+
+def test_one_that_nobody_wants_any_more_is_dropped():
+    polling = PullLongPolling(ManualClock(), lambda topic, queue_id: 0)
+    group = SubscriptionGroupConfig(group_name="g")
+
+    def held(queue_id, weight):
+        call = Call(Frame(11), Talking(), 0.0)
+        return HeldPull(call, pull_request("t", queue_id=queue_id), group, None, 9.0, None, 0, weight)
+
+    pulls = [held(0, 1), held(0, 2), held(1, 4)]
+    for pull in pulls:
+        polling.hold(pull)
+    polling.drop(pulls[1])
+    polling.drop(pulls[1])
+    assert (len(polling), polling.weight) == (2, 5)
+    assert polling.arrived("t", 1, 1, []) == [pulls[2]]
+    polling.drop(pulls[2])  # it is being answered
+    assert polling.release_all() == [pulls[0]]
+    assert polling.weight == 0
+
+
+class Talking:
+    """The connection of a pull."""
+
+    closed = False

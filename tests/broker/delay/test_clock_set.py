@@ -244,7 +244,7 @@ def test_what_rolls_in_a_jump_is_no_later_after_a_restart(run):
         await pass_time(world, 2)
         world.clock.jump(-HOUR)
         await pass_time(world, 5)
-        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 1
+        assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 1
         await restart(world, "stop")
         await pass_time(world, 87)
         assert bodies(world) == []

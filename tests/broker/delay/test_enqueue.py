@@ -195,7 +195,7 @@ def test_messages_that_clean_up_took_away_are_passed(with_store):
         for path in sorted((local.store.settings.directory / "commitlog").iterdir())[:2]:
             os.utime(path, (0, 0))
         local.store.clean(any_hour=True)
-        low = local.store.queue_min(TIMER_TOPIC, 0)
+        low = local.store.queues.min_offset(TIMER_TOPIC, 0)
         assert low == 4
         enqueue = TimerEnqueue(timer.parts)
         await enqueue.take_slice()

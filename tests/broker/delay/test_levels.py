@@ -19,7 +19,7 @@ LEVELS = [1, 5, 10, 30, *(60 * minutes for minutes in (1, 2, 3, 4, 5, 6, 7, 8, 9
 
 
 def delivered(world, topic="t", queue_id=0):
-    found = world.store.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
+    found = world.store.reads.get(topic, queue_id, 0, 10_000, bytes_max=1 << 30)
     return [record for part in found.parts for record in decode_records(part)]
 
 
@@ -66,9 +66,9 @@ def test_what_is_delivered_is_the_message_that_was_sent(run):
             "TRACE_ON": "true",
             "CLUSTER": "DefaultCluster",
         }
-        ((_, _, code),) = world.store.entries("t", 1, 0, 10)
+        ((_, _, code),) = world.store.reads.entries("t", 1, 0, 10)
         assert code == 112785  # the Java hash of "red"
-        assert world.store.query("t", "k2", 10).records
+        assert world.store.search.query("t", "k2", 10).records
 
     run(scenario)
 
@@ -156,7 +156,7 @@ def test_what_the_store_refuses_waits_until_it_does_not(run, wish):
     async def scenario(world):
         for number in range(5):
             await world.talker.send("t", str(number).encode(), wish)
-        put, taken = world.store.put, []
+        put, taken = world.store.writes.put, []
 
         def take_two(incoming):
             if incoming.topic == "t" and len(taken) >= 2:
@@ -164,10 +164,10 @@ def test_what_the_store_refuses_waits_until_it_does_not(run, wish):
             taken.append(incoming.topic)
             return put(incoming)
 
-        world.store.put = take_two
+        world.store.writes.put = take_two
         await world.clock.aadvance(5)
         assert bodies(world) == ["0", "1"]
-        world.store.put = put
+        world.store.writes.put = put
         await world.clock.aadvance(0.5)
         assert bodies(world) == ["0", "1", "2", "3", "4"]
 
@@ -179,14 +179,14 @@ def test_what_the_store_will_never_take_holds_nobody_up(run, wish):
     async def scenario(world):
         for number in range(3):
             await world.talker.send("t", str(number).encode(), wish)
-        put = world.store.put
+        put = world.store.writes.put
 
         def refuse_one(incoming):
             if incoming.topic == "t" and bytes(incoming.body) == b"1":
                 raise Refusal(13, "too large")
             return put(incoming)
 
-        world.store.put = refuse_one
+        world.store.writes.put = refuse_one
         await world.clock.aadvance(2)
         assert bodies(world) == ["0", "2"]
 
@@ -260,8 +260,8 @@ async def runtime(world):
 
 def put_stranger(world, properties, topic="SCHEDULE_TOPIC_XXXX"):
     host = bytes(8)
-    world.store.put(Incoming(topic, 0, b"stranger", properties, 0, host, host))
-    world.store.dispatch()
+    world.store.writes.put(Incoming(topic, 0, b"stranger", properties, 0, host, host))
+    world.store.dispatch.now()
 
 
 @pytest.mark.parametrize("wish", ["DELAY\x011\x02", "TIMER_DELAY_SEC\x011\x02"])

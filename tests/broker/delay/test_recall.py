@@ -63,7 +63,7 @@ def test_a_recall_that_means_nothing_is_refused(run, fields, code, words):
         answer = await world.talker.invoke(RecallMessage(**({"topic": "t"} | fields)))
         assert answer.code == code
         assert words in answer.remark
-        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 0
+        assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 0
 
     run(scenario)
 

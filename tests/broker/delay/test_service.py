@@ -19,10 +19,10 @@ def test_what_is_delivered_is_remembered_by_a_broker_that_stops(run: Any) -> Non
     async def scenario(world: Any) -> None:
         await world.talker.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(2)
-        assert world.store.queue_max("t", 0) == 1
+        assert world.store.queues.max_offset("t", 0) == 1
         await world.cluster.restart_broker()
         await world.clock.aadvance(10)
-        assert world.store.queue_max("t", 0) == 1
+        assert world.store.queues.max_offset("t", 0) == 1
         saved = world.cluster.directory / "broker-a" / "config" / "delayOffset.json"
         assert b'"1":1' in saved.read_bytes().replace(b" ", b"")
 
@@ -37,7 +37,7 @@ def test_without_it_what_is_delayed_is_refused(run: Any) -> None:
         answer = await world.talker.send("t", properties="DELAY\x011\x02")
         assert (answer.code, answer.remark) == (1, "this broker delivers no delayed messages")
         await world.settle()
-        assert world.store.max_offset == 0
+        assert world.store.log.max_offset == 0
         assert (await world.talker.invoke(GetAllDelayOffset())).code == 3
 
     run(scenario, plugins=plugins)

@@ -75,7 +75,7 @@ def test_what_is_delivered_is_the_message_that_was_sent(run):
             "TRACE_ON": "true",
             "CLUSTER": "DefaultCluster",
         }
-        assert world.store.entries("t", 1, 0, 10)[0][2] == 112785  # the Java hash of "red"
+        assert world.store.reads.entries("t", 1, 0, 10)[0][2] == 112785  # the Java hash of "red"
 
     run(scenario)
 
@@ -87,7 +87,7 @@ def test_a_time_that_has_passed_does_not_wait(run, wanted):
     async def scenario(world):
         assert await send(world, "late", **wanted) is None
         assert bodies(world) == ["late"]
-        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 0
+        assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 0
 
     run(scenario)
 
@@ -127,8 +127,8 @@ def test_a_level_of_nothing_is_no_delay(run, level):
 def test_a_level_beats_a_time(run):
     async def scenario(world):
         await world.talker.ok_send("t", "DELAY\x0199\x02TIMER_DELAY_SEC\x0110\x02TIMER_DELIVER_MS\x011\x02")
-        ((offset, _, _),) = world.store.entries("SCHEDULE_TOPIC_XXXX", 17, 0, 10)
-        (waiting,) = decode_records(world.store.record_at(offset))
+        ((offset, _, _),) = world.store.reads.entries("SCHEDULE_TOPIC_XXXX", 17, 0, 10)
+        (waiting,) = decode_records(world.store.search.record_at(offset))
         assert waiting.properties["DELAY"] == "18"
         assert not [name for name in waiting.properties if name.startswith("TIMER")]
 
@@ -212,7 +212,7 @@ def test_three_days_ahead_with_a_round_in_between(run):
             await world.cluster.start_broker()
             await advance_and_settle(world, 1)
             assert bodies(world) == []
-        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 2
+        assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 2
         await world.cluster.stop_broker()
         world.clock.advance(0.1 * DAY - 3.001)
         await world.cluster.start_broker()
@@ -249,8 +249,8 @@ def test_what_is_stored_for_a_time_beyond_any_limit_comes_once_and_soon(run, out
     async def scenario(world):
         properties = {"TIMER_OUT_MS": out_ms, "REAL_TOPIC": "t", "REAL_QID": 0, **delay}
         text = "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
-        world.store.put(Incoming("rmq_sys_wheel_timer", 0, b"strange", text, 0, bytes(8), bytes(8)))
-        world.store.dispatch()
+        world.store.writes.put(Incoming("rmq_sys_wheel_timer", 0, b"strange", text, 0, bytes(8), bytes(8)))
+        world.store.dispatch.now()
         await advance_and_settle(world, 9)
         assert bodies(world) == []
         await world.cluster.kill_broker()
@@ -259,7 +259,7 @@ def test_what_is_stored_for_a_time_beyond_any_limit_comes_once_and_soon(run, out
         assert bodies(world) == ["strange"]
         await advance_and_settle(world, 100)
         assert bodies(world) == ["strange"]
-        assert world.store.queue_max("rmq_sys_wheel_timer", 0) == 1
+        assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 1
 
     run(scenario, store={"timer_window_slots": 20})
 
@@ -378,9 +378,9 @@ def test_a_timer_whose_files_could_not_be_synced_moves_its_checkpoint_no_more(ru
             await send(world, "one", TIMER_DELAY_SEC=1)
             for _ in range(60):
                 await advance_and_settle(world, 1)
-                if world.store.trouble:
+                if world.store.disk.trouble:
                     break
-        assert world.store.trouble == "queues or index could not be flushed; restart the broker"
+        assert world.store.disk.trouble == "queues or index could not be flushed; restart the broker"
         await send(world, "two", TIMER_DELAY_SEC=1)
         await advance_and_settle(world, 5)
         assert bodies(world) == ["one", "two"]

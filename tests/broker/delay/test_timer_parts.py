@@ -15,7 +15,7 @@ from mqframe.core.delay.timer_layout import Unit
 def test_a_unit_names_a_message_of_the_timer(with_store, changes, right):
     async def scenario(local):
         stored = Timer(local).sent(b"a", 3)
-        record = local.store.record_at(stored.commit_log_offset)
+        record = local.store.search.record_at(stored.commit_log_offset)
         unit = Unit(-1, 1, NOW, NOW + 3000, stored.commit_log_offset, stored.size)
         assert names(unit._replace(**changes), record) is right
         assert not names(unit, None)

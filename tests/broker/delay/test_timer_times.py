@@ -15,7 +15,7 @@ def put(local, times, out_ms, **more):
     stored = local.put(TIMER_TOPIC, b"x", TIMER_OUT_MS=out_ms, REAL_TOPIC="t", REAL_QID=0, **more)
     if times is not None:
         times.arrived(stored.queue_offset)
-    return decode_record(bytes(local.store.record_at(stored.commit_log_offset)))
+    return decode_record(bytes(local.store.search.record_at(stored.commit_log_offset)))
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])

@@ -12,30 +12,30 @@ from mqframe.testing.manual_clock import ManualClock
 
 
 @attrs.define
-class Store:
-    disk_refusal: str = ""
-    disk_waiting_seconds: float = 0.0
+class Disk:
+    refusal: str = ""
+    waiting_seconds: float = 0.0
     has_room: bool = True
 
 
 def test_the_group_is_told_when_the_disk_is_full_and_when_it_was_well_for_a_while() -> None:
     async def story() -> None:
-        clock, store, told = ManualClock(), Store(), list[str]()
-        watch = DiskWatch(clock, 5, lambda: store, lambda: told.append(watch.why))
+        clock, disk, told = ManualClock(), Disk(), list[str]()
+        watch = DiskWatch(clock, 5, lambda: disk, lambda: told.append(watch.why))
         watch.start()
         await clock.aadvance(2)
         assert told == []
-        store.disk_refusal, store.has_room = "the disk is full", False
+        disk.refusal, disk.has_room = "the disk is full", False
         await clock.aadvance(0.5)
         assert (watch.now, watch.has_room) == ("the disk is full", False)
-        store.disk_refusal, store.has_room = "", True
+        disk.refusal, disk.has_room = "", True
         await clock.aadvance(PROVEN_SECONDS)
         assert told == ["the disk is full"]
         assert (watch.now, watch.has_room) == ("", True)
         await clock.aadvance(1)
         assert told == ["the disk is full", ""]
         watch.stop()
-        store.disk_refusal = "the disk is full"
+        disk.refusal = "the disk is full"
         await clock.aadvance(5)
         assert watch.why == ""
 
@@ -54,12 +54,12 @@ def test_that_a_disk_is_well_again_is_told_as_loud_as_that_it_was_full(caplog) -
 
 def test_a_disk_that_owes_an_answer_for_too_long_is_told() -> None:
     async def story() -> None:
-        clock, store = ManualClock(), Store(disk_waiting_seconds=4.9)
-        watch = DiskWatch(clock, 5, lambda: store, lambda: None)
+        clock, disk = ManualClock(), Disk(waiting_seconds=4.9)
+        watch = DiskWatch(clock, 5, lambda: disk, lambda: None)
         watch.start()
         await clock.aadvance(1)
         assert watch.why == ""
-        store.disk_waiting_seconds = 5.4
+        disk.waiting_seconds = 5.4
         await clock.aadvance(0.5)
         assert "has not answered" in watch.why
         watch.stop()

@@ -20,13 +20,13 @@ def test_each_broker_of_a_group_tells_the_reigns_of_its_log(place: Path) -> None
         await scene.clock.sleep(3)
         await scene.sent(first, b"a", b"b")
         assert first.inner is not None
-        end_of_first = first.inner.store.max_offset
+        end_of_first = first.inner.store.log.max_offset
         await scene.kill(first.name)
         second = await scene.leader()
         await scene.sent(second, b"c")
         await scene.clock.sleep(3)
         assert second.inner is not None
-        end = second.inner.store.max_offset
+        end = second.inner.store.log.max_offset
         entries = [EpochEntry(end_of_first, 1, 0), EpochEntry(TO_THE_LOGS_END, 2, end_of_first)]
         asked = scene.members.running()
         assert len(asked) == 2

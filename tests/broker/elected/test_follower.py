@@ -49,7 +49,7 @@ def test_what_was_confirmed_is_not_cut_where_the_engine_and_a_disk_were_emptied(
         assert "Nothing is cut. Keep this store, and start the broker with an empty one" in trouble
         inner = scene["two"].inner
         assert inner is not None
-        assert inner.store.max_offset > 0
+        assert inner.store.log.max_offset > 0
         assert not (place / scene["two"].folder / "cut").exists()
 
     play(place, scenario)

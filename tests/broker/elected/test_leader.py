@@ -30,7 +30,7 @@ def test_a_leader_says_its_epoch_its_set_and_what_is_confirmed(place: Path) -> N
         assert counters["replicationEpoch"] == "1"
         assert counters["replicationLeader"] == str(leader.number)
         assert counters["replicationMembers"] == "1 2 3"
-        assert counters["replicationConfirmed"] == str(leader.inner.store.max_offset)
+        assert counters["replicationConfirmed"] == str(leader.inner.store.log.max_offset)
         assert counters["replicationTrouble"] == ""
 
     play(place, scenario, 3)

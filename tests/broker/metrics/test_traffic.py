@@ -41,7 +41,7 @@ def test_what_comes_in_counts_by_topic_and_type(run):
         assert shown.value("rocketmq_message_size_bucket", **sizes, le="1024.0") == 1
         assert shown.value("rocketmq_message_size_bucket", **sizes, le="4096.0") == 2
         total = sum(count.size.total for count in world.cluster.broker.service_port.statistics.puts.values())
-        assert total == world.store.max_offset, "every byte of the log is counted once"
+        assert total == world.store.log.max_offset, "every byte of the log is counted once"
 
     run(scenario)
 
@@ -54,7 +54,7 @@ def test_what_goes_out_counts_by_topic_and_group(run):
         shown = await of_broker(world)
         labels = {"topic": "t", "consumer_group": "g", "is_retry": "false", "is_system": "false"}
         assert shown.value("rocketmq_messages_out_total", **labels) == 3
-        assert shown.value("rocketmq_throughput_out_total", **labels) == world.store.max_offset
+        assert shown.value("rocketmq_throughput_out_total", **labels) == world.store.log.max_offset
 
     run(scenario)
 

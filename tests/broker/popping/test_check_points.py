@@ -8,7 +8,7 @@ from popping import pop_request, popped
 
 from mqframe.store.files.log_file import LogFile
 from mqframe.store.incoming import GetStatus
-from mqframe.store.message_store import MessageStore
+from mqframe.store.reading.reads import QueueReads
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
@@ -33,7 +33,7 @@ async def fill_memory(world):
 
 
 def records(world):
-    return sum(world.store.queue_max(REVIVE, queue_id) for queue_id in range(8))
+    return sum(world.store.queues.max_offset(REVIVE, queue_id) for queue_id in range(8))
 
 
 @pytest.mark.parametrize("down", [0, 0.4, 2, 300])
@@ -65,14 +65,14 @@ def test_acknowledgements_that_the_timer_keeps_come_first_after_a_restart(run, d
 
 
 def test_all_that_the_timer_keeps_comes_in_order_after_a_long_stop(run, monkeypatch):
-    records_at = MessageStore.records_at
+    records_at = QueueReads.records_at
 
     async def slow(self, wanted):
         for _ in range(40):  # more turns than the clock gives between two calls
             await asyncio.sleep(0)
         return await records_at(self, wanted)
 
-    monkeypatch.setattr(MessageStore, "records_at", slow)
+    monkeypatch.setattr(QueueReads, "records_at", slow)
 
     async def scenario(world):
         await send(world, 40)
@@ -114,7 +114,7 @@ def test_a_broker_that_stopped_in_good_order_acts_on_nothing_any_more(run, caplo
 
 
 def test_an_orderly_stop_while_messages_come_back_brings_none_back_twice(run, monkeypatch):
-    get_cold, get_now = MessageStore.get_cold, MessageStore.get_now
+    get_cold, get_now = QueueReads.get_cold, QueueReads.get_now
     asked = []
     gate = asyncio.Event()
 
@@ -128,8 +128,8 @@ def test_an_orderly_stop_while_messages_come_back_brings_none_back_twice(run, mo
         return await get_cold(self, topic, queue_id, offset, *arguments, **fields)
 
     closed = []
-    monkeypatch.setattr(MessageStore, "get_now", nothing_at_once)
-    monkeypatch.setattr(MessageStore, "get_cold", held_back)
+    monkeypatch.setattr(QueueReads, "get_now", nothing_at_once)
+    monkeypatch.setattr(QueueReads, "get_cold", held_back)
 
     async def scenario(world):
         await send(world, 3)
@@ -166,7 +166,7 @@ def disk(monkeypatch):
 
 async def flushed(world, end):
     async with asyncio.timeout(120):
-        while world.store.flushed_offset < end:
+        while world.store.log.flushed_offset < end:
             await asyncio.sleep(0.001)
 
 
@@ -180,7 +180,7 @@ def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(run, disk, way
             disk.clear()
             await world.clock.aadvance(3)  # written after 10 s; the revive log's offsets move each second
             disk.set()
-            await flushed(world, world.store.max_offset)
+            await flushed(world, world.store.log.max_offset)
             for _ in range(3):
                 await world.clock.aadvance(3)  # offsets are saved every 5 s, by a thread
                 await world.settle()
@@ -191,7 +191,7 @@ def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(run, disk, way
         talker = world.join()
         assert await bodies(talker) == []
         for _ in range(65):
-            end = world.store.max_offset
+            end = world.store.log.max_offset
             await world.clock.aadvance(1)
             await flushed(world, end)
         assert await bodies(talker, pops=1) == [b"0"]
@@ -210,7 +210,7 @@ def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, d
             await world.talker.ok(message.ack())
         disk.set()
         for _ in range(80):
-            end = world.store.max_offset
+            end = world.store.log.max_offset
             await world.clock.aadvance(0.5)
             await flushed(world, end)
         assert await bodies(world.talker, pops=1) == [b"2"]
@@ -227,10 +227,10 @@ def test_an_acknowledgement_that_the_timer_is_to_keep_waits_for_the_disk(run, mo
         await fill_memory(world)
         await world.clock.aadvance(0.5)
         messages = await pop(world.talker, invisible_time=30_000)
-        await flushed(world, world.store.max_offset)
+        await flushed(world, world.store.log.max_offset)
         await world.clock.aadvance(1)
         await world.talker.ok(messages[0].ack())
-        assert world.store.flushed_offset == world.store.max_offset
+        assert world.store.log.flushed_offset == world.store.log.max_offset
         with monkeypatch.context() as broken:
             broken.setattr(LogFile, "sync", fail)
             answer = await world.talker.invoke(messages[1].ack())

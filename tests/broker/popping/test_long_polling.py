@@ -6,10 +6,10 @@ import weakref
 import pytest
 from popping import KEY, pop, pop_request, popped, send
 
-from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.popping.long_polling import HeldPop, PopLongPolling
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MqframeError
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.requests.pop import PollingInfo
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
@@ -158,7 +158,7 @@ class Connection:
 def held(waiting, deadline=10.0, peer=None, codes=None, **fields):
     """A request that `waiting` holds now."""
     call = Call(Frame(0), peer or Connection(), 0.0)
-    one = HeldPop(call, pop_request(**fields), TopicConfig("t"), Filter(codes), deadline, Reply())
+    one = HeldPop(call, pop_request(**fields), TopicConfig("t"), RecordChoice(codes), deadline, Reply())
     waiting.hold(one)
     return one
 
@@ -246,3 +246,16 @@ def test_the_next_end_and_what_a_closed_connection_left_are_known_at_once():
     assert (len(waiting), waiting.weight) == (300, 300)
     waiting.forget(others)
     assert (len(waiting), waiting.weight, waiting.release_expired(1e9)) == (0, 0, ([], None))
+
+
+def test_one_that_nobody_wants_any_more_is_dropped_wherever_it_is():
+    waiting = PopLongPolling()
+    first, second, third = (held(waiting) for _ in range(3))
+    waiting.drop(second)
+    waiting.drop(second)
+    assert (len(waiting), waiting.weight) == (2, 2)
+    (_, woken) = waiting.arrived("t", 0, [7])
+    assert waiting.release_next(woken) is first
+    waiting.drop(first)  # it is being served
+    assert waiting.release_all() == [third]
+    assert waiting.weight == 0

@@ -152,7 +152,7 @@ def test_what_fails_too_often_is_a_dead_letter_and_lets_the_others_pass(run):
             seen += [m.body for m in batch]
             await world.clock.aadvance(1)
         assert seen == [b"bad", b"bad", b"bad", b"good"]
-        (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
+        (letter,) = decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0])
         assert (letter.body, letter.properties["RETRY_TOPIC"]) == (b"bad", "t")
         assert await committed(world) == 1
 

@@ -56,7 +56,7 @@ def test_retry_topics_of_both_forms_are_mixed_in(run, v2, topic, mark):
         await send(world, b"1")
         await pop(world, invisible_time=1000)
         await world.clock.aadvance(1)
-        assert world.store.queue_max(topic, 0) == 1
+        assert world.store.queues.max_offset(topic, 0) == 1
         # Whatever form the broker writes now, it reads both.
         await world.talker.ok(UpdateBrokerConfig(), b"enableRetryTopicV2=false")
         (again,) = await pop(world)

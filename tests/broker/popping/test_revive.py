@@ -47,7 +47,7 @@ def test_beyond_the_group_s_maximum_messages_are_dead_letters(run):
             await world.clock.aadvance(60)
         assert tries == [0, 1, 2]
         assert await committed(world) == 1
-        (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
+        (letter,) = decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0])
         assert (letter.body, letter.message_id, letter.reconsume_times) == (b"1", "FD00AA", 3)
         assert letter.properties["RETRY_TOPIC"] == "t"
         assert letter.properties["ORIGIN_MESSAGE_ID"]
@@ -62,7 +62,7 @@ def test_messages_of_a_group_or_topic_that_is_gone_are_let_go(run):
         await world.clock.aadvance(11)
         await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
         await world.clock.aadvance(10)
-        assert world.store.queue_max("%RETRY%g_t", 0) == 0
+        assert world.store.queues.max_offset("%RETRY%g_t", 0) == 0
 
     run(scenario)
 
@@ -156,7 +156,7 @@ def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_d
             await world.clock.aadvance(6)
             came += [m.body for m in await pop(world, invisible_time=5000)]
         assert came == [b"small", b"small"]
-        letters = list(decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0]))
+        letters = list(decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0]))
         assert sorted(letter.body for letter in letters) == [b"big", b"small"]
 
     run(scenario)
@@ -170,7 +170,7 @@ def test_a_number_of_tries_that_no_record_holds_more_of_stays(run):
         await world.talker.ok_send("t", KEY, body=b"often", reconsume_times=2**31 - 1)
         await pop(world, invisible_time=5000)
         await world.clock.aadvance(6)
-        (letter,) = decode_records(world.store.get("%DLQ%g", 0, 0, 32).parts[0])
+        (letter,) = decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0])
         assert (letter.body, letter.reconsume_times) == (b"often", 2**31 - 1)
 
     run(scenario)

@@ -31,7 +31,7 @@ def foreign(world, tag, body, queue_id=0):
     world.cluster.broker.service_port.writer.put(
         REVIVE, queue_id, body, {"TAGS": tag}, born_timestamp=world.clock.now_ms(), heed_delay=False
     )
-    world.store.dispatch()
+    world.store.dispatch.now()
 
 
 async def pop(talker, **fields):
@@ -42,7 +42,7 @@ def revive_records(world):
     """(tag, body) of every record in the revive log, by queue."""
     found = []
     for queue_id in range(8):
-        parts = world.store.get(REVIVE, queue_id, 0, 1000).parts
+        parts = world.store.reads.get(REVIVE, queue_id, 0, 1000).parts
         found += [(m, loads(m.body)) for part in parts for m in decode_records(part)]
     return found
 
@@ -168,7 +168,7 @@ def test_what_was_brought_back_before_a_kill_is_not_brought_back_again(run):
         await world.cluster.start_broker()
         talker = world.join()
         await world.clock.aadvance(60)
-        assert world.store.queue_max("%RETRY%g_t", 0) == 2
+        assert world.store.queues.max_offset("%RETRY%g_t", 0) == 2
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1"]
 
     run(scenario)
@@ -304,7 +304,7 @@ def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
         put = world.cluster.broker.service_port.writer.put
         for body in (b"damaged", json.dumps(whole).encode()):
             put(REVIVE, 5, body, {"TAGS": "ck"}, born_timestamp=now, heed_delay=False)
-        world.store.dispatch()
+        world.store.dispatch.now()
         (noted,) = world.cluster.broker._state.left_out.messages.newest
         assert (noted.topic, noted.queue_id, noted.queue_offset) == (REVIVE, 5, 0)
         await world.clock.aadvance(33)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ class Master:
 
 class Store:
     def __init__(self) -> None:
-        self.max_offset = 40
+        self.log = SimpleNamespace(max_offset=40)
 
 
 def scene(play: Callable[[Master, Store, BehindLog, list[str]], Awaitable[None]]) -> None:
@@ -44,10 +45,10 @@ def test_it_counts_when_the_log_is_as_long_as_the_masters_was_then() -> None:
     async def play(master: Master, store: Store, behind: BehindLog, taken: list[str]) -> None:
         await behind.offer("timer", "m", lambda: taken.append("first"))
         master.end = 200
-        store.max_offset = 99
+        store.log.max_offset = 99
         behind.settle()
         assert taken == []
-        store.max_offset = 100
+        store.log.max_offset = 100
         behind.settle()
         behind.settle()
         assert taken == ["first"]
@@ -57,7 +58,7 @@ def test_it_counts_when_the_log_is_as_long_as_the_masters_was_then() -> None:
 
 def test_what_has_its_messages_already_counts_at_once() -> None:
     async def play(master: Master, store: Store, behind: BehindLog, taken: list[str]) -> None:
-        store.max_offset = 100
+        store.log.max_offset = 100
         await behind.offer("timer", "m", lambda: taken.append("first"))
         assert taken == ["first"]
 
@@ -68,7 +69,7 @@ def test_a_slave_that_stays_behind_takes_the_earlier_one_and_then_a_later_one() 
     async def play(master: Master, store: Store, behind: BehindLog, taken: list[str]) -> None:
         for number in range(1, 6):
             master.end = 100 * number
-            store.max_offset = 100 * number - 60
+            store.log.max_offset = 100 * number - 60
             await behind.offer("timer", "m", lambda number=number: taken.append(str(number)))  # type: ignore[misc]
             await behind.offer("delays", "m", lambda: None)
         assert taken == ["1", "3"]
@@ -81,7 +82,7 @@ def test_a_master_that_does_not_say_how_long_its_log_is_leaves_all_as_it_was() -
         master.code = 1
         with pytest.raises(AnswerError):
             await behind.offer("timer", "m", lambda: taken.append("first"))
-        master.code, store.max_offset = 0, 100
+        master.code, store.log.max_offset = 0, 100
         behind.settle()
         assert taken == []
         await behind.offer("timer", "m", lambda: taken.append("second"))

@@ -37,7 +37,7 @@ async def twins(pair: Pair, count: int = 100) -> tuple[Broker, Broker]:
 
 
 def assert_same(pair: Pair, master: Broker) -> None:
-    end = master.store.max_offset
+    end = master.store.log.max_offset
     assert pair.log("slave")[:end] == pair.log("master")[:end]
 
 
@@ -109,7 +109,7 @@ def test_what_its_master_does_not_keep_any_more_holds_no_slave_up(tmp_path: Path
         await pair.stop(master)
         (pair.directory / "master" / "commitlog" / f"{0:020d}").unlink()
         master = await pair.start("master", "ASYNC_MASTER")
-        assert master.store.min_offset == FILE_BYTES
+        assert master.store.log.min_offset == FILE_BYTES
         await pair.sent(master, *texts(100, 5))
         slave = await pair.start("slave", "SLAVE")
         await pair.follows(master, slave)
@@ -127,7 +127,7 @@ def test_a_master_that_changed_since_it_was_asked_is_not_followed(
     async def scenario(pair: Pair) -> None:
         master, slave = await twins(pair, 20)
         await pair.stop(slave)
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         running = [master]
 
         async def change(tables: CopiedTables, address: str) -> None:
@@ -143,11 +143,11 @@ def test_a_master_that_changed_since_it_was_asked_is_not_followed(
         slave = await pair.start("slave", "SLAVE")
         await pair.settle(20)
         assert len(running) == 2
-        assert running[1].store.max_offset > end
-        assert slave.store.max_offset == end
+        assert running[1].store.log.max_offset > end
+        assert slave.store.log.max_offset == end
         assert await pair.bodies(slave) == texts(0, 20)
         await pair.settle(40)
-        assert slave.store.max_offset == end
+        assert slave.store.log.max_offset == end
         assert "is another one at the master" in (await pair.counters(slave))["replicationTrouble"]
 
     play(tmp_path, scenario)
@@ -166,9 +166,9 @@ def test_logs_are_compared_when_no_queue_lists_anything(tmp_path: Path) -> None:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(500, 30))
         slave = await pair.start("slave", "SLAVE")
-        end = slave.store.max_offset
+        end = slave.store.log.max_offset
         await pair.settle(10)
         assert "is another one at the master" in (await pair.counters(slave))["replicationTrouble"]
-        assert slave.store.max_offset == end
+        assert slave.store.log.max_offset == end
 
     play(tmp_path, scenario)

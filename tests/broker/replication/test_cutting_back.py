@@ -40,7 +40,7 @@ def test_a_log_that_differs_is_cut_back_where_that_is_wanted(tmp_path: Path) -> 
         assert holder.address == address
         await pair.follows(master, holder.broker)
         assert await pair.bodies(holder.broker) == [*texts(0, 60), *texts(200, 90)]
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         assert pair.log("b")[:end] == pair.log("older")[:end]
         counters = await pair.counters(holder.broker)
         assert (counters["replicationCuts"], counters["replicationTrouble"]) == ("1", "")

@@ -20,7 +20,7 @@ def test_slaves_are_listed_with_how_far_they_are_behind(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, b"x" * 100)
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         reader, writer = await asyncio.open_connection("127.0.0.1", await port_of(pair, master))
         writer.write(encode_report(end - 10))
         await pair.settle()
@@ -38,20 +38,20 @@ def test_monitoring_is_shown_how_far_each_machine_is_behind(tmp_path: Path) -> N
         master = await pair.start("master", "ASYNC_MASTER")
         assert await replication_metrics(master) == {"mqframe_replication_slaves": {(): 0}}
         await pair.sent(master, b"x" * 100)
-        second = master.store.max_offset
+        second = master.store.log.max_offset
         await pair.settle(2)
         await pair.sent(master, b"y" * 100)
         await pair.settle(3)
         port = await port_of(pair, master)
         writers = []
-        for reported in (second, master.store.max_offset):
+        for reported in (second, master.store.log.max_offset):
             _, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(encode_report(reported))
             writers.append(writer)
         await pair.settle()
         assert await replication_metrics(master) == {
             "mqframe_replication_slaves": {(): 2},
-            "mqframe_replication_behind_bytes": {("127.0.0.1",): master.store.max_offset - second},
+            "mqframe_replication_behind_bytes": {("127.0.0.1",): master.store.log.max_offset - second},
             "mqframe_replication_behind_milliseconds": {("127.0.0.1",): 3000},
         }
         for writer in writers:
@@ -78,11 +78,11 @@ def test_what_no_request_brought_is_sent_soon(tmp_path: Path) -> None:
         answer = await pair.send(master, delayed)
         assert answer.code == 0
         await pair.settle(0.005)
-        sent = await reader.readexactly(12 + master.store.max_offset)
-        assert sent[:12] == frame_head(0, master.store.max_offset)
+        sent = await reader.readexactly(12 + master.store.log.max_offset)
+        assert sent[:12] == frame_head(0, master.store.log.max_offset)
         assert delayed in sent
         await pair.settle(5.2)
-        assert await reader.readexactly(12) == frame_head(master.store.max_offset, 0)
+        assert await reader.readexactly(12) == frame_head(master.store.log.max_offset, 0)
         writer.close()
 
     play(tmp_path, scenario)

@@ -33,7 +33,7 @@ async def two(pair: Pair, count: int = 20, role: str = MASTER) -> tuple[BrokerHo
 
 async def role_of(pair: Pair, broker: Broker) -> str:
     async with admin(pair) as client:
-        return (await client.broker_config(broker.address))["brokerRole"]
+        return (await client.brokers.config(broker.address))["brokerRole"]
 
 
 def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp_path: Path) -> None:
@@ -49,11 +49,11 @@ def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp
             commit = UpdateConsumerOffset("g", "t", 0, sent - 3)
             assert (await pair.invoke(old.broker, commit)).code == 0
             async with admin(pair) as client:
-                done = await pair.meanwhile(client.demote("broker-a", old_id))
+                done = await pair.meanwhile(client.replicas.demote("broker-a", old_id))
                 assert (done.role, done.ready, done.objections) == (SLAVE, (new_id,), ())
-                assert done.log_end == old.broker.store.max_offset == new.broker.store.max_offset
+                assert done.log_end == old.broker.store.log.max_offset == new.broker.store.log.max_offset
                 assert (await pair.send(old.broker, b"nobody takes it")).code == 14
-                done = await pair.meanwhile(client.promote("broker-a", new_id, role="SYNC_MASTER"))
+                done = await pair.meanwhile(client.replicas.promote("broker-a", new_id, role="SYNC_MASTER"))
                 assert (done.role, done.objections) == ("SYNC_MASTER", ())
             assert (first.address, second.address) == places
             query = QueryConsumerOffset("g", "t", 0)
@@ -64,7 +64,7 @@ def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp
             assert task.code == 0, "the demoted one follows, and acknowledges"
             sent += 1
             await pair.follows(new.broker, old.broker)
-            end = new.broker.store.max_offset
+            end = new.broker.store.log.max_offset
             assert pair.log("a")[:end] == pair.log("b")[:end]
         await pair.settle(30)
         found = await pair.bodies(first.broker)
@@ -81,14 +81,14 @@ def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None
         await pair.sent(master.broker, *texts(0, 1))
         async with admin(pair) as client:
             with pytest.raises(AnswerError, match="no slave is connected"):
-                await pair.meanwhile(client.demote("broker-a", 1))
+                await pair.meanwhile(client.replicas.demote("broker-a", 1))
             await pair.sent(master.broker, *texts(1, 1))
-            done = await pair.meanwhile(client.demote("broker-a", 1, force=True))
+            done = await pair.meanwhile(client.replicas.demote("broker-a", 1, force=True))
             assert done.objections == ("no slave is connected, so nobody has the messages that are here",)
-            assert (done.ready, done.log_end) == ((), master.broker.store.max_offset)
+            assert (done.ready, done.log_end) == ((), master.broker.store.log.max_offset)
             assert (await pair.send(master.broker, b"x")).code == 14
-            done = await pair.meanwhile(client.promote("broker-a", 1, force=True))
-            assert (done.role, done.log_end) == (MASTER, master.broker.store.max_offset)
+            done = await pair.meanwhile(client.replicas.promote("broker-a", 1, force=True))
+            assert (done.role, done.log_end) == (MASTER, master.broker.store.log.max_offset)
             await pair.sent(master.broker, *texts(2, 1))
         assert await pair.bodies(master.broker) == texts(0, 3)
 
@@ -98,11 +98,11 @@ def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None
 def test_a_slave_that_does_not_answer_lets_the_master_stay_and_take_messages_again(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         master, slave = await two(pair)
-        slave.broker.store.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
+        slave.broker.store.replica.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
         await pair.sent(master.broker, *texts(20, 2))
         async with admin(pair) as client:
             with pytest.raises(AnswerError, match=r"no slave has the whole log within 3000 ms: .* lacks 2"):
-                await pair.meanwhile(client.demote("broker-a", 1, wait_seconds=3))
+                await pair.meanwhile(client.replicas.demote("broker-a", 1, wait_seconds=3))
             await pair.settle(1)
             assert await role_of(pair, master.broker) == MASTER
         await pair.sent(master.broker, *texts(22, 2))
@@ -116,12 +116,12 @@ def test_no_second_master_is_made_unless_it_is_forced(tmp_path: Path) -> None:
         master, slave = await two(pair)
         async with admin(pair) as client:
             with pytest.raises(AnswerError, match=f"know a master of this name at {master.address}"):
-                await pair.meanwhile(client.promote("broker-a", 1))
+                await pair.meanwhile(client.replicas.promote("broker-a", 1))
             assert await role_of(pair, slave.broker) == SLAVE
             with pytest.raises(FixError, match="no slave 2 of broker-a is registered; known: 1"):
-                await client.promote("broker-a", 2)
+                await client.replicas.promote("broker-a", 2)
             with pytest.raises(AnswerError, match="the role 'NONE' is none of a master"):
-                await client.promote("broker-a", 1, role="NONE")
+                await client.replicas.promote("broker-a", 1, role="NONE")
             assert "this broker is no slave" in (await pair.invoke(master.broker, PromoteBroker())).remark
             assert "a slave already" in (await pair.invoke(slave.broker, DemoteBroker(1))).remark
 
@@ -131,21 +131,21 @@ def test_no_second_master_is_made_unless_it_is_forced(tmp_path: Path) -> None:
 def test_what_the_other_has_more_is_told_in_bytes(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         master, slave = await two(pair)
-        before = master.broker.store.max_offset
+        before = master.broker.store.log.max_offset
         await slave.stop()
         pair.held.remove(slave)
         await pair.sent(master.broker, *texts(20, 3))
-        more = master.broker.store.max_offset - before
+        more = master.broker.store.log.max_offset - before
         slave = await pair.hold("b", SLAVE, retry_ms=10**9)  # it connects only once
-        slave.broker.store.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
+        slave.broker.store.replica.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
         await pair.settle(2)
         async with admin(pair) as client:
-            await pair.meanwhile(client.demote("broker-a", 2, wait_seconds=1, force=True))
+            await pair.meanwhile(client.replicas.demote("broker-a", 2, wait_seconds=1, force=True))
             with pytest.raises(
                 AnswerError, match=f"{master.address} goes on for {more} bytes, which would be"
             ):
-                await pair.meanwhile(client.promote("broker-a", 1))
-            done = await pair.meanwhile(client.promote("broker-a", 1, force=True))
+                await pair.meanwhile(client.replicas.promote("broker-a", 1))
+            done = await pair.meanwhile(client.replicas.promote("broker-a", 1, force=True))
             assert f"the master's log went on for {more} bytes at least" in done.objections
             assert done.log_end == before
         await pair.sent(slave.broker, *texts(50, 1))
@@ -162,7 +162,7 @@ def test_a_slave_is_promoted_when_its_master_is_gone(tmp_path: Path) -> None:
         await master.broker.abandon()
         await pair.settle(1)
         async with admin(pair) as client:
-            done = await pair.meanwhile(client.promote("broker-a", 1))
+            done = await pair.meanwhile(client.replicas.promote("broker-a", 1))
             assert (done.role, done.objections) == (MASTER, ())
         await pair.sent(slave.broker, *texts(20, 2))
         assert await pair.bodies(slave.broker) == texts(0, 22)
@@ -175,9 +175,9 @@ def test_tables_are_waited_for_where_slaves_copy_them_by_themselves(tmp_path: Pa
         _, slave = await two(pair)
         async with admin(pair) as client:
             before = pair.clock.monotonic()
-            await pair.meanwhile(client.demote("broker-a", 2, tables_seconds=30))
+            await pair.meanwhile(client.replicas.demote("broker-a", 2, tables_seconds=30))
             assert pair.clock.monotonic() - before <= 13
-            await pair.meanwhile(client.promote("broker-a", 1))
+            await pair.meanwhile(client.replicas.promote("broker-a", 1))
             await pair.settle(12)
             answer = await pair.meanwhile(pair.invoke(slave.broker, DemoteBroker(1, tables_ms=1)))
             assert answer.code == 29
@@ -193,13 +193,13 @@ def test_messages_are_taken_while_tables_are_waited_for(tmp_path: Path) -> None:
         master, slave = await two(pair)
         await pair.settle(1)
         async with admin(pair) as client:
-            change = asyncio.ensure_future(client.demote("broker-a", 2, tables_seconds=30))
+            change = asyncio.ensure_future(client.replicas.demote("broker-a", 2, tables_seconds=30))
             await pair.settle(5)
             assert not change.done()
             await pair.sent(master.broker, *texts(20, 5))
             done = await pair.meanwhile(change)
             assert (done.role, done.ready, done.objections) == ("SLAVE", (1,), ())
-            await pair.meanwhile(client.promote("broker-a", 1))
+            await pair.meanwhile(client.replicas.promote("broker-a", 1))
         assert await pair.bodies(slave.broker) == texts(0, 25)
 
     play(tmp_path, scenario)

@@ -46,7 +46,7 @@ class Scene:
 
     async def confirm(self, *, less: int = 0) -> None:
         """The slave has all there is, but for `less` bytes."""
-        self.writer.write(encode_report(self.master.store.max_offset - less))
+        self.writer.write(encode_report(self.master.store.log.max_offset - less))
         await self.pair.settle()
 
     async def leave(self) -> None:
@@ -154,9 +154,9 @@ def test_a_failed_message_that_is_handed_back(tmp_path: Path) -> None:
         dead = dead_letter_topic("g")
         asked = one.ask(ConsumerSendMsgBack(offset_of(sent), "g", -1))
         await one.pair.settle()
-        assert one.master.store.queue_max(dead, 0) == 0
+        assert one.master.store.queues.max_offset(dead, 0) == 0
         await one.waits(asked)
-        assert one.master.store.queue_max(dead, 0) == 1
+        assert one.master.store.queues.max_offset(dead, 0) == 1
 
     scene(tmp_path, told)
 
@@ -165,9 +165,9 @@ def test_a_delayed_message_when_it_is_due(tmp_path: Path) -> None:
     async def told(one: Scene) -> None:
         await one.waits(one.ask(send_request("DELAY\x011\x02"), b"delayed"))
         await one.pair.settle(1)
-        assert one.master.store.max_offset > one.master.store.confirmed_offset
+        assert one.master.store.log.max_offset > one.master.store.log.confirmed_offset
         await one.pair.settle(12)
-        assert one.master.store.flushed_offset == one.master.store.max_offset
+        assert one.master.store.log.flushed_offset == one.master.store.log.max_offset
         assert await one.seen() == [b"first"]
         offsets = GetAllDelayOffset()
         assert loads(bytes((await one.ask(offsets)).body))["offsetTable"] == {}, (
@@ -185,11 +185,11 @@ def test_a_delayed_message_is_only_due_once_a_slave_has_it(tmp_path: Path) -> No
     async def told(one: Scene) -> None:
         asked = one.ask(send_request("DELAY\x011\x02"), b"delayed")
         await one.pair.settle(2.5)
-        end = one.master.store.max_offset
+        end = one.master.store.log.max_offset
         await one.confirm()
         assert (await asked).code == 0
         await one.pair.settle(0.1)
-        assert one.master.store.max_offset > end
+        assert one.master.store.log.max_offset > end
         await one.confirm()
         assert await one.seen() == [b"first", b"delayed"]
 
@@ -206,7 +206,7 @@ def test_a_recall_and_what_the_timer_delivers(tmp_path: Path) -> None:
         recalled = one.ask(RecallMessage(topic="t", recall_handle=handles[0]))
         await one.waits(recalled)
         await one.pair.settle(10)
-        assert one.master.store.max_offset > one.master.store.confirmed_offset, "one was delivered"
+        assert one.master.store.log.max_offset > one.master.store.log.confirmed_offset, "one was delivered"
         assert await one.seen() == [b"first"]
         await one.confirm()
         assert await one.seen() == [b"first", b"b"]
@@ -292,7 +292,7 @@ def test_with_fewer_than_the_least_nothing_is_taken_or_shown(
         assert answer.code == 1
         assert str(answer.remark).startswith("in-sync replicas not enough: 1 of at least 2 brokers")
         assert master.refusal.startswith("in-sync replicas not enough")
-        assert master.store.max_offset == 0
+        assert master.store.log.max_offset == 0
         await one.follow()
         sent = await one.ok(send_request(), b"first")
         asked = one.ask(send_request(), b"second")
@@ -348,7 +348,7 @@ def test_logs_are_compared_by_what_is_not_confirmed_too(tmp_path: Path) -> None:
         # A slave may have it, and ask before it ever reports that.
         asked = one.ask(send_request(), b"second")
         await one.pair.settle()
-        at = one.master.store.confirmed_offset
+        at = one.master.store.log.confirmed_offset
         assert (await one.ask(ViewMessageById(at))).code == 1
         compared = await one.ask(ViewMessageById(at, mqframe_unconfirmed=True))
         assert decode_record(bytes(compared.body)).body == b"second"

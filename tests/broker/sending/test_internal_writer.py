@@ -21,9 +21,9 @@ def test_a_message_is_the_broker_s_own_unless_it_has_another_origin(with_store):
         assert (first.born_timestamp, first.born_host) == (7, first.store_host)
         assert (second.born_host, second.reconsume_times) == ("10.1.2.3:400", 3)
         assert (own.queue_offset, moved.queue_offset) == (0, 1)
-        assert (local.store.undispatched, local.store.queue_max("t", 2)) == (True, 0)
+        assert (local.store.dispatch.is_due, local.store.queues.max_offset("t", 2)) == (True, 0)
         await asyncio.sleep(0)
-        assert (local.store.undispatched, local.store.queue_max("t", 2)) == (False, 2)
+        assert (local.store.dispatch.is_due, local.store.queues.max_offset("t", 2)) == (False, 2)
 
     with_store(scenario)
 
@@ -52,6 +52,6 @@ def test_what_the_store_does_not_take_is_refused_and_leaves_nothing(with_store):
                 "t", 0, b"no batch", b"", born_timestamp=0, born_host=encode_host("1.2.3.4:5"), sys_flag=0,
                 prepared_transaction_offset=0,
             )  # fmt: skip
-        assert (local.store.undispatched, local.store.max_offset) == (False, 0)
+        assert (local.store.dispatch.is_due, local.store.log.max_offset) == (False, 0)
 
     with_store(scenario)

@@ -21,7 +21,9 @@ async def stored(world, topic="t", queue_id=0):
 
 def dead_letters(world, group="g"):
     """What lies in a dead-letter topic, which nobody may pull."""
-    return [m for part in world.store.get(f"%DLQ%{group}", 0, 0, 32).parts for m in decode_records(part)]
+    return [
+        m for part in world.store.reads.get(f"%DLQ%{group}", 0, 0, 32).parts for m in decode_records(part)
+    ]
 
 
 def fields_of(topic, **more):
@@ -133,7 +135,7 @@ def test_a_malformed_batch_is_refused_and_nothing_is_stored(run, body):
     async def scenario(world):
         answer = await world.talker.invoke(SendBatchMessage(**fields_of("t", batch=True)), body)
         assert answer.code == 13
-        assert world.store.queue_max("t", 0) == 0
+        assert world.store.queues.max_offset("t", 0) == 0
 
     run(scenario)
 
@@ -157,11 +159,11 @@ def test_a_malformed_batch_is_refused_and_nothing_is_stored(run, body):
 )
 def test_bad_sends_are_refused_and_nothing_is_stored(run, fields, body, code):
     async def scenario(world):
-        before = world.store.max_offset
+        before = world.store.log.max_offset
         answer = await world.talker.send(body=body, **fields)
         assert (answer.code, bool(answer.remark)) == (code, True)
         assert answer.ext == {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
-        assert world.store.max_offset == before
+        assert world.store.log.max_offset == before
 
     run(scenario, store={"commit_log_file_bytes": 1 << 24})
 
@@ -267,7 +269,7 @@ def test_with_synchronous_flush_the_answer_waits_for_the_disk(run):
     async def scenario(world):
         answer = await world.talker.send("t", properties=KEY)
         assert answer.code == 0
-        assert world.store.flushed_offset == world.store.max_offset
+        assert world.store.log.flushed_offset == world.store.log.max_offset
         pulled = await world.talker.pull("t")
         assert pulled.remark == "FOUND"
         answer = await world.talker.send("t", properties=f"{KEY}WAIT\x01false\x02")

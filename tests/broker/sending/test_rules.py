@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mqframe.broker.sending.rules import SendRules, ToDeadLetters
+from mqframe.broker.sending.rules import NoDelays, NoHalves, SendRules, ToDeadLetters, unserved
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.cluster.client_registry import ClientRegistry
@@ -15,9 +17,11 @@ from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
+from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.message import MessageQueue
+from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.stored import Stored
@@ -56,7 +60,8 @@ class Scene:
         registry = Registry(self.topics, self.groups, OffsetTable(clock), clients)
         self.locks = QueueLocks(clock)
         delays = DelayRules((1000, 5000), clock.now_ms)
-        self.rules = SendRules(rules, ToDeadLetters(registry, self.locks, Statistics(clock)), delays)
+        self.dead_letters = ToDeadLetters(registry, self.locks, Statistics(clock))
+        self.rules = SendRules(rules, self.dead_letters, delays)
 
 
 def record(topic: str = "t", properties: dict[str, str] | None = None, **fields: Any) -> PendingRecord:
@@ -76,9 +81,46 @@ def test_a_rule_sees_messages_with_its_names_only_and_the_first_result_ends_it()
     assert [len(rule.seen) for rule in (every, named, last)] == [2, 1, 1]
 
 
-def test_words_are_what_the_send_processor_does_not_look_for_anyway() -> None:
-    assert Scene(Rule("TRAN_MSG"), Rule("DELAY", "dedup")).rules.words == ("dedup",)
-    assert Scene(Rule()).rules.words == ("",)
+@pytest.mark.parametrize(
+    ("text", "concerns"),
+    [
+        ("KEYS\x011\x02", False),
+        ("dedup\x011\x02", True),
+        ("KEYS\x01TRAN_MSG\x02", True),  # in a value: the long way is right for it, too
+        ("DELAY\x013\x02", True),
+        ("KEYS\x01DELIVERED\x02", False),  # the hint alone is not enough
+        ("KEYS\x01DELAY\x02", False),
+    ],
+)
+def test_messages_that_name_what_a_rule_wants_concern_one(text: str, concerns: bool) -> None:
+    delays = Rule("DELAY", "TIMER_DELAY_MS")
+    delays.hint = "DEL"
+    assert Scene(Rule("TRAN_MSG"), delays, Rule("dedup")).rules.concern(text) is concerns
+    assert Scene().rules.concern(text) is False
+    assert Scene(Rule()).rules.concern(text) is True
+
+
+WORDS = st.sampled_from(["MODEL", "DELAYED", "DEL", "KEYS", "x", *sorted(DELAY_NAMES)])
+
+
+@given(st.dictionaries(WORDS, WORDS, max_size=6))
+def test_behind_a_hint_only_names_of_properties_count(properties: dict[str, str]) -> None:
+    delays = Rule(*DELAY_NAMES)
+    delays.hint = DELAY_HINT
+    named = bool(properties.keys() & DELAY_NAMES)
+    assert Scene(delays).rules.concern(encode_properties(properties)) is named
+
+
+def test_what_no_rule_sees_to_is_refused() -> None:
+    delays = DelayRules((), ManualClock().now_ms)
+    both = unserved([], delays)
+    assert [type(rule) for rule in both] == [NoHalves, NoDelays]
+    with pytest.raises(Refusal, match="takes no transactional messages"):
+        SendRules(both, Scene().dead_letters, delays).before(record(properties={"TRAN_MSG": "true"}))
+    with pytest.raises(Refusal, match="delivers no delayed messages"):
+        SendRules(both, Scene().dead_letters, delays).before(record(properties={"DELAY": "3"}))
+    assert [type(rule) for rule in unserved([Rule("TRAN_MSG")], delays)] == [NoDelays]
+    assert unserved([Rule(*DELAY_NAMES), Rule("TRAN_MSG")], delays) == []
 
 
 def test_only_rules_of_batches_see_batches() -> None:

@@ -26,7 +26,7 @@ SELDOM = {"flush_interval_ms": 600_000, "queue_flush_interval_ms": 600_000, "cle
 
 def lying(world, topic, queue_id=0):
     """What lies in a queue of the store, whoever may read it."""
-    parts = world.store.get(topic, queue_id, 0, 1000).parts
+    parts = world.store.reads.get(topic, queue_id, 0, 1000).parts
     return [message for part in parts for message in decode_records(part)]
 
 
@@ -315,7 +315,7 @@ def test_with_synchronous_flush_the_answer_waits_for_the_disk(run):
     async def scenario(world):
         offset = await sent(world)
         assert (await back(world, offset, -1)).code == 0
-        assert world.store.flushed_offset >= lying(world, "%DLQ%g")[0].commit_log_offset
+        assert world.store.log.flushed_offset >= lying(world, "%DLQ%g")[0].commit_log_offset
 
     run(scenario, store={"flush": "SYNC_FLUSH"})
 
@@ -390,7 +390,7 @@ def test_what_waits_in_the_brokers_own_topics_is_not_handed_back(run, topic):
         await make_group(world)
         offset = await sent(world, KEY + wishes[topic])
         await world.settle()
-        assert world.store.queue_max(topic, 0) == 1
+        assert world.store.queues.max_offset(topic, 0) == 1
         answer = await back(world, offset)
         assert (answer.code, answer.remark) == (16, f"nobody consumes topic {topic}")
 

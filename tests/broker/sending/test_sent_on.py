@@ -20,7 +20,7 @@ RETURNS = "RETRY_TOPIC\x01old\x02ORIGIN_MESSAGE_ID\x01BEEF\x021ST_POP_TIME\x017\
 
 
 def lying(world, topic, queue_id=0):
-    parts = world.store.get(topic, queue_id, 0, 1000).parts
+    parts = world.store.reads.get(topic, queue_id, 0, 1000).parts
     return [message for part in parts for message in decode_records(part)]
 
 
@@ -129,7 +129,7 @@ def test_a_batch_with_a_message_for_later_is_refused_since_all_come_at_once(run,
         for large in (b"", encode_element(b"m" * 1000, b"") * 2):
             answer = await world.talker.invoke(request, large + batch("", own))
             assert (answer.code, "asks for a later delivery" in answer.remark) == (13, True)
-        assert world.store.queue_max("t", 0) == 0
+        assert world.store.queues.max_offset("t", 0) == 0
         passed = f"TIMER_DELIVER_MS\x01{world.clock.now_ms()}\x02"
         request.properties = ""
         await world.talker.ok(request, batch("DELAY\x010\x02", passed))

@@ -24,7 +24,7 @@ FOUR = [b"one", b"two", b"three", b"four"]
 
 
 def stored(world: Any, topic: str, queue_id: int = 0) -> list[ReceivedMessage]:
-    found = world.store.get(topic, queue_id, 0, 1000)
+    found = world.store.reads.get(topic, queue_id, 0, 1000)
     return [message for part in found.parts for message in decode_records(part)]
 
 

@@ -218,8 +218,8 @@ class TestChecks:
             seen = [100]
             while seen[-1] < 200:
                 await asyncio.sleep(0)
-                world.store.dispatch()
-                seen.append(world.store.queue_max(HALF_TOPIC, 0))
+                world.store.dispatch.now()
+                seen.append(world.store.queues.max_offset(HALF_TOPIC, 0))
             steps = {after - before for before, after in pairwise(seen)} - {0}
             assert steps == {32, 4}, "others have their turn after every 32"
             await world.settle()
@@ -231,16 +231,16 @@ class TestChecks:
         async def scenario(world: Any) -> None:
             asked = await producer(world, COMMIT)
             answer = await half(world)
-            real = world.store.put
+            real = world.store.writes.put
 
             def full(incoming: Incoming) -> Any:
                 raise Refusal(14, "the disk is full")
 
-            world.store.put = full
+            world.store.writes.put = full
             assert (await end(world, answer, COMMIT)).code == 14
             await rounds(world, 1)
             assert asked.requests == []
-            world.store.put = real
+            world.store.writes.put = real
             await rounds(world, 1)
             assert bodies(world) == [b"body"]
 

@@ -56,7 +56,7 @@ class TestOneMessage:
             assert message.properties == {
                 name: value for name, value in half.properties.items() if name != p.PREPARED_QUEUE_OFFSET
             }
-            assert delivered == Delivered("t", 1, message.store_size, local.store.max_offset)
+            assert delivered == Delivered("t", 1, message.store_size, local.store.log.max_offset)
 
         with_store(scenario)
 
@@ -108,7 +108,7 @@ class TestOneBatch:
             assert {m.prepared_transaction_offset for m in found} == {half.commit_log_offset}
             assert {m.sys_flag for m in found} == {8}
             size = sum(message.store_size for message in found)
-            assert delivered == Delivered("t", 4, size, local.store.max_offset)
+            assert delivered == Delivered("t", 4, size, local.store.log.max_offset)
 
         with_store(scenario)
 
@@ -160,10 +160,10 @@ class TestRoom:
     ) -> None:
         async def scenario(local: Any) -> None:
             half = half_of(local)
-            filler = FILE_BYTES - left - local.store.max_offset
+            filler = FILE_BYTES - left - local.store.log.max_offset
             overhead = local.put("filler", b"").size
             local.put("filler", b"x" * (filler - 2 * overhead))
-            assert local.store.max_offset == FILE_BYTES - left
+            assert local.store.log.max_offset == FILE_BYTES - left
             delivered = delivery_of(local).deliver(half)
             first = local.messages("t", 1)[0].commit_log_offset
             assert first == (FILE_BYTES if left == OP_RECORD_BYTES_MAX else FILE_BYTES - left)

@@ -73,8 +73,8 @@ class TestReads:
             found = halves.at(two.commit_log_offset)
             assert found is not None
             assert (found.body, found.topic) == (b"two", HALF_TOPIC)
-            assert local.store.confirmed_offset == 0
-            for wrong in (first.commit_log_offset + 1, local.store.max_offset, 1 << 40, -1):
+            assert local.store.log.confirmed_offset == 0
+            for wrong in (first.commit_log_offset + 1, local.store.log.max_offset, 1 << 40, -1):
                 assert halves.at(wrong) is None
 
         with_store(scenario, flush="SYNC_FLUSH")
@@ -194,9 +194,9 @@ class TestOffsets:
             halves.close(first)
             halves.advance()
             assert kept(offsets) == (2, 2)
-            local.store.dispatch()
+            local.store.dispatch.now()
             halves.put_back(third)
-            local.store.dispatch()
+            local.store.dispatch.now()
             halves.advance()
             assert kept(offsets) == (3, 2)
 
@@ -232,7 +232,7 @@ class TestOffsets:
             for path in sorted((local.store.settings.directory / "commitlog").iterdir())[:2]:
                 os.utime(path, (0, 0))
             local.store.clean(any_hour=True)
-            assert local.store.queue_min(HALF_TOPIC, 0) == 4
+            assert local.store.queues.min_offset(HALF_TOPIC, 0) == 4
             halves.advance()
             assert kept(offsets) == (4, 0)
             assert [halves.table.place(root) for root in (3, 4)] == [None, 4]
@@ -249,7 +249,7 @@ class TestRecovery:
             made = [local_half(local, b"%d" % number) for number in range(100)]
             for one in made[:40]:
                 halves.close(one)
-            local.store.dispatch()
+            local.store.dispatch.now()
             halves.advance()
             assert kept(offsets) == (40, 40)
             for one in made[60:]:
@@ -257,7 +257,7 @@ class TestRecovery:
             copies = [halves.put_back(one, 1)[0].queue_offset for one in made[40:50]]
             local_half(local, b"open, beside the copies")
             halves.close(made[45])
-            local.store.dispatch()
+            local.store.dispatch.now()
             places = [halves.table.place(root) for root in range(111)]
             still_open = [root for root, place in enumerate(places) if place is not None and root < 100]
             assert still_open == [*range(40, 45), *range(46, 60)]
@@ -363,10 +363,10 @@ class TestCrashes:
             await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
             other = await prepare(world, [b"other"])
             answer = await prepare(world)
-            begin = world.store.max_offset
+            begin = world.store.log.max_offset
             assert (await end(world, answer, COMMIT)).code == 0
             borders = [begin, *(m.commit_log_offset + m.store_size for m in stored(world, "t")[1:])]
-            borders.append(world.store.max_offset)
+            borders.append(world.store.log.max_offset)
             assert len(borders) == 6
             await cut(world, max(begin, borders[number] - torn))
             # What was begun is complete before anybody asks; of what was not even begun nothing is there.
@@ -376,7 +376,7 @@ class TestCrashes:
             assert again.code == (604 if begun else 0)
             assert bodies(world) == [b"body", *FOUR]
             assert (await end(world, other, COMMIT)).code == 0
-            await cut(world, world.store.max_offset)
+            await cut(world, world.store.log.max_offset)
             assert bodies(world) == [b"body", *FOUR, b"other"]
             assert (await end(world, answer, COMMIT)).code == 604
 
@@ -386,10 +386,10 @@ class TestCrashes:
     def test_a_single_half_comes_once(self, run: Any, number: int) -> None:
         async def scenario(world: Any) -> None:
             answer = await half(world, b"single")
-            begin = world.store.max_offset
+            begin = world.store.log.max_offset
             assert (await end(world, answer, COMMIT)).code == 0
             [message] = stored(world, "t")
-            borders = [begin, message.commit_log_offset + message.store_size, world.store.max_offset]
+            borders = [begin, message.commit_log_offset + message.store_size, world.store.log.max_offset]
             await cut(world, borders[number])
             assert (await end(world, answer, COMMIT)).code == (604 if number else 0)
             assert bodies(world) == [b"single"]
@@ -439,7 +439,7 @@ class TestCrashes:
         async def scenario(world: Any) -> None:
             answer = await half(world, b"open")  # at log offset 0, which stands for "none" elsewhere
             await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02", sys_flag=8)
-            await cut(world, world.store.max_offset)
+            await cut(world, world.store.log.max_offset)
             assert (await end(world, answer, COMMIT)).code == 0
             assert bodies(world) == [b"body", b"open"]
 
@@ -479,8 +479,8 @@ class TestRestarts:
             host = encode_host("127.0.0.1:1")
             for body, tags in ((b"0,2,", "d"), (b"3", "d"), (b"4", "x"), (b"", "d"), (b"x,99,", "d")):
                 text = p.encode_properties({"TAGS": tags})
-                world.store.put(Incoming(OP_HALF_TOPIC, 0, body, text, 0, host, host))
-            world.store.dispatch()
+                world.store.writes.put(Incoming(OP_HALF_TOPIC, 0, body, text, 0, host, host))
+            world.store.dispatch.now()
             await world.cluster.restart_broker()
             asked = await producer(world)
             await rounds(world, 1)

@@ -200,7 +200,7 @@ class TestEnds:
         async def scenario(world: Any) -> None:
             answer = await half(world)
             assert (await end(world, answer, COMMIT)).code == 0
-            assert world.store.confirmed_offset == world.store.max_offset
+            assert world.store.log.confirmed_offset == world.store.log.max_offset
             assert bodies(world) == [b"body"]
 
         run(scenario, store={"flush": "SYNC_FLUSH"})
@@ -224,7 +224,7 @@ class TestEnds:
     def test_a_rollback_that_cannot_be_stored_is_refused_and_stays_open(self, run: Any) -> None:
         async def scenario(world: Any) -> None:
             answer = await half(world)
-            world.store._durability.lost("commitlog/0", OSError(5, "Input/output error"))
+            world.store.refusals.durability.lost("commitlog/0", OSError(5, "Input/output error"))
             for _ in range(2):
                 assert (await end(world, answer, ROLLBACK)).code == 14
 

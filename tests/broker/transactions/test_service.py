@@ -17,8 +17,8 @@ def test_half_messages_are_hidden_while_it_is_there(run: Any) -> None:
     async def scenario(world: Any) -> None:
         await world.talker.ok_send("t", "TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         await world.settle()
-        assert world.store.queue_max("t", 0) == 0
-        assert world.store.queue_max("RMQ_SYS_TRANS_HALF_TOPIC", 0) == 1
+        assert world.store.queues.max_offset("t", 0) == 0
+        assert world.store.queues.max_offset("RMQ_SYS_TRANS_HALF_TOPIC", 0) == 1
 
     run(scenario)
 
@@ -31,6 +31,6 @@ def test_without_it_they_are_refused(run: Any) -> None:
         answer = await world.talker.send("t", properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         assert answer.code == ResponseCode.NO_PERMISSION
         await world.settle()
-        assert world.store.max_offset == 0
+        assert world.store.log.max_offset == 0
 
     run(scenario, plugins=plugins)

@@ -57,7 +57,7 @@ def test_a_backlog_goes_to_more_queues_in_the_order_of_its_keys(at: str) -> None
         (in_order,) = [numbers for numbers in places.values() if numbers]
         assert in_order == list(range(key, 30, 3))
     with Admin(nameserver=at) as admin:
-        assert admin.lag("cli-drainers", "cli-drain") == 0
+        assert admin.groups.lag("cli-drainers", "cli-drain") == 0
 
 
 def test_a_second_run_forwards_what_came_since(at: str) -> None:

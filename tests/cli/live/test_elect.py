@@ -63,7 +63,7 @@ def test_a_broker_that_was_not_in_sync_leads_by_an_operators_word_alone(
 
         until(waits)
         run("replica", "elect", "group-a", str(other.number), code=2)
-        told = group.admin.force_election("group-a", other.number)
+        told = group.admin.replicas.force_election("group-a", other.number)
         assert (told.epoch, told.members) == (1, (leader.number,))
         assert group.leaders(other) == []
         code, said = at_a_terminal("n", "replica", "elect", "group-a", str(other.number))

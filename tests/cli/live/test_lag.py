@@ -53,7 +53,7 @@ def test_members_that_do_not_answer_are_named() -> None:
     answers = {name: ConsumerRunningInfo(properties={"name": name}) for name in ("quick", "other")}
 
     class Members:
-        def consumer_connections(self, group: str) -> Any:
+        def consumers(self, group: str) -> Any:
             clients = [SimpleNamespace(client_id=name) for name in ("quick", "silent", "other")]
             return SimpleNamespace(connection_set=clients)
 
@@ -62,5 +62,5 @@ def test_members_that_do_not_answer_are_named() -> None:
                 raise CallTimeout("no answer")
             return answers[client]
 
-    admin: Any = Members()
+    admin: Any = SimpleNamespace(members=Members())
     assert members_of(admin, "g") == (answers, ["silent"])

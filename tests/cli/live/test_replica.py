@@ -70,7 +70,10 @@ def test_a_slave_that_differs_is_cut_back_and_follows_and_what_went_can_be_read(
         assert (again["from"], again["records"], again["file"]) == (made["from"], 0, "")
         slave = await pair.start("slave", "SLAVE")
         await pair.follows(master, slave)
-        assert pair.log("slave")[: master.store.max_offset] == pair.log("older")[: master.store.max_offset]
+        assert (
+            pair.log("slave")[: master.store.log.max_offset]
+            == pair.log("older")[: master.store.log.max_offset]
+        )
         assert await pair.bodies(slave) == [*texts(0, 60), *texts(200, 90)]
 
         (row,) = read("store", "cuts", str(tmp_path / "slave"))
@@ -109,7 +112,7 @@ def test_roles_change_by_command(tmp_path: Path) -> None:
         slave = await pair.hold("b", "SLAVE")
         await pair.sent(master.broker, *texts(0, 3))
         await pair.follows(master.broker, slave.broker)
-        end = master.broker.store.max_offset
+        end = master.broker.store.log.max_offset
         words = ("replica", "promote", "broker-a", "--id", "1", *names)
         await pair.meanwhile(asyncio.to_thread(run, *words, code=2))  # the master is there
         words = ("replica", "demote", "broker-a", "--id", "2", *names)

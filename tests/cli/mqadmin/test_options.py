@@ -33,7 +33,7 @@ def test_flags() -> None:
 
 def test_brokers_are_named_by_address_or_name(at: str) -> None:
     with Admin(nameserver=at) as admin:
-        (address,) = admin.masters().values()
+        (address,) = admin.cluster.masters().values()
         assert broker_named(admin, None) is None
         assert broker_named(admin, address) == broker_named(admin, "broker-a") == "broker-a"
         assert masters_of(admin, address, None) == masters_of(admin, None, "DefaultCluster")

@@ -47,7 +47,7 @@ def test_a_group_whose_settings_were_deleted_is_known_by_its_offsets(at: str) ->
     run("group", "create", "cli-left")
     run("offset", "reset", "cli-left", "cli-left", "--to", "start")
     with Admin(nameserver=at) as admin:
-        admin.delete_group("cli-left")
+        admin.groups.delete("cli-left")
         check_known(admin, topic="cli-left", group="cli-left")
         with pytest.raises(UnknownName, match="there is no group cli-unlike-all; mqframe group list"):
             check_known(admin, group="cli-unlike-all")

@@ -155,10 +155,10 @@ def test_two_brokers_share_topics_and_one_that_is_killed_comes_back(
     nameserver = found[1]
     assert found.groups()[1:] == (f"127.0.0.1:{port}", f"127.0.0.1:{port + 10}")
     with Admin(nameserver=nameserver) as admin, Producer("p", nameserver=nameserver) as producer:
-        assert admin.cluster_info().cluster_addr_table == {"DefaultCluster": ["broker-a", "broker-b"]}
-        admin.create_topic("made", queues=2)
+        assert admin.cluster.info().cluster_addr_table == {"DefaultCluster": ["broker-a", "broker-b"]}
+        admin.topics.create("made", queues=2)
         queues = [MessageQueue("made", name, n) for name in ("broker-a", "broker-b") for n in range(2)]
-        assert sorted(admin.topic_stats("made")) == queues
+        assert sorted(admin.topics.stats("made")) == queues
         for queue in queues:
             producer.send(Message("made", f"{queue}".encode()), queue=queue)
         killed = children(running.process)["broker-b"]
@@ -166,16 +166,19 @@ def test_two_brokers_share_topics_and_one_that_is_killed_comes_back(
         # The other goes on meanwhile.
         assert producer.send(Message("made", b"on"), queue=queues[0]).queue_offset == 1
         until(lambda: children(running.process).get("broker-b", killed) != killed)
-        until(lambda: "broker-b" in admin.masters())
+        until(lambda: "broker-b" in admin.cluster.masters())
         with Puller(nameserver=nameserver) as puller:
             kept = [puller.pull(queue, 0, wait=5.0).messages[0].body for queue in queues]
         assert kept == [f"{queue}".encode() for queue in queues]
         # One after the other, as an upgrade does; whoever sends finds the other.
         ended = children(running.process)["broker-a"]
         os.kill(ended, signal.SIGTERM)
-        while children(running.process).get("broker-a", ended) == ended or "broker-a" not in admin.masters():
+        while (
+            children(running.process).get("broker-a", ended) == ended
+            or "broker-a" not in admin.cluster.masters()
+        ):
             producer.send(Message("made", b"meanwhile"))
-        stats = admin.topic_stats("made")
+        stats = admin.topics.stats("made")
     running.process.send_signal(signal.SIGTERM)
     _, errors = running.process.communicate(timeout=REAL_SECONDS_MAX)
     assert running.process.returncode == 0

@@ -154,7 +154,10 @@ def test_another_one_leads_when_the_leader_is_killed_and_nothing_acknowledged_is
     with Admin(nameserver=nameserver) as admin, producer:
 
         def are_both_in_sync() -> bool:
-            return [(each.in_sync, each.behind_bytes) for each in admin.replicas()] == [(1, None), (None, 0)]
+            return [(each.in_sync, each.behind_bytes) for each in admin.replicas.list()] == [
+                (1, None),
+                (None, 0),
+            ]
 
         def send(body: bytes) -> bool:
             sent = producer.send(Message("kept", body))
@@ -162,15 +165,15 @@ def test_another_one_leads_when_the_leader_is_killed_and_nothing_acknowledged_is
             return True
 
         until(are_both_in_sync)
-        admin.create_topic("kept", queues=1)
+        admin.topics.create("kept", queues=1)
         for number in range(20):
             assert send(b"before %d" % number)
         killed = brokers(running.process)[leader.rpartition(":")[2]]
         os.kill(killed, signal.SIGKILL)
         until(lambda: send(b"after"))
-        assert admin.masters() == {"broker-a": other}
+        assert admin.cluster.masters() == {"broker-a": other}
         until(are_both_in_sync)
-        assert [each.address for each in admin.replicas()] == [other, leader]
+        assert [each.address for each in admin.replicas.list()] == [other, leader]
         for number in range(20):
             assert send(b"again %d" % number)
         with Puller(nameserver=nameserver) as puller:

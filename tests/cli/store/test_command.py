@@ -28,8 +28,8 @@ def killed(tmp_path: Path) -> tuple[Path, list[int]]:
     )
     store = MessageStore.open(settings, ManualClock())
     incoming = [Incoming("t", 0, b"%d" % n * 50, f"KEYS\x01k{n}\x02", 1, HOST, HOST) for n in range(100)]
-    places = [store.put(each).commit_log_offset for each in incoming]
-    store.dispatch()
+    places = [store.writes.put(each).commit_log_offset for each in incoming]
+    store.dispatch.now()
     store.abandon()
     return root, places
 

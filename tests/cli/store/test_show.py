@@ -45,8 +45,8 @@ def test_what_is_not_there_is_wrong_use(root: str) -> None:
 def test_no_terminal_is_hijacked(tmp_path: Path) -> None:
     store = MessageStore.open(small_store.settings(tmp_path), ManualClock())
     host = small_store.HOST
-    store.put(Incoming("t", 0, EVIL.encode(), f"KEYS\x01{EVIL}\x02{EVIL}\x01x\x02", 1, host, host))
-    store.dispatch()
+    store.writes.put(Incoming("t", 0, EVIL.encode(), f"KEYS\x01{EVIL}\x02{EVIL}\x01x\x02", 1, host, host))
+    store.dispatch.now()
     store.abandon()
     text = run("store", "show", "record", str(tmp_path), "0")
     assert "\\x1b]0;hijacked\\x07" in text

@@ -91,14 +91,14 @@ def send(nameserver: str, *bodies: bytes) -> None:
 
 
 def members(admin: Admin) -> int:
-    return len(admin.consumer_connections("work").connection_set)
+    return len(admin.members.consumers("work").connection_set)
 
 
 def held(admin: Admin) -> list[int]:
     """How many queues of the topic each member has."""
     found = []
-    for each in admin.consumer_connections("work").connection_set:
-        queues = admin.running_info("work", each.client_id).queues
+    for each in admin.members.consumers("work").connection_set:
+        queues = admin.members.running_info("work", each.client_id).queues
         found.append(sum(queue.topic == "work" for queue in queues))
     return found
 
@@ -118,7 +118,7 @@ def test_workers_share_the_work_are_replaced_and_drained(
     finally:
         assert workers.end() == 0
     assert [body for _, body in workers.seen()] == ["slow"]
-    assert admin.lag("work") == 0
+    assert admin.groups.lag("work") == 0
     assert members(admin) == 0
 
 

@@ -12,8 +12,8 @@ from mqframe.testing.cluster import AsyncCluster
 def test_the_asyncio_api():
     async def scene():
         async with AsyncCluster() as cluster, AsyncAdmin(nameserver=cluster.nameserver) as admin:
-            await admin.create_topic("t", queues=2)
-            assert "t" in await admin.list_topics()
+            await admin.topics.create("t", queues=2)
+            assert "t" in await admin.topics.list()
 
     asyncio.run(scene())
 
@@ -33,9 +33,9 @@ def test_an_admin_that_was_stopped_is_not_started_again(cluster):
 def test_use_before_start_and_after_stop(cluster):
     admin = Admin(nameserver=cluster.nameserver)
     with pytest.raises(ClosedError, match="not running"):
-        admin.list_topics()
+        admin.topics.list()
     admin.start()
-    admin.list_topics()
+    admin.topics.list()
     admin.stop()
     with pytest.raises(ClosedError, match="stopped"):
-        admin.list_topics()
+        admin.topics.list()

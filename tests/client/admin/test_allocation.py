@@ -51,7 +51,7 @@ def owners(plan, of="then"):
 def test_what_is_and_what_would_be():
     async def story(scene):
         one, other = await two(scene)
-        plan = await scene.admin.allocation_plan(GROUP, "by_config", {"queues": ["orders/broker-a/1"]})
+        plan = await scene.admin.allocation.plan(GROUP, "by_config", {"queues": ["orders/broker-a/1"]})
         assert plan.now == plan.then == (one.client_id, other.client_id)
         assert owners(plan, "now") == {
             ("%RETRY%billing", 0): IDS[:1],
@@ -74,7 +74,7 @@ def test_what_is_and_what_would_be():
 def test_nothing_moves_where_the_strategy_is_the_one_that_is_in_use():
     async def story(scene):
         await two(scene)
-        plan = await scene.admin.allocation_plan(GROUP)
+        plan = await scene.admin.allocation.plan(GROUP)
         assert (plan.strategy, plan.moved, plan.unknown, plan.problems) == ("averagely", 0, 0, ())
         assert plan.before == plan.after
 
@@ -84,12 +84,12 @@ def test_nothing_moves_where_the_strategy_is_the_one_that_is_in_use():
 def test_members_that_come_and_go():
     async def story(scene):
         one, other = await two(scene)
-        plan = await scene.admin.allocation_plan(GROUP, add=["z@new"], remove=[one.client_id])
+        plan = await scene.admin.allocation.plan(GROUP, add=["z@new"], remove=[one.client_id])
         assert plan.then == (other.client_id, "z@new")
         assert owners(plan) == {("%RETRY%billing", 0): ["m2"], ("orders", 0): ["m2"], ("orders", 1): ["new"]}
         assert plan.moved == 3
         with pytest.raises(FixError, match="no member of billing is called stranger; members: "):
-            await scene.admin.allocation_plan(GROUP, remove=["stranger"])
+            await scene.admin.allocation.plan(GROUP, remove=["stranger"])
 
     play(story)
 
@@ -108,7 +108,7 @@ def test_a_member_that_does_not_answer_is_named():
         mute.register_consumer(GROUP, ConsumerRegistration(lambda: data))
         await scene.until(lambda: [q.queue_id for q in one.queues] == [1] and not other.queues, 60)
         await scene.clock.aadvance(20)
-        plan = await scene.admin.allocation_plan(GROUP, add=["0@first"])
+        plan = await scene.admin.allocation.plan(GROUP, add=["0@first"])
         assert list(plan.silent) == [mute.client_id]
         assert f"member {mute.client_id} does not say what it holds: " in plan.problems[0]
         assert plan.before == {mute.client_id: None, one.client_id: 1, other.client_id: 0}
@@ -123,13 +123,13 @@ def test_a_member_that_does_not_answer_is_named():
 def test_groups_that_cannot_be_planned():
     async def story(scene):
         with pytest.raises(FixError, match="no broker knows consumer group nobody"):
-            await scene.admin.allocation_plan("nobody")
-        await scene.admin.create_group("asleep")
+            await scene.admin.allocation.plan("nobody")
+        await scene.admin.groups.create("asleep")
         with pytest.raises(FixError, match="nobody of consumer group asleep is online"):
-            await scene.admin.allocation_plan("asleep")
+            await scene.admin.allocation.plan("asleep")
         await scene.join(broadcasting=True)
         with pytest.raises(FixError, match="consumer group billing broadcasts"):
-            await scene.admin.allocation_plan(GROUP)
+            await scene.admin.allocation.plan(GROUP)
 
     play(story)
 
@@ -138,14 +138,14 @@ def test_strategies_that_cannot_be_used():
     async def story(scene):
         await two(scene)
         with pytest.raises(PluginError, match="did you mean averagely"):
-            await scene.admin.allocation_plan(GROUP, "averagly")
+            await scene.admin.allocation.plan(GROUP, "averagly")
         with pytest.raises(SettingError, match="virtual_nodes"):
-            await scene.admin.allocation_plan(GROUP, "consistent_hash", {"virtual_nodes": 0})
+            await scene.admin.allocation.plan(GROUP, "consistent_hash", {"virtual_nodes": 0})
         with pytest.raises(
             FixError, match=r"Moody fails for topic orders, member .*m1: RuntimeError: not today"
         ):
-            await scene.admin.allocation_plan(GROUP, Moody)
-        plan = await scene.admin.allocation_plan(GROUP, Selfish())
+            await scene.admin.allocation.plan(GROUP, Moody)
+        plan = await scene.admin.allocation.plan(GROUP, Selfish())
         assert len(plan.conflicts) == 3
         assert plan.problems == plan.conflicts
 

@@ -13,61 +13,32 @@ from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     DeleteTopicInBroker,
-    GetBrokerRuntimeInfo,
     UpdateAndCreateSubscriptionGroup,
     UpdateAndCreateTopic,
-    UpdateBrokerConfig,
 )
 from mqframe.core.requests.consumers import HeartBeat, SearchOffsetByTimestamp
 from mqframe.core.requests.fields import Request, decode_fields
 from mqframe.core.requests.nameserver import DeleteTopicInNamesrv
-from mqframe.core.wire.bodies import KVTable
-from mqframe.core.wire.loose_json import decode
-
-
-def test_any_request_goes_to_the_broker_that_is_named(admin):
-    for name in ("broker-b", "broker-a"):
-        runtime = decode(bytes(admin.call_broker(name, GetBrokerRuntimeInfo()).body), KVTable)
-        assert runtime.table["runtime"].startswith("[ 0 days")
-        address = admin.masters(broker=name)[name]
-        assert admin.broker_runtime(address)["bootTimestamp"] == runtime.table["bootTimestamp"]
-    admin.call_broker("broker-b", UpdateBrokerConfig(), b"maxTransferCountOnBulkPull=777\n")
-    configs = {name: admin.broker_config(address) for name, address in admin.masters().items()}
-    counts = {name: config["maxTransferCountOnBulkPull"] for name, config in configs.items()}
-    assert counts["broker-b"] == "777" != counts["broker-a"]
-    with pytest.raises(FixError, match="no master of nobody"):
-        admin.call_broker("nobody", GetBrokerRuntimeInfo())
-
-
-def test_masters_are_those_of_all_of_a_cluster_or_of_one_broker(admin, cluster):
-    found = admin.masters()
-    assert list(found) == ["broker-a", "broker-b"]
-    assert len(set(found.values())) == 2
-    assert admin.masters(cluster="DefaultCluster") == found
-    assert admin.masters(cluster="DefaultCluster", broker="broker-b") == {"broker-b": found["broker-b"]}
-    with pytest.raises(FixError, match="cluster nowhere is not known; known: DefaultCluster"):
-        admin.masters(cluster="nowhere")
-
 
 QUEUE = MessageQueue(TOPIC, "broker-a", 1)
 NEWER: dict[str, tuple[Any, type[Request], str, str]] = {
     # what is asked; what is not sent then; the last version that passes over it; the one that does not
     "attributes": (
-        lambda a: a.create_topic("t", attributes={"message.type": "FIFO"}),
+        lambda a: a.topics.create("t", attributes={"message.type": "FIFO"}),
         UpdateAndCreateTopic,
         "4.9.8",
         "5.0.0",
     ),
-    "upper": (lambda a: a.search_offset(QUEUE, 0, upper=True), SearchOffsetByTimestamp, "5.1.3", "5.1.4"),
+    "upper": (lambda a: a.offsets.search(QUEUE, 0, upper=True), SearchOffsetByTimestamp, "5.1.3", "5.1.4"),
     "cluster": (
-        lambda a: a.delete_topic(TOPIC, cluster="DefaultCluster"),
+        lambda a: a.topics.delete(TOPIC, cluster="DefaultCluster"),
         DeleteTopicInBroker,
         "4.9.3",
         "4.9.4",
     ),
 } | {
     name: (
-        lambda a, name=name, value=value: a.create_group(SubscriptionGroupConfig(GROUP, **{name: value})),
+        lambda a, name=name, value=value: a.groups.create(SubscriptionGroupConfig(GROUP, **{name: value})),
         UpdateAndCreateSubscriptionGroup,
         before,
         since,
@@ -101,20 +72,20 @@ def test_no_broker_is_changed_when_one_of_them_would_pass_over_a_part():
     async def story(admin, broker):
         broker.second = "4.9.7"
         with pytest.raises(FixError, match=r"10\.0\.0\.2:10911 is 4\.9\.7"):
-            await admin.create_topic("t", attributes={"message.type": "FIFO"})
+            await admin.topics.create("t", attributes={"message.type": "FIFO"})
         assert broker.sent(UpdateAndCreateTopic) == []
-        await admin.create_topic("t", attributes={"message.type": "FIFO"}, broker="broker-a")
-        await admin.create_topic("t")
+        await admin.topics.create("t", attributes={"message.type": "FIFO"}, broker="broker-a")
+        await admin.topics.create("t")
 
     assert len(play("5.3.3", story).sent(UpdateAndCreateTopic)) == 3
 
 
 def test_what_all_versions_understand_costs_no_question_for_the_version():
     async def story(admin, broker):
-        await admin.create_topic("t", queues=4)
-        await admin.create_group(SubscriptionGroupConfig(GROUP, retry_max_times=3))
-        await admin.search_offset(QUEUE, 0)
-        await admin.delete_topic(TOPIC)
+        await admin.topics.create("t", queues=4)
+        await admin.groups.create(SubscriptionGroupConfig(GROUP, retry_max_times=3))
+        await admin.offsets.search(QUEUE, 0)
+        await admin.topics.delete(TOPIC)
 
     broker = play("4.9.0", story)
     assert broker.sent(HeartBeat) == []
@@ -126,7 +97,7 @@ def test_name_servers_that_answer_no_heartbeat_are_asked_for_their_version_anoth
         with pytest.raises(
             FixError, match=r"clusterName=DefaultCluster .* 10\.0\.0\.1:9876 is 4\.9\.3, which"
         ):
-            await admin.delete_topic(TOPIC, cluster="DefaultCluster")
+            await admin.topics.delete(TOPIC, cluster="DefaultCluster")
 
     assert play("4.9.3", story).sent(HeartBeat) == []
 
@@ -134,7 +105,7 @@ def test_name_servers_that_answer_no_heartbeat_are_asked_for_their_version_anoth
 def test_servers_of_this_project_are_sent_everything():
     async def story(admin, broker):
         broker.language = "PYTHON"
-        await admin.create_topic("t", attributes={"message.type": "FIFO"})
+        await admin.topics.create("t", attributes={"message.type": "FIFO"})
 
     assert [each.attributes for each in play("4.9.7", story).sent(UpdateAndCreateTopic)] == [
         "+message.type=FIFO"
@@ -143,7 +114,7 @@ def test_servers_of_this_project_are_sent_everything():
 
 def test_progress_goes_with_a_group_by_the_name_that_each_version_has_for_it():
     async def story(admin, broker):
-        await admin.delete_group(GROUP, clean_offsets=True)
+        await admin.groups.delete(GROUP, clean_offsets=True)
 
     [request] = play("4.9.7", story).sent(DeleteSubscriptionGroup)
     assert (request.clean_offset, request.remove_offset) == (True, True)
@@ -171,6 +142,6 @@ def test_no_request_goes_to_a_broker_that_would_pass_over_one_of_its_fields(kind
 
     async def story(admin, broker):
         with pytest.raises(FixError, match=f"{parameter.wire_name}=.* of {kind.__name__} is understood from"):
-            await admin.call_broker("broker-a", request)
+            await admin.brokers.call("broker-a", request)
 
     assert play("4.9.0", story).sent(kind) == []

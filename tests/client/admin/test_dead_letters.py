@@ -112,11 +112,11 @@ def bodies(letters) -> list[bytes]:
 
 def test_a_group_that_gave_nothing_up_has_none() -> None:
     async def story(scene):
-        assert await scene.admin.dead_letters(GROUP) == []
-        assert await scene.admin.open_dead_letters(GROUP) == []
-        assert await scene.admin.dead_letter(GROUP, "0A") is None
+        assert await scene.admin.dead_letters.list(GROUP) == []
+        assert await scene.admin.dead_letters.open(GROUP) == []
+        assert await scene.admin.dead_letters.get(GROUP, "0A") is None
         with pytest.raises(FixError, match="group name"):
-            await scene.admin.dead_letters("no such/group")
+            await scene.admin.dead_letters.list("no such/group")
 
     play(story)
 
@@ -124,16 +124,16 @@ def test_a_group_that_gave_nothing_up_has_none() -> None:
 def test_they_can_be_read_until_they_are_closed() -> None:
     async def story(scene):
         await scene.give_up(*THREE)
-        assert await scene.admin.open_dead_letters(GROUP) == []
-        letters = await scene.admin.dead_letters(GROUP)
+        assert await scene.admin.dead_letters.open(GROUP) == []
+        letters = await scene.admin.dead_letters.list(GROUP)
         assert bodies(letters) == [b"a", b"b", b"c"]
         assert [letter.topic for letter in letters] == ["orders", "refunds", "orders"]
         assert letters[0].message.properties["colour"] == "red"
-        assert await scene.admin.close_dead_letters(GROUP) == ["broker-a"]
+        assert await scene.admin.dead_letters.close(GROUP) == ["broker-a"]
         with pytest.raises(FixError, match=r"may only be written.*mqframe dlq open billing"):
-            await scene.admin.dead_letters(GROUP)
-        assert await scene.admin.open_dead_letters(GROUP) == ["broker-a"]
-        assert bodies(await scene.admin.dead_letters(GROUP)) == [b"a", b"b", b"c"]
+            await scene.admin.dead_letters.list(GROUP)
+        assert await scene.admin.dead_letters.open(GROUP) == ["broker-a"]
+        assert bodies(await scene.admin.dead_letters.list(GROUP)) == [b"a", b"b", b"c"]
 
     play(story)
 
@@ -141,8 +141,8 @@ def test_they_can_be_read_until_they_are_closed() -> None:
 def test_filters_and_limits() -> None:
     async def story(scene):
         await scene.give_up(*THREE)
-        await scene.admin.open_dead_letters(GROUP)
-        read = scene.admin.dead_letters
+        await scene.admin.dead_letters.open(GROUP)
+        read = scene.admin.dead_letters.list
         first, second, third = await read(GROUP)
         assert bodies(await read(GROUP, key="o-1")) == [b"a", b"b"]
         assert bodies(await read(GROUP, key=third.unique_key)) == [b"c"]
@@ -161,13 +161,13 @@ def test_filters_and_limits() -> None:
 def test_one_is_found_by_either_id_even_while_they_may_not_be_read() -> None:
     async def story(scene):
         sent = await scene.give_up(*THREE[:2])
-        one = await scene.admin.dead_letter(GROUP, sent[0].message_id)
+        one = await scene.admin.dead_letters.get(GROUP, sent[0].message_id)
         assert (one.message.body, one.topic, one.place.broker_name) == (b"a", "orders", "broker-a")
-        same = await scene.admin.dead_letter(GROUP, one.id)
+        same = await scene.admin.dead_letters.get(GROUP, one.id)
         assert (same.id, same.place) == (one.id, one.place)
-        assert await scene.admin.dead_letter(GROUP, "nonsense") is None
+        assert await scene.admin.dead_letters.get(GROUP, "nonsense") is None
         # The first copy is no dead letter.
-        assert await scene.admin.dead_letter(GROUP, sent[0].offset_message_id) is None
+        assert await scene.admin.dead_letters.get(GROUP, sent[0].offset_message_id) is None
 
     play(story)
 
@@ -176,7 +176,7 @@ def test_many_on_two_brokers_come_in_the_order_of_time() -> None:
     async def story(scene):
         messages = [("orders", b"%d" % n, {}) for n in range(8)]
         await scene.give_up(*messages)
-        letters = await scene.admin.dead_letters(GROUP)
+        letters = await scene.admin.dead_letters.list(GROUP)
         assert bodies(letters) == [body for _, body, _ in messages]
         assert len({letter.place.broker_name for letter in letters}) == 2
 
@@ -187,10 +187,10 @@ def test_sent_again_they_go_to_their_group_alone() -> None:
     async def story(scene):
         await scene.join("shipping")
         sent = await scene.give_up(*THREE)
-        letters = await scene.admin.dead_letters(GROUP)
+        letters = await scene.admin.dead_letters.list(GROUP)
         scene.gives_up = False
         scene.got.clear()
-        done = await scene.admin.resend_dead_letters(letters)
+        done = await scene.admin.dead_letters.resend(letters)
         assert [(each.topic, each.result is not None) for each in done] == [(f"%RETRY%{GROUP}", True)] * 3
         await scene.until(lambda: len(scene.got) == 3)
         await scene.clock.aadvance(10.0)
@@ -199,7 +199,7 @@ def test_sent_again_they_go_to_their_group_alone() -> None:
             (GROUP, "orders", b"c", 0),
             (GROUP, "refunds", b"b", 0),
         ]
-        copy = await scene.admin.message_by_unique_key(f"%RETRY%{GROUP}", sent[0].message_id)
+        copy = await scene.admin.messages.by_unique_key(f"%RETRY%{GROUP}", sent[0].message_id)
         assert (copy.keys, copy.tag, copy.properties["colour"]) == (["o-1"], "paid", "red")
         assert copy.properties["MQFRAME_DEAD_LETTER"] == f"{GROUP}@{letters[0].id}"
         assert copy.born_timestamp == letters[0].message.born_timestamp
@@ -214,7 +214,9 @@ def test_sent_to_their_topic_everybody_gets_them() -> None:
         await scene.give_up(THREE[0])
         scene.gives_up = False
         scene.got.clear()
-        (done,) = await scene.admin.resend_dead_letters(await scene.admin.dead_letters(GROUP), to="topic")
+        (done,) = await scene.admin.dead_letters.resend(
+            await scene.admin.dead_letters.list(GROUP), to="topic"
+        )
         assert done.topic == "orders"
         await scene.until(lambda: len(scene.got) == 2)
         assert sorted(scene.got) == [(GROUP, "orders", b"a", 0), ("shipping", "orders", b"a", 0)]
@@ -228,14 +230,14 @@ def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
         await scene.give_up(*THREE[:2])
         scene.gives_up = False
         scene.got.clear()
-        one, two = await scene.admin.dead_letters(GROUP)
-        await scene.admin.resend_dead_letters([one], to=first)
+        one, two = await scene.admin.dead_letters.list(GROUP)
+        await scene.admin.dead_letters.resend([one], to=first)
         await scene.clock.aadvance(1.0)
-        done = await scene.admin.resend_dead_letters([one, two, one], to=second)
+        done = await scene.admin.dead_letters.resend([one, two, one], to=second)
         assert [each.result is not None for each in done] == [False, True, False]
         await scene.clock.aadvance(5.0)
         assert sorted(body for _, _, body, _ in scene.got) == [b"a", b"b"]
-        done = await scene.admin.resend_dead_letters([one], to=second, again=True)
+        done = await scene.admin.dead_letters.resend([one], to=second, again=True)
         assert [each.result is not None for each in done] == [True]
         await scene.clock.aadvance(5.0)
         assert sorted(body for _, _, body, _ in scene.got) == [b"a", b"a", b"b"]
@@ -246,14 +248,14 @@ def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
 def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
     async def story(scene):
         (sent,) = await scene.give_up(THREE[0])
-        (first,) = await scene.admin.dead_letters(GROUP)
-        await scene.admin.resend_dead_letters([first])
+        (first,) = await scene.admin.dead_letters.list(GROUP)
+        await scene.admin.dead_letters.resend([first])
         await scene.until(lambda: len(scene.got) == 2)
         await scene.clock.aadvance(1.0)
-        again, second = await scene.admin.dead_letters(GROUP)
+        again, second = await scene.admin.dead_letters.list(GROUP)
         assert again.id == first.id
         assert (second.unique_key, second.topic) == (sent.message_id, "orders")
-        done = await scene.admin.resend_dead_letters([first, second])
+        done = await scene.admin.dead_letters.resend([first, second])
         assert [each.result is not None for each in done] == [False, True]
 
     play(story)
@@ -262,12 +264,12 @@ def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
 def test_an_ordered_group_is_told_to_use_the_topic() -> None:
     async def story(scene):
         await scene.give_up(THREE[0])
-        letters = await scene.admin.dead_letters(GROUP)
+        letters = await scene.admin.dead_letters.list(GROUP)
         lock = LockBody(scene.consumers[0].client_id, GROUP, [QueueBody("broker-a", 0, "orders")])
         client = Client(scene.clock)
         await client.invoke(scene.cluster.broker.address, LockBatchMq(), dumps(lock))
         with pytest.raises(FixError, match="consumes in order"):
-            await scene.admin.resend_dead_letters(letters)
+            await scene.admin.dead_letters.resend(letters)
         await client.close()
 
     play(story)
@@ -276,7 +278,7 @@ def test_an_ordered_group_is_told_to_use_the_topic() -> None:
 def test_a_wrong_target_is_no_target() -> None:
     async def story(scene):
         with pytest.raises(FixError, match="somewhere"):
-            await scene.admin.resend_dead_letters([], to="somewhere")
+            await scene.admin.dead_letters.resend([], to="somewhere")
 
     play(story)
 
@@ -284,10 +286,10 @@ def test_a_wrong_target_is_no_target() -> None:
 def test_a_topic_that_is_gone_is_an_error() -> None:
     async def story(scene):
         (sent,) = await scene.give_up(THREE[1])
-        letter = await scene.admin.dead_letter(GROUP, sent.message_id)
+        letter = await scene.admin.dead_letters.get(GROUP, sent.message_id)
         scene.consumers[0].unsubscribe("refunds")
-        await scene.admin.delete_topic("refunds")
+        await scene.admin.topics.delete("refunds")
         with pytest.raises(RouteError, match="refunds"):
-            await scene.admin.resend_dead_letters([letter], to="topic")
+            await scene.admin.dead_letters.resend([letter], to="topic")
 
     play(story)

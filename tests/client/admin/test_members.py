@@ -7,10 +7,7 @@ import asyncio
 import pytest
 from operators import GROUP, QUEUES, play
 
-from mqframe import (
-    ConsumeResult,
-    ConsumerSettings,
-)
+from mqframe import ConsumeResult, ConsumerSettings, Message
 from mqframe.core.errors import AnswerError
 
 
@@ -20,7 +17,7 @@ def test_a_member_tells_what_it_does():
         await scene.send(b"0", b"1", b"2")
         await scene.until(lambda: len(scene.got) == 3)
         await scene.clock.aadvance(12)
-        info = await scene.admin.running_info(GROUP, member.client_id)
+        info = await scene.admin.members.running_info(GROUP, member.client_id)
         assert [queue for queue in info.queues if queue.topic == "orders"] == member.queues == QUEUES
         held = info.queues[QUEUES[0]]
         assert (held.commit_offset, held.cached_msg_count, held.dropped, held.locked) == (3, 0, False, False)
@@ -40,7 +37,7 @@ def test_a_member_tells_what_it_does():
         assert int(properties["PROP_CONSUMER_START_TIMESTAMP"]) == 1_700_000_000_000
         assert {"orders", "%RETRY%billing"} == {each.topic for each in info.subscription_set}
         assert info.jstack is None
-        stacks = (await scene.admin.running_info(GROUP, member.client_id, stacks=True)).jstack or ""
+        stacks = (await scene.admin.members.running_info(GROUP, member.client_id, stacks=True)).jstack or ""
         assert "MainThread" in stacks
         assert "TID: " in stacks
 
@@ -58,11 +55,11 @@ def test_what_a_slow_listener_holds_is_shown():
         member = await scene.join(stuck)
         await scene.send(b"0", b"1", b"2")
         await scene.clock.aadvance(1)
-        held = (await scene.admin.running_info(GROUP, member.client_id)).queues[QUEUES[0]]
+        held = (await scene.admin.members.running_info(GROUP, member.client_id)).queues[QUEUES[0]]
         assert (held.cached_msg_count, held.cached_msg_min_offset, held.cached_msg_max_offset) == (3, 0, 2)
         gate.set()
         await scene.clock.aadvance(1)
-        held = (await scene.admin.running_info(GROUP, member.client_id)).queues[QUEUES[0]]
+        held = (await scene.admin.members.running_info(GROUP, member.client_id)).queues[QUEUES[0]]
         assert (held.cached_msg_count, held.commit_offset) == (0, 3)
 
     play(story)
@@ -78,7 +75,7 @@ def test_failures_are_counted():
         await scene.send(b"0")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(0.5)
-        status = (await scene.admin.running_info(GROUP, member.client_id)).status_table["orders"]
+        status = (await scene.admin.members.running_info(GROUP, member.client_id)).status_table["orders"]
         assert (status.consume_ok_tps, status.consume_failed_msgs) == (0.0, 1)
 
     play(story)
@@ -88,7 +85,7 @@ def test_who_is_not_there_cannot_tell():
     async def story(scene):
         await scene.join()
         with pytest.raises(AnswerError, match="nobody of consumer group billing is not online"):
-            await scene.admin.running_info(GROUP, "nobody")
+            await scene.admin.members.running_info(GROUP, "nobody")
 
     play(story)
 
@@ -99,8 +96,17 @@ def test_members_tell_the_offsets_that_they_remember():
         await scene.send(b"0", b"1")
         await scene.until(lambda: len(scene.got) == 2)
         await scene.clock.aadvance(0.2)
-        found = await scene.admin.remembered_offsets(GROUP, "orders")
+        found = await scene.admin.members.remembered_offsets(GROUP, "orders")
         assert found[member.client_id][QUEUES[0]] == 2
-        assert await scene.admin.remembered_offsets(GROUP, "orders", "nobody") == {}
+        assert await scene.admin.members.remembered_offsets(GROUP, "orders", "nobody") == {}
 
     play(story)
+
+
+def test_members_of_a_producer_group(admin, producer):
+    admin.topics.create("members")
+    producer.send(Message("members", b"x"))
+    producer.flush()
+    (member,) = admin.members.producers("shop").connection_set
+    assert (member.client_id, member.language, member.version) == (producer.client_id, "PYTHON", 479)
+    assert admin.members.producers("nobody").connection_set == []

@@ -7,15 +7,15 @@ from mqframe.core.errors import FixError
 
 
 def test_look_up(admin, producer):
-    admin.create_topic("looked", queues=2)
+    admin.topics.create("looked", queues=2)
     results = [producer.send(Message("looked", b"%d" % n, keys=[f"k{n}", "all"])) for n in range(6)]
-    found = admin.message_by_unique_key("looked", results[2].message_id)
+    found = admin.messages.by_unique_key("looked", results[2].message_id)
     assert found is not None
     assert (found.body, found.queue) == (b"2", results[2].queue)
-    assert admin.message_by_unique_key("looked", "0" * 32) is None
-    assert {m.body for m in admin.query_messages("looked", "all")} == {b"%d" % n for n in range(6)}
-    assert len(admin.query_messages("looked", "all", max_count=2)) == 2
-    assert [m.body for m in admin.query_messages("looked", "k4")] == [b"4"]
-    assert admin.query_messages("looked", "nothing") == []
+    assert admin.messages.by_unique_key("looked", "0" * 32) is None
+    assert {m.body for m in admin.messages.query("looked", "all")} == {b"%d" % n for n in range(6)}
+    assert len(admin.messages.query("looked", "all", max_count=2)) == 2
+    assert [m.body for m in admin.messages.query("looked", "k4")] == [b"4"]
+    assert admin.messages.query("looked", "nothing") == []
     with pytest.raises(FixError, match="message id"):
-        admin.message_by_id("short")
+        admin.messages.by_id("short")

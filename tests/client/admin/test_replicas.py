@@ -31,10 +31,10 @@ def test_of_a_slave_that_does_not_say_whether_it_is_connected_its_master_knows(
         await pair.sent(master, *texts(0, 3))
         slave = await pair.start("slave", "SLAVE")
         async with AsyncAdmin(nameserver=pair.names.address, clock=pair.clock) as admin:
-            assert (await admin.replicas())[1].trouble == "it is not connected to its master"
+            assert (await admin.replicas.list())[1].trouble == "it is not connected to its master"
             await pair.follows(master, slave)
             await pair.settle()
-            found = (await admin.replicas())[1]
+            found = (await admin.replicas.list())[1]
             assert found.trouble == ""
             assert found.master == f"127.0.0.1:{(await pair.counters(master))['replicationPort']}"
 
@@ -47,9 +47,9 @@ def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
         await pair.sent(master, *texts(0, 3))
         stored_ms = pair.clock.now_ms()
         slave = await pair.start("slave", "SLAVE")
-        end = master.store.max_offset
+        end = master.store.log.max_offset
         async with AsyncAdmin(nameserver=pair.names.address, clock=pair.clock) as admin:
-            first, second = await admin.replicas()
+            first, second = await admin.replicas.list()
             assert (first.broker, first.broker_id, first.role) == ("broker-a", 0, "SYNC_MASTER")
             assert (first.log_end, first.slaves, first.in_sync, first.behind_bytes) == (end, 0, 0, None)
             assert (second.broker_id, second.role, second.log_end) == (1, "SLAVE", 0)
@@ -58,7 +58,7 @@ def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
 
             await pair.follows(master, slave)
             await pair.settle()
-            first, second = await admin.replicas("broker-a")
+            first, second = await admin.replicas.list("broker-a")
             assert (first.slaves, first.in_sync, first.trouble) == (1, 1, "")
             assert (second.log_end, second.behind_bytes, second.behind_since_ms) == (end, 0, None)
             assert second.master == f"127.0.0.1:{(await pair.counters(master))['replicationPort']}"
@@ -68,10 +68,10 @@ def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
             gone = RegisterBroker("broker-a", nowhere, "DefaultCluster", "127.0.0.1:1", 2)
             answer = await pair.client.invoke(pair.names.address, gone, timeout=3600)
             assert answer.code == 0
-            third = (await admin.replicas())[2]
+            third = (await admin.replicas.list())[2]
             assert (third.broker_id, third.role, third.log_end, third.behind_bytes) == (2, "", None, None)
             assert f"no connection to {nowhere}" in third.trouble
             with pytest.raises(FixError, match="no broker named b is registered; known: broker-a"):
-                await admin.replicas("b")
+                await admin.replicas.list("b")
 
     play(tmp_path, scenario)

@@ -50,7 +50,7 @@ def test_a_producer_sends_nothing_on_another_loop(mqframe_shared_cluster: Cluste
     loop.run_until_complete(producer.send(message))
     loop.run_until_complete(producer.stop())
     with Admin(nameserver=mqframe_shared_cluster.nameserver) as admin:
-        assert [each.max_offset for each in admin.topic_stats("loops").values()] == [2]
+        assert [each.max_offset for each in admin.topics.stats("loops").values()] == [2]
 
 
 def test_consumers_and_admins_say_so_too(mqframe_shared_cluster: Cluster, loop) -> None:
@@ -66,7 +66,7 @@ def test_consumers_and_admins_say_so_too(mqframe_shared_cluster: Cluster, loop) 
     elsewhere(push.stop)
     elsewhere(simple.stop)
     elsewhere(lambda: simple.receive(1, invisible_duration=10))
-    elsewhere(admin.list_topics)
+    elsewhere(admin.topics.list)
     for client in (push, simple, admin):
         loop.run_until_complete(client.stop())
         assert "stopped" in repr(client) or client is admin

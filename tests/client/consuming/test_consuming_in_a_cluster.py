@@ -213,7 +213,7 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(
             one.consumer.suspend()
             await scene.clock.aadvance(40.0)
         async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
-            await admin.delete_topic("orders")
+            await admin.topics.delete("orders")
             await scene.cluster.create_topic("orders", 4)
         new = numbered(b"new", count)
         await scene.send(*new)

@@ -34,7 +34,7 @@ START = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 
 
 def stored(cluster, topic="orders"):
-    found = cluster.broker.store.get(topic, 0, 0, 100)
+    found = cluster.broker.store.reads.get(topic, 0, 0, 100)
     return [record.body for part in found.parts for record in decode_records(part)]
 
 

@@ -37,6 +37,6 @@ def test_the_name_of_the_group_comes_from_the_hook() -> None:
             producer.send(Message("orders", b"body"))
             for name in ("_INNER_HOOK_PRODUCER-PRODUCE-shop", "AUDIT-PRODUCE-shop"):
                 # A producer is announced beside its first send.
-                asked = (admin.producer_connections(name).connection_set for _ in range(1000))
+                asked = (admin.members.producers(name).connection_set for _ in range(1000))
                 found = next(filter(None, asked))
                 assert [each.client_id for each in found] == [producer.client_id]

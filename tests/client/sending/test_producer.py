@@ -28,7 +28,7 @@ class ByNumber(QueueSelector):
 def scene(play, *, brokers=1, **options):
     async def run():
         async with AsyncCluster(brokers) as cluster, AsyncAdmin(nameserver=cluster.nameserver) as admin:
-            await admin.create_topic("orders", queues=4)
+            await admin.topics.create("orders", queues=4)
             async with AsyncProducer("shop", nameserver=cluster.nameserver, **options) as producer:
                 await play(producer, admin, cluster)
 
@@ -41,7 +41,7 @@ def test_what_was_sent_is_stored_unchanged():
         result = await producer.send(message)
         assert result.status is SendStatus.SEND_OK
         assert result.queue_offset == 0
-        found = await admin.message_by_id(result.offset_message_id)
+        found = await admin.messages.by_id(result.offset_message_id)
         assert (found.body, found.tag, found.keys, found.flag) == (b"body", "paid", ["o-1", "o-2"], 7)
         assert found.properties["p"] == "ü"
         assert (found.message_id, found.queue_id, found.queue_offset) == (
@@ -50,7 +50,7 @@ def test_what_was_sent_is_stored_unchanged():
             0,
         )
         large = await producer.send(Message("orders", b"z" * 100_000))
-        found = await admin.message_by_id(large.offset_message_id)
+        found = await admin.messages.by_id(large.offset_message_id)
         assert found.store_size < 1000
         assert found.body == b"z" * 100_000
 
@@ -63,7 +63,7 @@ def test_a_body_above_the_limit_is_sent_packed_by_every_way_of_one_message():
         await producer.send(message, queue=queue)
         await producer.send_oneway(message, queue=queue)
         await (await producer.submit(message, queue=queue))
-        found = [await admin.max_offset(queue)]
+        found = [await admin.offsets.max(queue)]
         assert found == [3]
         noise = Message("orders", random.Random(3).randbytes(5_000_000))
         with pytest.raises(MessageError, match=r"5000000 bytes, 500\d+ when packed, 4194304 are allowed"):
@@ -72,7 +72,7 @@ def test_a_body_above_the_limit_is_sent_packed_by_every_way_of_one_message():
             await (await producer.submit(noise, queue=queue))
         with pytest.raises(MessageError, match="has 5000000 bytes, 4194304 are allowed"):
             await producer.send_batch([message])
-        assert await admin.max_offset(queue) == 3
+        assert await admin.offsets.max(queue) == 3
 
     scene(play)
 
@@ -92,7 +92,7 @@ def test_a_new_topic_is_made_by_its_first_message():
         result = await producer.send(Message("brand-new", b"x"))
         assert result.queue.topic == "brand-new"
         await cluster.broker.register()  # name servers hear of it a little later
-        config = await admin.topic_config("brand-new")
+        config = await admin.topics.config("brand-new")
         assert config["broker-a"].write_queue_nums == 4
 
     scene(play)
@@ -137,9 +137,9 @@ def test_a_batch_is_stored_in_order_with_own_keys():
         assert result.queue_offset == 0
         ids = result.message_id.split(",")
         for n, (unique, offset_id) in enumerate(zip(ids, result.offset_message_id.split(","), strict=True)):
-            found = await admin.message_by_id(offset_id)
+            found = await admin.messages.by_id(offset_id)
             assert (found.body, found.message_id, found.queue_offset) == (b"%d" % n, unique, n)
-            by_key = await admin.message_by_unique_key("orders", unique)
+            by_key = await admin.messages.by_unique_key("orders", unique)
             assert by_key is not None
             assert by_key.body == b"%d" % n
         with pytest.raises(MessageError, match="send them in several batches"):
@@ -169,7 +169,7 @@ def test_encoded_messages_are_stored_as_they_are(hooked):
         queue = MessageQueue("orders", "broker-a", 2)
         result = await producer.send_encoded("orders", elements, queue=queue)
         assert (result.queue, result.queue_offset) == (queue, 0)
-        found = [await admin.message_by_id(each) for each in result.offset_message_id.split(",")]
+        found = [await admin.messages.by_id(each) for each in result.offset_message_id.split(",")]
         assert [(m.body, m.tag, m.flag, m.message_id, m.queue_offset) for m in found] == [
             (b"a", "t", 0, "K1", 0),
             (b"b", None, 3, "K2", 1),
@@ -201,7 +201,7 @@ def test_submitted_messages_come_in_order_with_own_keys():
         assert [result.queue_offset for result in results] == list(range(500))
         assert len({result.message_id for result in results}) == 500
         for n in (0, 1, 250, 499):
-            found = await admin.message_by_unique_key("orders", results[n].message_id)
+            found = await admin.messages.by_unique_key("orders", results[n].message_id)
             assert found is not None
             assert (found.body, found.keys, found.queue_offset) == (b"%d" % n, [f"k{n}"], n)
 
@@ -213,7 +213,7 @@ def test_oneway_is_stored():
         queue = MessageQueue("orders", "broker-a", 1)
         await producer.send_oneway(Message("orders", b"x"), queue=queue)
         await producer.send(Message("orders", b"y"), queue=queue)
-        assert await admin.max_offset(queue) == 2
+        assert await admin.offsets.max(queue) == 2
 
     scene(play)
 

@@ -31,7 +31,7 @@ def producer(cluster):
 
 
 def test_send_batch_oneway_and_submit(producer, admin):
-    admin.create_topic("all", queues=1)
+    admin.topics.create("all", queues=1)
     queue = MessageQueue("all", "broker-a", 0)
     assert producer.queues("all") == (queue,)
     assert producer.send(Message("all", b"0"), sharding_key="k").queue_offset == 0
@@ -42,13 +42,13 @@ def test_send_batch_oneway_and_submit(producer, admin):
     results = [future.result(120) for future in futures]
     assert [result.queue_offset for result in results] == [4, 5, 6, 7]
     for n, result in enumerate(results, 4):
-        found = admin.message_by_id(result.offset_message_id)
+        found = admin.messages.by_id(result.offset_message_id)
         assert (found.body, found.message_id) == (b"%d" % n, result.message_id)
     assert producer.send_encoded("all", encode_elements(pair, ["A", "B"]), queue=queue).queue_offset == 8
 
 
 def test_many_threads_share_one_producer(producer, admin):
-    admin.create_topic("threads", queues=4)
+    admin.topics.create("threads", queues=4)
     results = []
 
     def work(name):
@@ -66,7 +66,7 @@ def test_many_threads_share_one_producer(producer, admin):
 
 
 def test_many_threads_submit_each_in_its_order(producer, admin):
-    admin.create_topic("submitting", queues=4)
+    admin.topics.create("submitting", queues=4)
     done = {}
 
     def work(name):
@@ -87,7 +87,7 @@ def test_many_threads_submit_each_in_its_order(producer, admin):
 
 
 def test_stop_sends_what_was_submitted(cluster, admin):
-    admin.create_topic("last", queues=1)
+    admin.topics.create("last", queues=1)
     with Producer("shop", nameserver=cluster.nameserver) as producer:
         futures = [producer.submit(Message("last", b"x")) for _ in range(100)]
     assert [future.result(0).queue_offset for future in futures] == list(range(100))
@@ -154,7 +154,7 @@ def test_a_forked_child_is_told_to_make_its_own(producer):
 
 
 def test_stop_in_the_middle_of_the_sends_of_many_threads_leaves_no_future_without_an_end(cluster, admin):
-    admin.create_topic("stopping", queues=4)
+    admin.topics.create("stopping", queues=4)
     for _ in range(10):
         producer = Producer("stopping", nameserver=cluster.nameserver)
         producer.start()
@@ -188,7 +188,7 @@ def test_stop_in_the_middle_of_the_sends_of_many_threads_leaves_no_future_withou
 
 
 def test_what_is_put_into_the_inbox_of_a_stopped_producer_gets_an_end(cluster, admin):
-    admin.create_topic("late", queues=1)
+    admin.topics.create("late", queues=1)
     producer = Producer("late", nameserver=cluster.nameserver)
     producer.start()
     producer.submit(Message("late", b"x")).result(120)

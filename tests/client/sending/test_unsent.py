@@ -62,7 +62,7 @@ asyncio.run(work())
 def cluster():
     with Cluster() as running:
         with Admin(nameserver=running.nameserver) as admin:
-            admin.create_topic("ends", queues=4)
+            admin.topics.create("ends", queues=4)
         yield running
 
 
@@ -80,7 +80,7 @@ def run(program, cluster, before_end=lambda: None):
 
 def stored(cluster):
     with Admin(nameserver=cluster.nameserver) as admin:
-        return sum(offsets.max_offset - offsets.min_offset for offsets in admin.topic_stats("ends").values())
+        return sum(offsets.max_offset - offsets.min_offset for offsets in admin.topics.stats("ends").values())
 
 
 @pytest.mark.parametrize("program", [THREADS, FORK, CHILD])

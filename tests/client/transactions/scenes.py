@@ -102,7 +102,7 @@ class Scene:
         return [
             message
             for queue_id in range(self.QUEUES)
-            for part in store.get(topic, queue_id, 0, 1000, bytes_max=1 << 30).parts
+            for part in store.reads.get(topic, queue_id, 0, 1000, bytes_max=1 << 30).parts
             for message in decode_records(part)
         ]
 

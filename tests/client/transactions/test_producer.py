@@ -149,15 +149,15 @@ class TestAdmin:
             store = scene.cluster.broker.store
             [given_up] = [
                 message
-                for part in store.get(CHECK_MAX_TIME_TOPIC, 0, 0, 9).parts
+                for part in store.reads.get(CHECK_MAX_TIME_TOPIC, 0, 0, 9).parts
                 for message in decode_records(part)
             ]
             async with AsyncAdmin(nameserver=scene.cluster.nameserver) as admin:
                 with pytest.raises(AnswerError, match="has ended"):
-                    await admin.resume_transaction(sent.offset_message_id)
+                    await admin.messages.resume_transaction(sent.offset_message_id)
                 with pytest.raises(FixError, match="32 or 56"):
-                    await admin.resume_transaction("x")
-                await admin.resume_transaction(given_up.offset_message_id)
+                    await admin.messages.resume_transaction("x")
+                await admin.messages.resume_transaction(given_up.offset_message_id)
             await scene.clock.aadvance(CHECK)
             await scene.until(scene.bodies)
             assert (scene.bodies(), len(listener.asked)) == ([b"x"], 3)

@@ -129,7 +129,7 @@ def test_threads_share_a_producer_of_batches() -> None:
 
             async def kept() -> bool:
                 store = cluster.broker.store
-                parts = [part for queue in (0, 1) for part in store.get("orders", queue, 0, 100).parts]
+                parts = [part for queue in (0, 1) for part in store.reads.get("orders", queue, 0, 100).parts]
                 found = [message.body for part in parts for message in decode_records(part)]
                 return sorted(found) == sorted([b"kept", *[b"%d" % n for n in range(20)], *[b"x"] * 20])
 

@@ -241,7 +241,7 @@ def delivered(cluster: Cluster) -> Any:
 
 def bodies(cluster: Cluster) -> list[bytes]:
     async def read() -> list[bytes]:
-        found = cluster.broker.store.get("orders", 0, 0, 1000)
+        found = cluster.broker.store.reads.get("orders", 0, 0, 1000)
         return [message.body for part in found.parts for message in decode_records(part)]
 
     return cluster.run(read())

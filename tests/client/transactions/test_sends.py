@@ -178,14 +178,16 @@ class TestSends:
             producer = await scene.producer(listener)
             await producer.queues("orders")
             store = scene.cluster.broker.store
-            real = store.when_decided
-            monkeypatch.setattr(store, "when_decided", lambda end, callback: callback(Outcome.NOT_ON_DISK))
+            real = store.confirming.when_decided
+            monkeypatch.setattr(
+                store.confirming, "when_decided", lambda end, callback: callback(Outcome.NOT_ON_DISK)
+            )
             result = await producer.send_in_transaction(Message("orders", b"x"))
             assert (result.status, result.outcome) == (SendStatus.FLUSH_DISK_TIMEOUT, ROLLBACK)
             with pytest.raises(AnswerError, match="it was rolled back"):
                 async with producer.transaction(Message("orders", b"y")):
                     raise AssertionError("the block must not begin")
-            monkeypatch.setattr(store, "when_decided", real)
+            monkeypatch.setattr(store.confirming, "when_decided", real)
             await scene.settle()
             await scene.clock.aadvance(CHECK)
             assert (listener.executed, listener.asked, scene.bodies()) == ([], [], [])
@@ -200,8 +202,8 @@ class TestSends:
             producer = await scene.producer(listener)
             await producer.queues("orders")
             store = scene.cluster.broker.store
-            real = store.when_decided
-            monkeypatch.setattr(store, "when_decided", lambda end, callback: None)
+            real = store.confirming.when_decided
+            monkeypatch.setattr(store.confirming, "when_decided", lambda end, callback: None)
             sending = asyncio.ensure_future(
                 producer.send_in_transaction(Message("orders", b"x"), timeout=1.0)
             )
@@ -209,8 +211,8 @@ class TestSends:
             await scene.clock.aadvance(2)
             with pytest.raises(CallTimeout):
                 await sending
-            monkeypatch.setattr(store, "when_decided", real)
-            real(store.max_offset, lambda durable: None)
+            monkeypatch.setattr(store.confirming, "when_decided", real)
+            real(store.log.max_offset, lambda durable: None)
             await scene.until(lambda: scene.bodies(HALF_TOPIC))
             await scene.clock.aadvance(CHECK)
             await scene.until(lambda: scene.bodies(OP_HALF_TOPIC))

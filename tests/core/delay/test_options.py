@@ -1,12 +1,9 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mqframe.core.delay.options import DELAY_NAMES, delay_properties, names_delay
+from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES, delay_properties
 from mqframe.core.errors import MessageError
-from mqframe.core.messages.properties import encode_properties
 
 
 @pytest.mark.parametrize(
@@ -62,13 +59,5 @@ def test_a_wish_that_means_nothing(options, words):
         delay_properties(*options)
 
 
-WORDS = st.sampled_from(["MODEL", "DELAYED", "DEL", "KEYS", "x", *sorted(DELAY_NAMES)])
-
-
-@given(st.dictionaries(WORDS, WORDS, max_size=6))
-def test_only_names_of_properties_ask_for_a_delay(properties):
-    assert names_delay(encode_properties(properties)) == bool(properties.keys() & DELAY_NAMES)
-
-
-def test_a_quick_look_for_del_misses_no_name():
-    assert all("DEL" in name for name in DELAY_NAMES)
+def test_a_quick_look_for_the_hint_misses_no_name():
+    assert all(DELAY_HINT in name for name in DELAY_NAMES)

@@ -137,3 +137,10 @@ def test_long_bodies_of_text_are_refused_and_those_of_messages_are_not() -> None
     assert caught.value.code == 29
     limited = [kind.has_text_body() for kind in (HeartBeat, UpdateBrokerConfig, SendMessage, GetMaxOffset)]
     assert limited == [True, True, False, False]
+
+
+def test_a_body_in_parts_is_joined_and_a_whole_one_is_not_copied() -> None:
+    whole = memoryview(b"body")
+    assert Reply(body=whole).joined_body() is whole
+    assert Reply(body=[b"bo", memoryview(b"d"), bytearray(b"y")]).joined_body() == b"body"
+    assert Reply().joined_body() == b""

@@ -68,6 +68,6 @@ def producer(servers: Servers) -> Iterator[Producer]:
 def topic(admin: Admin, request: pytest.FixtureRequest) -> str:
     """A topic of four queues, named after the test."""
     name: str = request.node.originalname.removeprefix("test_")
-    admin.create_topic(name, queues=4)
-    until(lambda: name in admin.list_topics())
+    admin.topics.create(name, queues=4)
+    until(lambda: name in admin.topics.list())
     return name

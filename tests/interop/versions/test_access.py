@@ -49,8 +49,8 @@ def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def test_who_may_not_is_told_so(guarded: Servers) -> None:
     with Admin(nameserver=guarded.nameserver, **signed()) as admin:
-        admin.create_topic("kept", queues=1)
-        until(lambda: "kept" in admin.list_topics())
+        admin.topics.create("kept", queues=1)
+        until(lambda: "kept" in admin.topics.list())
     with Producer("shop", nameserver=guarded.nameserver, **signed()) as producer:
         sent = producer.send(Message("kept", b"secret"))
     for access, said in (
@@ -75,7 +75,7 @@ def test_who_may_not_is_told_so(guarded: Servers) -> None:
         Admin(nameserver=guarded.nameserver, **reader) as admin,
         pytest.raises(AccessError, match="Need admin permission"),
     ):
-        admin.create_topic("not_mine")
+        admin.topics.create("not_mine")
 
 
 @pytest.fixture(scope="module", params=newest_and(LATEST))
@@ -87,13 +87,13 @@ def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         servers = running.servers
         with Admin(nameserver=servers.nameserver, **admins) as admin:
             for topic in ("orders", "secrets"):
-                admin.create_topic(topic, queues=1)
-                until(lambda topic=topic: topic in admin.list_topics())  # type: ignore[misc]
+                admin.topics.create(topic, queues=1)
+                until(lambda topic=topic: topic in admin.topics.list())  # type: ignore[misc]
             for group in ("shop", "others"):
-                admin.create_group(group)
-            admin.create_user("shop", "12345678", server=servers.broker)
+                admin.groups.create(group)
+            admin.users.create("shop", "12345678", server=servers.broker)
             allowed = ["Topic:orders", "Group:shop"]
-            admin.set_policy("shop", allowed, actions=["Pub", "Sub", "Get"], server=servers.broker)
+            admin.policies.set("shop", allowed, actions=["Pub", "Sub", "Get"], server=servers.broker)
         yield servers
 
 

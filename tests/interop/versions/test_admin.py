@@ -29,44 +29,47 @@ COUNT = 8
 # What is done (by an admin, on a topic, its queue 1, its broker), and what comes of it; `None`: anything but
 # an error. In this order: some are about what those before left.
 WORKS: dict[str, tuple[Callable[[Admin, str, MessageQueue, str], Any], Any]] = {
-    "topic_config": (
-        lambda a, t, q, b: [(n, c.read_queue_nums, c.perm) for n, c in a.topic_config(t).items()],
+    "topics.config": (
+        lambda a, t, q, b: [(n, c.read_queue_nums, c.perm) for n, c in a.topics.config(t).items()],
         [("apache-a", 4, 6)],
     ),
-    "topic_route": (lambda a, t, q, b: [x.broker_name for x in a.topic_route(t).queue_datas], ["apache-a"]),
-    "topic_stats": (lambda a, t, q, b: [each.max_offset for each in a.topic_stats(t).values()], [2] * 4),
-    "groups_of_topic": (lambda a, t, q, b: a.groups_of_topic(t), [GROUP]),
-    "list_groups": (lambda a, t, q, b: GROUP in a.list_groups(), True),
-    "consume_stats": (lambda a, t, q, b: sorted(a.consume_stats(GROUP, t)), None),
-    "lag": (lambda a, t, q, b: a.lag(GROUP, t), 0),
-    "min_offset": (lambda a, t, q, b: a.min_offset(q), 0),
-    "max_offset": (lambda a, t, q, b: a.max_offset(q), 2),
-    "search_offset": (lambda a, t, q, b: a.search_offset(q, 0), 0),
-    "queue_entries": (lambda a, t, q, b: len(a.queue_entries(q, 0).queue_data), 2),
-    "consume_time_spans": (lambda a, t, q, b: a.consume_time_spans(GROUP, t), None),
-    "correction_offsets": (lambda a, t, q, b: len(a.correction_offsets(t, GROUP)), 4),
-    "query_messages": (lambda a, t, q, b: len(a.query_messages(t, "every")), COUNT),
-    "dead_letters": (lambda a, t, q, b: a.dead_letters(GROUP), []),
-    "open_dead_letters": (lambda a, t, q, b: a.open_dead_letters(GROUP), []),
-    "clone_offsets": (lambda a, t, q, b: a.clone_offsets(GROUP, "cloned", t), None),
-    "cloned": (lambda a, t, q, b: a.lag("cloned", t), 0),
-    "reset_queue_offset": (lambda a, t, q, b: a.reset_queue_offset(GROUP, q, 1), 1),
-    "lag_after": (lambda a, t, q, b: a.lag(GROUP, t), 1),
-    "skip_messages": (lambda a, t, q, b: sorted(a.skip_messages(GROUP, t).values()), [2] * 4),
-    "reset_offsets": (lambda a, t, q, b: sorted(a.reset_offsets(GROUP, t, 0).values()), [0] * 4),
-    "lag_at_the_beginning": (lambda a, t, q, b: a.lag(GROUP, t), COUNT),
-    "broker_statistic": (lambda a, t, q, b: a.broker_statistic(b, "TOPIC_PUT_NUMS", t) is not None, True),
-    "broker_progress": (lambda a, t, q, b: a.broker_progress(b), None),
-    "broker_config_origins": (lambda a, t, q, b: a.broker_config_origins(b), None),
-    "update_broker_config": (lambda a, t, q, b: a.update_broker_config(b, {"brokerPermission": "6"}), None),
-    "put_kv": (lambda a, t, q, b: a.put_kv("space", "key", "größer"), None),
-    "get_kv": (lambda a, t, q, b: a.get_kv("space", "key"), "größer"),
+    "topics.route": (lambda a, t, q, b: [x.broker_name for x in a.topics.route(t).queue_datas], ["apache-a"]),
+    "topics.stats": (lambda a, t, q, b: [each.max_offset for each in a.topics.stats(t).values()], [2] * 4),
+    "topics.groups": (lambda a, t, q, b: a.topics.groups(t), [GROUP]),
+    "groups.list": (lambda a, t, q, b: GROUP in a.groups.list(), True),
+    "groups.stats": (lambda a, t, q, b: sorted(a.groups.stats(GROUP, t)), None),
+    "groups.lag": (lambda a, t, q, b: a.groups.lag(GROUP, t), 0),
+    "offsets.min": (lambda a, t, q, b: a.offsets.min(q), 0),
+    "offsets.max": (lambda a, t, q, b: a.offsets.max(q), 2),
+    "offsets.search": (lambda a, t, q, b: a.offsets.search(q, 0), 0),
+    "messages.queue_entries": (lambda a, t, q, b: len(a.messages.queue_entries(q, 0).queue_data), 2),
+    "offsets.time_spans": (lambda a, t, q, b: a.offsets.time_spans(GROUP, t), None),
+    "offsets.correction": (lambda a, t, q, b: len(a.offsets.correction(t, GROUP)), 4),
+    "messages.query": (lambda a, t, q, b: len(a.messages.query(t, "every")), COUNT),
+    "dead_letters.list": (lambda a, t, q, b: a.dead_letters.list(GROUP), []),
+    "dead_letters.open": (lambda a, t, q, b: a.dead_letters.open(GROUP), []),
+    "offsets.clone": (lambda a, t, q, b: a.offsets.clone(GROUP, "cloned", t), None),
+    "cloned": (lambda a, t, q, b: a.groups.lag("cloned", t), 0),
+    "offsets.reset_queue": (lambda a, t, q, b: a.offsets.reset_queue(GROUP, q, 1), 1),
+    "lag_after": (lambda a, t, q, b: a.groups.lag(GROUP, t), 1),
+    "offsets.skip": (lambda a, t, q, b: sorted(a.offsets.skip(GROUP, t).values()), [2] * 4),
+    "offsets.reset": (lambda a, t, q, b: sorted(a.offsets.reset(GROUP, t, 0).values()), [0] * 4),
+    "lag_at_the_beginning": (lambda a, t, q, b: a.groups.lag(GROUP, t), COUNT),
+    "brokers.statistic": (lambda a, t, q, b: a.brokers.statistic(b, "TOPIC_PUT_NUMS", t) is not None, True),
+    "brokers.progress": (lambda a, t, q, b: a.brokers.progress(b), None),
+    "brokers.config_origins": (lambda a, t, q, b: a.brokers.config_origins(b), None),
+    "brokers.update_config": (lambda a, t, q, b: a.brokers.update_config(b, {"brokerPermission": "6"}), None),
+    "kv.put": (lambda a, t, q, b: a.kv.put("space", "key", "größer"), None),
+    "kv.get": (lambda a, t, q, b: a.kv.get("space", "key"), "größer"),
 }
 
 NEEDS_FIVE: dict[str, tuple[Callable[[Admin, str], Any], str]] = {
-    "set_request_mode": (lambda a, t: a.set_request_mode(GROUP, t, "POP"), "SetMessageRequestMode"),
-    "request_modes": (lambda a, t: a.request_modes(GROUP), "GetAllMessageRequestMode"),
-    "group_readable": (lambda a, t: a.group_readable(GROUP, t), "UpdateAndGetGroupForbidden"),
+    "groups.set_request_mode": (
+        lambda a, t: a.groups.set_request_mode(GROUP, t, "POP"),
+        "SetMessageRequestMode",
+    ),
+    "groups.request_modes": (lambda a, t: a.groups.request_modes(GROUP), "GetAllMessageRequestMode"),
+    "groups.readable": (lambda a, t: a.groups.readable(GROUP, t), "UpdateAndGetGroupForbidden"),
 }
 
 
@@ -83,14 +86,14 @@ def consume_all(servers: Servers, topic: str) -> None:
     consumer.subscribe(topic, "*", listen)
     with consumer, Admin(nameserver=servers.nameserver) as admin:
         until(lambda: len(seen) == COUNT)
-        until(lambda: admin.lag(GROUP, topic) == 0)
-        [member] = admin.consumer_connections(GROUP).connection_set
+        until(lambda: admin.groups.lag(GROUP, topic) == 0)
+        [member] = admin.members.consumers(GROUP).connection_set
         assert (member.client_id, member.language) == (consumer.client_id, "PYTHON")
-        held = admin.running_info(GROUP, consumer.client_id).queues
+        held = admin.members.running_info(GROUP, consumer.client_id).queues
         assert sorted(queue.queue_id for queue in held if queue.topic == topic) == [0, 1, 2, 3]
-        remembered = admin.remembered_offsets(GROUP, topic)[consumer.client_id]
+        remembered = admin.members.remembered_offsets(GROUP, topic)[consumer.client_id]
         assert list(remembered.values()) == [2] * 4
-        result = admin.consume_directly(GROUP, seen[0])
+        result = admin.members.consume_directly(GROUP, seen[0])
         assert result.consume_result is not None
         assert (result.consume_result.value, seen[COUNT:]) == ("CR_SUCCESS", seen[:1])
 
@@ -98,7 +101,7 @@ def consume_all(servers: Servers, topic: str) -> None:
 def described(admin: Admin, servers: Servers) -> str:
     """The version as the broker tells it; "" while it fails, as 4.9 does in its first second."""
     try:
-        return admin.broker_runtime(servers.broker)["brokerVersionDesc"]
+        return admin.brokers.runtime(servers.broker)["brokerVersionDesc"]
     except RetryError:
         return ""
 
@@ -110,7 +113,7 @@ def test_administration(version: str, servers: Servers, topic: str, admin: Admin
         sent = producer.send(Message(topic, b"%d" % n, keys=["every"]), queue=queue)
         assert sent.queue_offset == n // 4
     consume_all(servers, topic)
-    until(lambda: len(admin.query_messages(topic, "every")) == COUNT)
+    until(lambda: len(admin.messages.query(topic, "every")) == COUNT)
     for name, (act, wanted) in WORKS.items():
         found = act(admin, topic, MessageQueue(topic, servers.broker_name, 1), servers.broker)
         assert wanted is None or found == wanted, name
@@ -124,13 +127,13 @@ def test_administration(version: str, servers: Servers, topic: str, admin: Admin
         else:
             act_of_five(admin, topic)
     if version != OLDER:
-        assert [each.mode for each in admin.request_modes(GROUP)] == ["POP"]
-    admin.delete_group(GROUP, clean_offsets=True)
-    assert GROUP not in admin.list_groups()
-    admin.delete_topic(topic)
-    until(lambda: topic not in admin.list_topics())
+        assert [each.mode for each in admin.groups.request_modes(GROUP)] == ["POP"]
+    admin.groups.delete(GROUP, clean_offsets=True)
+    assert GROUP not in admin.groups.list()
+    admin.topics.delete(topic)
+    until(lambda: topic not in admin.topics.list())
     with pytest.raises((AnswerError, FixError)):
-        admin.topic_route(topic)
+        admin.topics.route(topic)
 
 
 @pytest.mark.proves("operation")
@@ -139,16 +142,16 @@ def test_types_of_messages_are_noted_where_brokers_do(
     version: str, servers: Servers, admin: Admin, producer: Producer, kind: str
 ) -> None:
     topic = f"of_{kind.lower()}"
-    admin.create_topic(topic, queues=1)
-    until(lambda: topic in admin.list_topics())
+    admin.topics.create(topic, queues=1)
+    until(lambda: topic in admin.topics.list())
     if version == OLDER:
         with pytest.raises(FixError, match=r"attributes=.* from Apache RocketMQ 5\.0\.0 on, .* is 4\.9\.7"):
-            admin.create_topic(topic, queues=1, attributes={"+message.type": kind})
+            admin.topics.create(topic, queues=1, attributes={"+message.type": kind})
     else:
-        admin.create_topic(topic, queues=1, attributes={"+message.type": kind})
-        assert admin.topic_config(topic)[servers.broker_name].attributes == {"message.type": kind}
-        admin.create_topic(topic, queues=1, attributes={"-message.type": ""})
-    assert admin.topic_config(topic)[servers.broker_name].attributes == {}
+        admin.topics.create(topic, queues=1, attributes={"+message.type": kind})
+        assert admin.topics.config(topic)[servers.broker_name].attributes == {"message.type": kind}
+        admin.topics.create(topic, queues=1, attributes={"-message.type": ""})
+    assert admin.topics.config(topic)[servers.broker_name].attributes == {}
     assert producer.send(Message(topic, b"x")).queue_offset == 0
 
 
@@ -168,16 +171,16 @@ def test_traces_have_all_steps(servers: Servers, topic: str, admin: Admin) -> No
     consumer.subscribe(topic, "*", listen)
     with consumer:
         until(lambda: seen == [b"traced"])
-    until(lambda: len(admin.message_trace(sent.message_id)) == 3)
-    kinds = [each.kind.value for each in admin.message_trace(sent.message_id)]
+    until(lambda: len(admin.messages.trace(sent.message_id)) == 3)
+    kinds = [each.kind.value for each in admin.messages.trace(sent.message_id)]
     assert kinds == ["Pub", "SubBefore", "SubAfter"]
     with (
         TransactionProducer("ending", nameserver=servers.nameserver, send_hooks=["trace"]) as halves,
         halves.transaction(Message(topic, b"half")) as transaction,
     ):
         pass
-    until(lambda: len(admin.message_trace(transaction.transaction_id)) == 2)
-    half, end = admin.message_trace(transaction.transaction_id)
+    until(lambda: len(admin.messages.trace(transaction.transaction_id)) == 2)
+    half, end = admin.messages.trace(transaction.transaction_id)
     assert (half.kind.value, end.kind.value) == ("Pub", "EndTransaction")
     assert (half.message_type, end.message_type) == (1, 2)
     assert (end.transaction_state, end.store_host, end.topic) == ("COMMIT_MESSAGE", servers.broker, topic)

@@ -170,7 +170,7 @@ def test_resets_reach_every_kind_of_consumer(
         check(sent)
 
         # By Apache's tool, and by ours.
-        until(lambda: all(admin.lag(f"{kind}_{topic}", topic) == 0 for kind in KINDS))
+        until(lambda: all(admin.groups.lag(f"{kind}_{topic}", topic) == 0 for kind in KINDS))
         for each in got.values():
             each.clear()
         for kind in KINDS:
@@ -179,7 +179,7 @@ def test_resets_reach_every_kind_of_consumer(
                 said = mqadmin(running, class_path, "resetOffsetByTime", "-g", group, "-t", topic, "-s", "0")
                 assert "apache-a" in said, said
             else:
-                moved = admin.reset_offsets(group, topic, 0)
+                moved = admin.offsets.reset(group, topic, 0)
                 assert moved == {MessageQueue(topic, servers.broker_name, n): 0 for n in range(4)}
         until(all_came)
         check(sent)
@@ -247,17 +247,17 @@ def test_what_fails_for_good_is_read_as_a_dead_letter(
     consumer = PushConsumer(group, nameserver=servers.nameserver, consume_from="first")
     consumer.subscribe(topic, "*", give_up)
     with consumer:
-        until(lambda: f"%DLQ%{group}" in admin.list_topics())
-        admin.open_dead_letters(group)
-        until(lambda: admin.dead_letters(group))
-    [letter] = admin.dead_letters(group)
+        until(lambda: f"%DLQ%{group}" in admin.topics.list())
+        admin.dead_letters.open(group)
+        until(lambda: admin.dead_letters.list(group))
+    [letter] = admin.dead_letters.list(group)
     assert (letter.message.body, letter.topic, letter.unique_key) == (b"bad", topic, sent.message_id)
-    found = admin.dead_letter(group, sent.message_id)
+    found = admin.dead_letters.get(group, sent.message_id)
     assert found is not None
     assert found.message.offset_message_id == letter.message.offset_message_id
-    [resent] = admin.resend_dead_letters([letter], to="topic")
+    [resent] = admin.dead_letters.resend([letter], to="topic")
     assert resent.result is not None
-    assert admin.message_by_id(resent.result.offset_message_id).body == b"bad"
+    assert admin.messages.by_id(resent.result.offset_message_id).body == b"bad"
 
 
 @pytest.mark.proves("consuming")
@@ -268,14 +268,14 @@ def test_a_new_group_begins_where_it_says_from_5_on(
 ) -> None:
     topic, got = f"begins_{kind}_{begin}", Got()
     group = f"group_{topic}"
-    admin.create_topic(topic, queues=4)
-    until(lambda: topic in admin.list_topics())
+    admin.topics.create(topic, queues=4)
+    until(lambda: topic in admin.topics.list())
     old = [body for each in send(servers, producer, topic).values() for _, body in each]
     options: dict[str, Any] = {"nameserver": servers.nameserver, "client": OFTEN}
     if begin == "moment":
         options["consume_from"] = int(time.time() * 1000) + 60_000
     if begin == "stored":  # what an operator does where brokers know no such wish
-        admin.create_group(group)
+        admin.groups.create(group)
         with Puller(group, nameserver=servers.nameserver) as puller:
             for queue in puller.queues(topic):
                 puller.commit(queue, puller.max_offset(queue))

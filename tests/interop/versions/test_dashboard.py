@@ -32,7 +32,7 @@ class Undecided(TransactionListener):
 def test_dashboard(version: str, servers: Servers, topic: str, admin: Admin, producer: Producer) -> None:
     broker, timers = servers.broker_name, version != OLDER
     got = threading.Event()
-    admin.create_group(SubscriptionGroupConfig(GROUP, retry_max_times=0))
+    admin.groups.create(SubscriptionGroupConfig(GROUP, retry_max_times=0))
     producer.send(Message(topic, b"<b>hello</b>", "paid", ["first"]))
     later = producer.send(Message(topic, b"later"), delay_level=18)
     in_time = producer.send(Message(topic, b"in time"), delay=3600) if timers else None
@@ -66,5 +66,5 @@ def test_dashboard(version: str, servers: Servers, topic: str, admin: Admin, pro
             f"/configuration?name={broker}": ["brokerClusterName"],
         }
         check_pages(servers.nameserver, wanted)
-    admin.open_dead_letters(GROUP)
+    admin.dead_letters.open(GROUP)
     check_pages(servers.nameserver, {f"/letters?group={GROUP}": ["&lt;b&gt;hello&lt;/b&gt;", ">" + topic]})

@@ -32,8 +32,8 @@ def fill(servers: Servers, producer: Producer, topic: str) -> list[MessageQueue]
 
 def another(admin: Admin, name: str) -> str:
     """A topic of four queues for one case of a test."""
-    admin.create_topic(name, queues=4)
-    until(lambda: name in admin.list_topics())
+    admin.topics.create(name, queues=4)
+    until(lambda: name in admin.topics.list())
     return name
 
 
@@ -52,7 +52,7 @@ def consumer(servers: Servers, group: str, topic: str, seen: list[tuple[int, int
 
 def progress(admin: Admin, group: str, topic: str) -> list[int]:
     """The offsets of `group`, queue by queue."""
-    return [each.consumer_offset for _, each in sorted(admin.consume_stats(group, topic).items())]
+    return [each.consumer_offset for _, each in sorted(admin.groups.stats(group, topic).items())]
 
 
 @pytest.mark.proves("operation")
@@ -66,14 +66,14 @@ def test_one_queue_of_a_group_is_reset_and_no_other(
         until(lambda: progress(admin, group, topic) == [EACH] * 4)
         if version == OLDER:
             with pytest.raises(FixError, match=r"from Apache RocketMQ 5\.2\.0 on, .* is 4\.9\.7: stop"):
-                admin.reset_queue_offset(group, queues[1], 1)
+                admin.offsets.reset_queue(group, queues[1], 1)
         else:
-            assert admin.reset_queue_offset(group, queues[1], 1) == 1
+            assert admin.offsets.reset_queue(group, queues[1], 1) == 1
             until(lambda: len(seen) == 4 * EACH + 2)
             until(lambda: progress(admin, group, topic) == [EACH] * 4)
     assert sorted(seen[4 * EACH :]) == ([] if version == OLDER else [(1, 1), (1, 2)])
     assert progress(admin, group, topic) == [EACH] * 4
-    assert admin.reset_queue_offset(group, queues[2], 0) == 0
+    assert admin.offsets.reset_queue(group, queues[2], 0) == 0
     until(lambda: progress(admin, group, topic) == [EACH, EACH, 0, EACH])
     with consumer(servers, group, topic, seen := []):
         until(lambda: len(seen) == EACH)
@@ -95,8 +95,8 @@ def test_a_change_with_a_parameter_that_a_broker_would_pass_over_changes_nothing
             act()
 
     group, typed = f"{topic}_group", {"message.type": "FIFO"}
-    attempt(lambda: admin.create_topic(topic, queues=6, attributes=typed), "5.0.0")
-    changed = admin.topic_config(topic)[servers.broker_name]
+    attempt(lambda: admin.topics.create(topic, queues=6, attributes=typed), "5.0.0")
+    changed = admin.topics.config(topic)[servers.broker_name]
     asked = (4, {}) if version == OLDER else (6, typed)
     assert (changed.write_queue_nums, changed.attributes) == asked
     for name, value in {
@@ -106,10 +106,10 @@ def test_a_change_with_a_parameter_that_a_broker_would_pass_over_changes_nothing
         "group_sys_flag": 1,
     }.items():
         config = SubscriptionGroupConfig(group, retry_max_times=3, **{name: value})
-        attempt(lambda config=config: admin.create_group(config), "5.0.0")
-        assert (group in admin.list_groups()) == (version != OLDER)
-    admin.create_group(SubscriptionGroupConfig(group, retry_max_times=3))
-    assert admin.group_configs()[group].retry_max_times == 3
+        attempt(lambda config=config: admin.groups.create(config), "5.0.0")
+        assert (group in admin.groups.list()) == (version != OLDER)
+    admin.groups.create(SubscriptionGroupConfig(group, retry_max_times=3))
+    assert admin.groups.configs()[group].retry_max_times == 3
 
 
 @pytest.mark.proves("operation")
@@ -117,14 +117,14 @@ def test_the_last_message_at_a_time_is_found_or_the_search_is_refused(
     version: str, servers: Servers, topic: str, admin: Admin, producer: Producer
 ) -> None:
     queue = fill(servers, producer, topic)[1]
-    until(lambda: admin.max_offset(queue) == EACH)
-    assert admin.search_offset(queue, 0) == 0
+    until(lambda: admin.offsets.max(queue) == EACH)
+    assert admin.offsets.search(queue, 0) == 0
     if version == OLDER:
         with pytest.raises(FixError, match=r"boundaryType=UPPER of SearchOffsetByTimestamp .* 5\.1\.4 on"):
-            admin.search_offset(queue, 0, upper=True)
+            admin.offsets.search(queue, 0, upper=True)
     else:
         far = int(time.time() * 1000) + 86_400_000
-        assert admin.search_offset(queue, far, upper=True) >= EACH - 1
+        assert admin.offsets.search(queue, far, upper=True) >= EACH - 1
 
 
 @pytest.mark.proves("operation")
@@ -136,12 +136,12 @@ def test_progress_is_deleted_with_its_group_when_that_is_asked(
     group, kept = f"{topic}_group", f"{topic}_kept"
     fill(servers, producer, topic)
     for name in (group, kept):
-        admin.create_group(name)
+        admin.groups.create(name)
         with consumer(servers, name, topic, seen := list[tuple[int, int]]()):
             until(lambda seen=seen: len(seen) >= 4 * EACH)
             until(lambda name=name: progress(admin, name, topic) == [EACH] * 4)
-    admin.delete_group(group, clean_offsets=clean)
-    admin.create_group(group)
+    admin.groups.delete(group, clean_offsets=clean)
+    admin.groups.create(group)
     assert progress(admin, group, topic) == [0 if clean else EACH] * 4
     assert progress(admin, kept, topic) == [EACH] * 4
 
@@ -159,16 +159,16 @@ def test_without_force_no_queue_moves_forward(
         until(lambda: len(seen) >= 4 * EACH)
         until(lambda: progress(admin, group, topic) == [EACH] * 4)
         if online:
-            assert list(admin.reset_offsets(group, topic, -1, force=False).values()) == [EACH] * 4
-            assert list(admin.reset_offsets(group, topic, 0, force=False).values()) == [0] * 4
+            assert list(admin.offsets.reset(group, topic, -1, force=False).values()) == [EACH] * 4
+            assert list(admin.offsets.reset(group, topic, 0, force=False).values()) == [0] * 4
             until(lambda: len(seen) >= 8 * EACH)
             until(lambda: progress(admin, group, topic) == [EACH] * 4)
-    assert admin.reset_queue_offset(group, queues[1], 1) == 1
+    assert admin.offsets.reset_queue(group, queues[1], 1) == 1
     until(lambda: progress(admin, group, topic) == [EACH, 1, EACH, EACH])
-    assert list(admin.reset_offsets(group, topic, -1, force=False).values()) == [EACH, 1, EACH, EACH]
+    assert list(admin.offsets.reset(group, topic, -1, force=False).values()) == [EACH, 1, EACH, EACH]
     until(lambda: progress(admin, group, topic) == [EACH, 1, EACH, EACH])
     with pytest.raises(AnswerError, match="unknown"):
-        admin.reset_offsets("unknown", topic, 0, force=False)
+        admin.offsets.reset("unknown", topic, 0, force=False)
 
 
 @pytest.mark.proves("operation")
@@ -176,10 +176,10 @@ def test_a_topic_of_one_cluster_is_deleted_there(
     servers: Servers, topic: str, admin: Admin, producer: Producer
 ) -> None:
     other = f"{topic}_other"
-    admin.create_topic(other, queues=1)
-    until(lambda: other in admin.list_topics())
-    admin.delete_topic(topic, cluster=servers.cluster)
-    until(lambda: topic not in admin.list_topics())
+    admin.topics.create(other, queues=1)
+    until(lambda: other in admin.topics.list())
+    admin.topics.delete(topic, cluster=servers.cluster)
+    until(lambda: topic not in admin.topics.list())
     assert producer.send(Message(other, b"x")).queue_offset == 0
 
 
@@ -203,4 +203,4 @@ def test_commands_change_nothing_either_that_a_broker_would_pass_over(
     assert (done.exit_code == 0) == (version != OLDER), done.output
     if version == OLDER:
         assert "from Apache RocketMQ 5.0.0 on" in " ".join(done.stderr.split())
-        assert "of_commands" not in {*admin.list_topics(), *admin.list_groups()}
+        assert "of_commands" not in {*admin.topics.list(), *admin.groups.list()}

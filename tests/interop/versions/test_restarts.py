@@ -324,8 +324,8 @@ def test_all_clients_go_on_after_a_restart_and_nothing_is_lost(
 ) -> None:
     idle, busy = (f"restart_{orderly}_{name}" for name in ("idle", "busy"))
     for name in (idle, busy):
-        admin.create_topic(name, queues=4)
-        until(lambda name=name: name in admin.list_topics())
+        admin.topics.create(name, queues=4)
+        until(lambda name=name: name in admin.topics.list())
     pops = version != OLDER
     with (
         Producer("sleeping", nameserver=servers.nameserver) as sleeping,

@@ -140,3 +140,15 @@ def test_what_shows_later_is_asked_then_and_counted() -> None:
         sent = call(37, user="orders")
         open_to_all.guard.admit(sent)
         sent.demand(topic_need("others", (Action.PUB,)))
+
+
+def test_whom_a_service_of_the_broker_vouches_for_is_asked_for_rights_alone() -> None:
+    place = Place()
+    sent = call(310, b="orders")
+    sent.user = "orders"
+    place.guard.admit(sent)
+    assert sent.user == "orders"
+    sent.user = "others"
+    with pytest.raises(Refusal, match="that is not yours"):
+        place.guard.admit(sent)
+    assert place.refusals.counters() == {"authenticationFailures": "0", "authorizationFailures": "1"}

@@ -21,6 +21,7 @@ from mqframe.net.access.guard import FAILED, Guard, Refusals
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.connection import Connection
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.serving import RequestServing
 from mqframe.net.settings import NetSettings
 from mqframe.testing.manual_clock import ManualClock
 
@@ -61,7 +62,7 @@ class Place:
         with suppress(FrameError):
             while (frame := connection.next_frame()) is not None:
                 peer: Any = connection
-                answer = connection.serve(Call(frame, peer, 0.0))
+                answer = RequestServing(self.endpoint).serve(Call(frame, peer, 0.0))
                 assert isinstance(answer, Reply)
                 answers.append(answer)
         return answers

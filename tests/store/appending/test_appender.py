@@ -21,9 +21,11 @@ def test_prepared_and_rolled_back_types_have_no_queue_entry(opened, message):
         assert stored.queue_offset == 0
     (committed,) = put(store, message(sys_flag=SysFlag.TRANSACTION_COMMIT, KEYS="k"))
     assert committed.queue_offset == 0
-    assert store.queue_max("t", 0) == 1
+    assert store.queues.max_offset("t", 0) == 1
     # Prepared ones are indexed, rolled back ones are not.
-    offsets = [next(iter(decode_records(r))).commit_log_offset for r in store.query("t", "k", 9).records]
+    offsets = [
+        next(iter(decode_records(r))).commit_log_offset for r in store.search.query("t", "k", 9).records
+    ]
     assert offsets == [committed.commit_log_offset, 0]
 
 
@@ -35,8 +37,8 @@ def test_delay_topic_holds_delivery_times(opened, message, clock):
         message("SCHEDULE_TOPIC_XXXX", 1, DELAY="99"),
     )
     now = clock.now_ms()
-    assert store.get("SCHEDULE_TOPIC_XXXX", 1, 0, 1, codes={now + 5000}).count == 1
-    assert store.get("SCHEDULE_TOPIC_XXXX", 1, 1, 1, codes={now + 7_200_000}).count == 1
+    assert store.reads.get("SCHEDULE_TOPIC_XXXX", 1, 0, 1, codes={now + 5000}).count == 1
+    assert store.reads.get("SCHEDULE_TOPIC_XXXX", 1, 1, 1, codes={now + 7_200_000}).count == 1
 
 
 def test_ipv6_hosts(opened, message):
@@ -44,17 +46,17 @@ def test_ipv6_hosts(opened, message):
     one = message(body=b"six")
     one.born_host = encode_host("[2001:db8::1]:77")
     put(store, one, message(body=b"four"))
-    first, second = decode_records(store.get("t", 0, 0, 2).parts[0])
+    first, second = decode_records(store.reads.get("t", 0, 0, 2).parts[0])
     assert (first.born_host, first.store_host, first.body) == ("[2001:db8::1]:77", "127.0.0.1:10911", b"six")
     assert second.born_host == "127.0.0.1:10911"
-    assert store.store_time_at("t", 0, 0) == first.store_timestamp
+    assert store.queues.store_time_at("t", 0, 0) == first.store_timestamp
 
 
 def test_long_topics_take_version_2(opened, message):
     store = opened()
     topic = "%RETRY%" + "g" * 140
     put(store, message(topic))
-    (read,) = decode_records(store.get(topic, 0, 0, 1).parts[0])
+    (read,) = decode_records(store.reads.get(topic, 0, 0, 1).parts[0])
     assert read.topic == topic
 
 
@@ -68,14 +70,14 @@ def test_long_topics_take_version_2(opened, message):
 def test_too_large(opened, message, change, says):
     store = opened(body_bytes_max=65536)
     with pytest.raises(MessageError, match=says):
-        store.put(message(**change))
-    assert store.max_offset == 0
+        store.writes.put(message(**change))
+    assert store.log.max_offset == 0
 
 
 def test_a_record_larger_than_a_file_is_refused(opened, message):
     store = opened(commit_log_file_bytes=4096)
     with pytest.raises(MessageError, match="does not fit a commit-log file of 4096 bytes"):
-        store.put(message(body=b"x" * 5000))
+        store.writes.put(message(body=b"x" * 5000))
     assert put(store, message())[0].commit_log_offset == 0
 
 
@@ -97,10 +99,10 @@ def test_batch(opened, message):
         )
     )
     head = message("orders", 2, b"")
-    stored = store.put_batch(head, batch, b"UNIQ_KEY\x01shared\x02WAIT\x01true\x02")
-    store.dispatch()
+    stored = store.writes.put_batch(head, batch, b"UNIQ_KEY\x01shared\x02WAIT\x01true\x02")
+    store.dispatch.now()
     assert stored.queue_offset == 0
-    read = list(decode_records(store.get("orders", 2, 0, 32).parts[0]))
+    read = list(decode_records(store.reads.get("orders", 2, 0, 32).parts[0]))
     for each in read:
         assert body_crc(each.stored_body) == each.body_crc
     assert [each.commit_log_offset for each in read] == stored.offsets
@@ -111,31 +113,37 @@ def test_batch(opened, message):
         (b"three", 0, None, [], "shared"),
     ]
     assert read[1].raw_properties == "UNIQ_KEY\x01own\x02UNIQ_KEY\x01shared\x02WAIT\x01true\x02"
-    assert [next(iter(decode_records(r))).body for r in store.query("orders", "shared", 9).records] == [
+    assert [
+        next(iter(decode_records(r))).body for r in store.search.query("orders", "shared", 9).records
+    ] == [
         b"three",
         b"two",
         b"one",
     ]
-    assert len(store.query("orders", "k2", 9).records) == 1
+    assert len(store.search.query("orders", "k2", 9).records) == 1
 
 
 def test_batch_without_shared_key_keeps_own_keys(opened, message):
     store = opened()
     batch = encode_element(b"1", b"UNIQ_KEY\x01own1\x02") + encode_element(b"2", b"UNIQ_KEY\x01own2\x02")
-    store.put_batch(message(), memoryview(batch), b"WAIT\x01true\x02")
-    store.dispatch()
-    assert len(store.query("t", "own1", 9).records) == len(store.query("t", "own2", 9).records) == 1
+    store.writes.put_batch(message(), memoryview(batch), b"WAIT\x01true\x02")
+    store.dispatch.now()
+    assert (
+        len(store.search.query("t", "own1", 9).records)
+        == len(store.search.query("t", "own2", 9).records)
+        == 1
+    )
 
 
 def test_batch_that_does_not_fit_goes_whole_into_the_next_file(opened, message):
     store = opened(commit_log_file_bytes=4096)
     put(store, message(body=b"x" * 2000))
-    stored = store.put_batch(message(), b"".join(encode_element(b"y" * 900, b"") for _ in range(3)))
-    store.dispatch()
+    stored = store.writes.put_batch(message(), b"".join(encode_element(b"y" * 900, b"") for _ in range(3)))
+    store.dispatch.now()
     assert stored.offsets[0] == 4096
-    assert bodies(store.get("t", 0, 0, 9)) == [b"x" * 2000, *[b"y" * 900] * 3]
+    assert bodies(store.reads.get("t", 0, 0, 9)) == [b"x" * 2000, *[b"y" * 900] * 3]
     with pytest.raises(MessageError, match="does not fit"):
-        store.put_batch(message(), b"".join(encode_element(b"y" * 900, b"") for _ in range(5)))
+        store.writes.put_batch(message(), b"".join(encode_element(b"y" * 900, b"") for _ in range(5)))
     assert put(store, message())[0].queue_offset == 4
 
 
@@ -154,8 +162,8 @@ def test_malformed_batch_stores_nothing(opened, message, tmp_path, damage):
     store = opened()
     good = encode_element(b"1", b"") + encode_element(b"2", b"A\x01b\x02")
     with pytest.raises(BodyError, match="batch"):
-        store.put_batch(message(), damage(good), b"WAIT\x01true\x02")
-    assert store.max_offset == 0
+        store.writes.put_batch(message(), damage(good), b"WAIT\x01true\x02")
+    assert store.log.max_offset == 0
     store.abandon()
     assert opened().recovered.records == 0
 
@@ -163,7 +171,7 @@ def test_malformed_batch_stores_nothing(opened, message, tmp_path, damage):
 def test_batch_with_bytes_that_are_no_text(opened, message):
     store = opened()
     with pytest.raises(BodyError, match="message 0 of the batch"):
-        store.put_batch(message(), encode_element(b"1", b"\xff\xfe"))
+        store.writes.put_batch(message(), encode_element(b"1", b"\xff\xfe"))
 
 
 @pytest.mark.parametrize(
@@ -185,17 +193,17 @@ def test_what_no_record_or_queue_can_hold_is_refused_for_itself_alone(
 ):
     store = opened()
     put(store, message())
-    end = store.max_offset
+    end = store.log.max_offset
     bad = message(body=b"bad")
     for name, value in change.items():
         setattr(bad, name, value)
     with pytest.raises(MessageError, match=says):
-        store.put(bad)
-    store.dispatch()
-    assert store.max_offset == end
+        store.writes.put(bad)
+    store.dispatch.now()
+    assert store.log.max_offset == end
     assert put(store, message())[0].queue_offset == 1
     assert sorted(path.name for path in (tmp_path / "store/consumequeue").iterdir()) == ["t"]
-    assert store.refusal() is None
+    assert store.refusals.now() is None
 
 
 @pytest.mark.parametrize(
@@ -209,11 +217,11 @@ def test_a_batch_that_no_record_can_hold_is_refused(opened, message, change, say
         setattr(head, name, value)
     batch = encode_element(b"one", b"")
     if says is None:
-        assert len(store.put_batch(head, batch).offsets) == 1  # each message has a flag of its own
+        assert len(store.writes.put_batch(head, batch).offsets) == 1  # each message has a flag of its own
         return
     with pytest.raises(MessageError, match=says):
-        store.put_batch(head, batch)
-    assert store.max_offset == 0
+        store.writes.put_batch(head, batch)
+    assert store.log.max_offset == 0
 
 
 FORGED = "TAGS\x01a\x02__CRC32#\x010123456789\x02"
@@ -225,9 +233,9 @@ def test_records_end_with_their_crc_where_that_is_set(opened, message, on):
     one = msgspec.structs.replace(message(body=b"one"), properties=FORGED)
     batch = b"".join(encode_element(b"%d" % n, FORGED.encode()) for n in range(3))
     put(store, one)
-    store.put_batch(message(), batch, b"CLUSTER\x01c\x02")
-    store.dispatch()
-    raws = [bytes(part) for part in store.get("t", 0, 0, 9).parts]
+    store.writes.put_batch(message(), batch, b"CLUSTER\x01c\x02")
+    store.dispatch.now()
+    raws = [bytes(part) for part in store.reads.get("t", 0, 0, 9).parts]
     records = list(decode_records(b"".join(raws)))
     assert [each.body for each in records] == [b"one", b"0", b"1", b"2"]
     at, raw = 0, b"".join(raws)
@@ -251,9 +259,9 @@ def test_a_batch_brings_no_receipt_handle_of_another_message(opened, message):
         "KEYS\x01POP_CK\x02",
     ]
     batch = b"".join(encode_element(b"POP_CK\x01%d\x02" % n, row.encode(), n) for n, row in enumerate(rows))
-    store.put_batch(message(), batch, f"CLUSTER\x01c\x02{handle}WAIT\x01true\x02".encode())
-    store.dispatch()
-    found = [each for part in store.get("t", 0, 0, 9).parts for each in decode_records(part)]
+    store.writes.put_batch(message(), batch, f"CLUSTER\x01c\x02{handle}WAIT\x01true\x02".encode())
+    store.dispatch.now()
+    found = [each for part in store.reads.get("t", 0, 0, 9).parts for each in decode_records(part)]
     assert [(each.body, each.flag) for each in found] == [(b"POP_CK\x01%d\x02" % n, n) for n in range(4)]
     both = {"CLUSTER": "c", "WAIT": "true"}
     own = [{"UNIQ_KEY": "A"}, {"UNIQ_KEY": "B"}, {"XPOP_CK": "kept"}, {"KEYS": "POP_CK"}]
@@ -272,4 +280,4 @@ def test_a_wrong_bit_anywhere_is_seen_with_the_crc(opened, message, tmp_path, by
     path.write_bytes(raw)
     store = opened(property_crc=True)
     assert [report.start for report in store.recovered.set_aside] == [stored[1].commit_log_offset]
-    assert bodies(store.get("t", 0, 0, 9)) == [b"0" * 40, b"2" * 40]
+    assert bodies(store.reads.get("t", 0, 0, 9)) == [b"0" * 40, b"2" * 40]

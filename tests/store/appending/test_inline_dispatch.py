@@ -16,11 +16,11 @@ from mqframe.store.incoming import GetStatus
 
 def test_nothing_is_seen_before_dispatch(opened, message):
     store = opened()
-    store.put(message())
-    assert store.queue_max("t", 0) == 0
-    assert store.get("t", 0, 0, 1).status is GetStatus.NO_MESSAGE_IN_QUEUE
-    store.dispatch()
-    assert store.queue_max("t", 0) == 1
+    store.writes.put(message())
+    assert store.queues.max_offset("t", 0) == 0
+    assert store.reads.get("t", 0, 0, 1).status is GetStatus.NO_MESSAGE_IN_QUEUE
+    store.dispatch.now()
+    assert store.queues.max_offset("t", 0) == 1
 
 
 def test_arrivals_are_told_once_a_queue_and_turn(opened, message):
@@ -39,15 +39,15 @@ def test_disk_full_while_opening_the_index(opened, message):
 
     store = opened(options={"allocate": allocate_with_size(allocate)})
     put(store, message(KEYS="k"))
-    assert "queue or index files cannot be written" in str(store.refusal())
+    assert "queue or index files cannot be written" in str(store.refusals.now())
     with pytest.raises(StoreUnavailable, match="queue or index files cannot be written"):
-        store.put(message())
+        store.writes.put(message())
     full[0] = False
     (second,) = put(store, message(KEYS="k"))
-    assert store.refusal() is None
+    assert store.refusals.now() is None
     assert second.queue_offset == 1
-    assert store.queue_max("t", 0) == 2
-    assert len(store.query("t", "k", 9).records) == 2
+    assert store.queues.max_offset("t", 0) == 2
+    assert len(store.search.query("t", "k", 9).records) == 2
 
 
 def allocate_with_size(check):
@@ -74,8 +74,8 @@ def failing_for(function, is_odd):
 def test_an_odd_error_of_one_message_leaves_those_of_others_whole(opened, message):
     store = opened()
     told = []
-    store.watch_dispatch(lambda place, problem: told.append((place, type(problem))))
-    dispatch = store._dispatch
+    store.dispatch.watch(lambda place, problem: told.append((place, type(problem))))
+    dispatch = store._inline
     dispatch._describe = failing_for(dispatch._describe, lambda placed: "odd" in placed.properties)
     put(
         store,
@@ -85,35 +85,35 @@ def test_an_odd_error_of_one_message_leaves_those_of_others_whole(opened, messag
         message("u", 1, b"3", TAGS="a", KEYS="k3"),
     )
     put(store, message(body=b"4", TAGS="a"))
-    assert bodies(store.get("t", 0, 0, 9)) == [b"0", b"1", b"2", b"4"]
-    assert bodies(store.get("u", 1, 0, 9)) == [b"3"]
-    assert store.get("t", 0, 0, 9, codes={java_hash("a")}).count == 3
-    assert [len(store.query("t", f"k{number}", 9).records) for number in range(3)] == [1, 0, 1]
+    assert bodies(store.reads.get("t", 0, 0, 9)) == [b"0", b"1", b"2", b"4"]
+    assert bodies(store.reads.get("u", 1, 0, 9)) == [b"3"]
+    assert store.reads.get("t", 0, 0, 9, codes={java_hash("a")}).count == 3
+    assert [len(store.search.query("t", f"k{number}", 9).records) for number in range(3)] == [1, 0, 1]
     ((place, problem),) = told
     assert (place[:3], problem) == (("t", 0, 1), Odd)
     assert place.log_offset > 0
-    assert store.refusal() is None
+    assert store.refusals.now() is None
 
 
 def test_an_odd_error_of_the_index_is_one_messages(opened, message):
     store = opened()
     told = []
-    store.watch_dispatch(lambda place, problem: told.append(place[:3]))
-    index = store._dispatch._index
+    store.dispatch.watch(lambda place, problem: told.append(place[:3]))
+    index = store._inline._index
     index.add = failing_for(index.add, lambda _, indexed, __: any("odd" in keys for _, keys in indexed))
     batch = b"".join(encode_element(b"x", b"KEYS\x01%b\x02" % key) for key in (b"a", b"odd", b"b"))
-    store.put_batch(message(), batch)
-    store.dispatch()
+    store.writes.put_batch(message(), batch)
+    store.dispatch.now()
     assert told == [("t", 0, 1)]
-    assert store.queue_max("t", 0) == 3
-    assert [len(store.query("t", key, 9).records) for key in ("a", "odd", "b")] == [1, 0, 1]
+    assert store.queues.max_offset("t", 0) == 3
+    assert [len(store.search.query("t", key, 9).records) for key in ("a", "odd", "b")] == [1, 0, 1]
 
 
 def test_an_odd_error_of_one_queue_stops_no_other_and_heals_at_the_next_start(opened, message):
     store = opened()
     told = []
-    store.watch_dispatch(lambda place, problem: told.append(place[:3]))
-    broken = store._queues.queue("t", 0)
+    store.dispatch.watch(lambda place, problem: told.append(place[:3]))
+    broken = store._files.queues.queue("t", 0)
     write = type(broken).write
     type(broken).write = failing_for(write, lambda queue, *_: queue is broken)
     try:
@@ -121,10 +121,10 @@ def test_an_odd_error_of_one_queue_stops_no_other_and_heals_at_the_next_start(op
     finally:
         type(broken).write = write
     put(store, message("u", 1, b"2"))
-    assert bodies(store.get("u", 1, 0, 9)) == [b"1", b"2"]
+    assert bodies(store.reads.get("u", 1, 0, 9)) == [b"1", b"2"]
     assert told == [("t", 0, 0)]
     store.abandon()
-    assert bodies(opened().get("t", 0, 0, 9)) == [b"0"]
+    assert bodies(opened().reads.get("t", 0, 0, 9)) == [b"0"]
 
 
 def test_who_is_told_of_arrivals_and_fails_stops_nobody(opened, message):
@@ -137,17 +137,17 @@ def test_who_is_told_of_arrivals_and_fails_stops_nobody(opened, message):
 
     store = opened(options={"on_arrival": tell})
     failed = []
-    store.watch_dispatch(lambda place, problem: failed.append(place))
+    store.dispatch.watch(lambda place, problem: failed.append(place))
     put(store, message(), message("u"))
     assert told == ["t", "u"]
     assert failed == [("t", 0, 0, -1)]
     put(store, message())
-    assert bodies(store.get("t", 0, 0, 9)) == [b"hello", b"hello"]
+    assert bodies(store.reads.get("t", 0, 0, 9)) == [b"hello", b"hello"]
 
 
 def test_memory_that_is_short_leaves_nothing_out(opened, message):
     store = opened()
-    index = store._dispatch._index
+    index = store._inline._index
     real = index.write
 
     def no_memory():
@@ -155,7 +155,7 @@ def test_memory_that_is_short_leaves_nothing_out(opened, message):
 
     index.write = no_memory
     put(store, message(KEYS="k"))
-    assert "no memory" in str(store.refusal())
+    assert "no memory" in str(store.refusals.now())
     index.write = real
     put(store, message(KEYS="k"))
-    assert (store.refusal(), store.queue_max("t", 0)) == (None, 2)
+    assert (store.refusals.now(), store.queues.max_offset("t", 0)) == (None, 2)

@@ -16,8 +16,8 @@ from mqframe.store.upkeep.cutting import cut_log
 def cut(opened, message, tmp_path) -> Path:
     """Of 30 messages in files of 4 KiB those from the fifth on."""
     store = opened(commit_log_file_bytes=4096)
-    places = [store.put(message("t", 0, b"%d" % n * 300)).commit_log_offset for n in range(30)]
-    store.dispatch()
+    places = [store.writes.put(message("t", 0, b"%d" % n * 300)).commit_log_offset for n in range(30)]
+    store.dispatch.now()
     asyncio.run(store.stop())
     made = cut_log(tmp_path / "store", places[5], why="a test", now_ms=1)
     return tmp_path / "store/cut" / made.file

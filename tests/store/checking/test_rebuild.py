@@ -139,8 +139,8 @@ def test_offsets_that_the_log_knows_no_more_are_not_given_again(tmp_path) -> Non
     (root / "queue-ends").unlink()
     built(root)
     store = MessageStore.open(made, ManualClock())
-    assert [store.queue_max("t", queue_id) for queue_id in (0, 1)] == [30, 30]
-    assert store.queue_min("t", 0) > 15
+    assert [store.queues.max_offset("t", queue_id) for queue_id in (0, 1)] == [30, 30]
+    assert store.queues.min_offset("t", 0) > 15
     store.abandon()
 
 

@@ -86,23 +86,23 @@ def test_an_error_that_the_flush_of_queues_meets_ends_the_log(
         store = opened(flush=flush, flush_thorough_ms=10**9, options={"sync": kernel})
         store.start()
         told: list[bool] = []
-        store.put(message(body=b"good"))
-        assert await store.flush_log()
-        good = store.max_offset
-        store.put(message(body=b"lost"))
+        store.writes.put(message(body=b"good"))
+        assert await store.confirming.flush_log()
+        good = store.log.max_offset
+        store.writes.put(message(body=b"lost"))
         kernel.failing = "commitlog/0"
         # The queue flusher's thorough pass syncs the log before anybody else does.
         store._queue_flusher._last_thorough = -(10**9)
         store._queue_flusher.flush()
-        await until(lambda: store.trouble != "")
-        store.when_confirmed(store.max_offset + 1, told.append)
+        await until(lambda: store.disk.trouble != "")
+        store.confirming.when_confirmed(store.log.max_offset + 1, told.append)
         assert told == [False]
         with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error; check the di"):
-            store.put(message())
-        assert not await store.flush_log()
-        assert store.flushed_offset == good
+            store.writes.put(message())
+        assert not await store.confirming.flush_log()
+        assert store.log.flushed_offset == good
         await clock.aadvance(120)
-        assert store.flushed_offset == good
+        assert store.log.flushed_offset == good
         await store.stop()
 
     asyncio.run(scenario())
@@ -120,14 +120,14 @@ def test_those_who_wait_are_told_whoever_met_the_error(opened, message, clock) -
             os.fdatasync(descriptor)
 
         store = opened(flush="SYNC_FLUSH", sync_flush_timeout_ms=10**9)
-        store.put(message())  # so that there is a file
+        store.writes.put(message())  # so that there is a file
         store.start()
-        store._durability.sync = held
+        store.refusals.durability.sync = held
         told: list[bool] = []
-        store.when_confirmed(store.put(message()).end_offset, told.append)
-        waits = asyncio.ensure_future(store.flush_log())
+        store.confirming.when_confirmed(store.writes.put(message()).end_offset, told.append)
+        waits = asyncio.ensure_future(store.confirming.flush_log())
         await asyncio.sleep(0)
-        store._durability.lost("commitlog/0", OSError(errno.EIO, "Input/output error"))
+        store.refusals.durability.lost("commitlog/0", OSError(errno.EIO, "Input/output error"))
         await clock.aadvance(0.6)
         assert told == [False]
         assert not await waits
@@ -141,8 +141,8 @@ def test_an_error_at_the_stop_leaves_an_unclean_end(opened, message, kernel, tmp
     async def scenario(failing: str) -> None:
         store = opened(options={"sync": kernel})
         store.start()
-        store.put(message())
-        store.dispatch()
+        store.writes.put(message())
+        store.dispatch.now()
         kernel.failing = failing
         await store.stop()
 
@@ -157,7 +157,7 @@ def test_an_error_at_the_stop_leaves_an_unclean_end(opened, message, kernel, tmp
 
 def test_a_record_that_cannot_be_written_ends_the_log(opened, message, monkeypatch) -> None:
     store = opened()
-    store.put(message(body=b"good"))
+    store.writes.put(message(body=b"good"))
 
     def fail(descriptor: int, data: bytes, at: int) -> int:
         raise OSError(errno.EIO, "Input/output error")
@@ -165,25 +165,25 @@ def test_a_record_that_cannot_be_written_ends_the_log(opened, message, monkeypat
     with monkeypatch.context() as broken:
         broken.setattr(os, "pwrite", fail)
         with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error"):
-            store.put(message(body=b"lost"))
+            store.writes.put(message(body=b"lost"))
     with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error"):
-        store.put(message())
+        store.writes.put(message())
 
 
 @pytest.mark.parametrize("ahead", [True, False])
 def test_an_error_when_a_file_is_made_ends_the_log(opened, message, kernel, ahead) -> None:
     async def scenario() -> None:
         store = opened(commit_log_file_bytes=4096, options={"sync": kernel})
-        store.put(message(body=b"x" * 3000))
+        store.writes.put(message(body=b"x" * 3000))
         kernel.failing = ".allocating"
         if ahead:
             store.start()
             with pytest.raises(StoreUnavailable):
-                await asyncio.wrap_future(store._log._ahead)
+                await asyncio.wrap_future(store._commit_log._ahead)
         with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error; check the di"):
-            store.put(message(body=b"x" * 3000))
+            store.writes.put(message(body=b"x" * 3000))
         with pytest.raises(StoreUnavailable, match="could not be flushed"):
-            store.put(message())
+            store.writes.put(message())
         await store.stop()
 
     asyncio.run(scenario())
@@ -192,10 +192,10 @@ def test_an_error_when_a_file_is_made_ends_the_log(opened, message, kernel, ahea
 def test_the_next_start_writes_anew_what_the_disk_may_lack(opened, message, kernel, tmp_path, monkeypatch):
     first = opened(flush="SYNC_FLUSH", options={"sync": kernel})
     told: list[bool] = []
-    first.when_confirmed(first.put(message(body=b"good")).end_offset, told.append)
-    flushed = first.flushed_offset
+    first.confirming.when_confirmed(first.writes.put(message(body=b"good")).end_offset, told.append)
+    flushed = first.log.flushed_offset
     kernel.failing = "commitlog/0"
-    first.when_confirmed(first.put(message(body=b"unknown")).end_offset, told.append)
+    first.confirming.when_confirmed(first.writes.put(message(body=b"unknown")).end_offset, told.append)
     assert told == [True, False]
     first.abandon()
 
@@ -214,8 +214,8 @@ def test_the_next_start_writes_anew_what_the_disk_may_lack(opened, message, kern
     name = "commitlog/00000000000000000000"
     assert (name, 1 << 20) in written, "all of it, for the kernel takes it for written"
     assert str(tmp_path / "store" / name) in kernel.synced
-    assert again.queue_max("t", 0) == 2
-    assert again.flushed_offset == again.max_offset
+    assert again.queues.max_offset("t", 0) == 2
+    assert again.log.flushed_offset == again.log.max_offset
     assert not (tmp_path / "store/sync-failed").exists()
 
 
@@ -223,7 +223,7 @@ def test_a_name_that_does_not_get_to_the_disk_ends_the_log(opened, message, monk
     """Clean-up syncs the folder beside the thread that makes files: the error is the same log's."""
     store = opened(commit_log_file_bytes=4096, delete_when=";".join(map(str, range(24))))
     for _ in range(4):
-        store.put(message(body=b"x" * 3000))
+        store.writes.put(message(body=b"x" * 3000))
     oldest = min((tmp_path / "store/commitlog").iterdir())
     os.utime(oldest, (0, 0))
 
@@ -233,4 +233,4 @@ def test_a_name_that_does_not_get_to_the_disk_ends_the_log(opened, message, monk
     monkeypatch.setattr(os, "fsync", fail)
     store.clean()
     with pytest.raises(StoreUnavailable, match="commitlog could not be flushed: Input/output error"):
-        store.put(message())
+        store.writes.put(message())

@@ -20,7 +20,7 @@ def test_a_second_store_is_refused(opened, message, tmp_path):
     assert (tmp_path / "store/lock").read_text() == "lock"
     put(store, message())
     store.abandon()
-    assert opened().queue_max("t", 0) == 1
+    assert opened().queues.max_offset("t", 0) == 1
 
 
 def test_an_end_without_unmark_is_an_unclean_one(tmp_path) -> None:

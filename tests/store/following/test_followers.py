@@ -51,8 +51,8 @@ async def until(condition):
 
 def fill(store, message, count, first=0):
     for n in range(first, first + count):
-        store.put(message(body=b"%d" % n * 100))
-    store.dispatch()
+        store.writes.put(message(body=b"%d" % n * 100))
+    store.dispatch.now()
 
 
 def expected(count, first=0):
@@ -63,10 +63,10 @@ def test_follows_over_files_and_restarts(opened, message, tmp_path):
     async def scenario():
         store = opened(commit_log_file_bytes=4096)
         one = Collector()
-        store.follow(one, "broker-a")
+        store.followers.add(one, "broker-a")
         store.start()
         fill(store, message, 40)
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         assert one.bodies == expected(40)
         assert all(start // 4096 == (end - 1) // 4096 for start, end in one.stretches)
         assert one.began == (tmp_path / "store", "broker-a")
@@ -74,10 +74,10 @@ def test_follows_over_files_and_restarts(opened, message, tmp_path):
         assert one.stopped
         store = opened(commit_log_file_bytes=4096)
         two = Collector()
-        store.follow(two)
+        store.followers.add(two)
         store.start()
         fill(store, message, 5, 40)
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         assert two.bodies == expected(5, 40)
         await store.stop()
 
@@ -89,14 +89,14 @@ def test_slow_one_delays_nobody_and_says_so(opened, message):
         store = opened()
         slow, quick = Collector("slow"), Collector("quick")
         slow.release.clear()
-        store.follow(slow)
-        store.follow(quick)
+        store.followers.add(slow)
+        store.followers.add(quick)
         store.start()
         fill(store, message, 10)
-        await until(lambda: store.lag("quick") == 0)
-        assert store.lag("slow") == store.max_offset
+        await until(lambda: store.followers.lag_bytes("quick") == 0)
+        assert store.followers.lag_bytes("slow") == store.log.max_offset
         slow.release.set()
-        await until(lambda: store.lag("slow") == 0)
+        await until(lambda: store.followers.lag_bytes("slow") == 0)
         assert slow.bodies == quick.bodies == expected(10)
         await store.stop()
 
@@ -123,9 +123,9 @@ def test_what_is_gathered_is_handed_over_once_unless_it_fails(opened, message, m
         store = opened(commit_log_file_bytes=4096)
         one = Gatherer()
         fill(store, message, 40)
-        store.follow(one)
+        store.followers.add(one)
         store.start()
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         starts = [start for start, _ in one.stretches]
         assert starts[:2] == [0, one.stretches[0][1]]
         assert starts[2:] == [0, *(end for _, end in one.stretches[2:-1])]
@@ -138,11 +138,11 @@ def test_own_durable_offset_wins(opened, message):
     async def scenario():
         store = opened()
         fill(store, message, 5)
-        third = store.record_at(0)
+        third = store.search.record_at(0)
         one = Collector(own=2 * len(third))
-        store.follow(one)
+        store.followers.add(one)
         store.start()
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         assert one.bodies == expected(3, 2)
         await store.stop()
 
@@ -169,9 +169,9 @@ def test_a_stretch_may_be_taken_in_parts(opened, message):
         store = opened(commit_log_file_bytes=4096)
         fill(store, message, 40)
         one = InParts()
-        store.follow(one)
+        store.followers.add(one)
         store.start()
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         assert one.bodies == expected(40)
         await store.stop()
 
@@ -203,9 +203,9 @@ def test_a_start_that_fails_is_tried_again_and_a_stop_that_fails_stays_with_the_
         store = opened()
         fill(store, message, 5)
         one = Reluctant()
-        store.follow(one)
+        store.followers.add(one)
         store.start()
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         assert (one.attempts, one.bodies) == (3, expected(5))
         await store.stop()
         assert one.stopped
@@ -224,20 +224,20 @@ def test_messages_are_gathered_while_a_dispatcher_wants_it(opened, message):
         store = opened()
         fill(store, message, 5)
         one = Patient()
-        store.follow(one)
+        store.followers.add(one)
         store.start()
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         fill(store, message, 5, 5)
         fill(store, message, 5, 10)
-        assert store.lag("collector") > 0
+        assert store.followers.lag_bytes("collector") > 0
         assert one.bodies == expected(5)
         await store.stop()
         # It comes at the next start.
         store = opened()
         two = Collector()
-        store.follow(two)
+        store.followers.add(two)
         store.start()
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         assert two.bodies == expected(10, 5)
         assert len(two.stretches) == 1
         await store.stop()
@@ -247,9 +247,9 @@ def test_messages_are_gathered_while_a_dispatcher_wants_it(opened, message):
 
 def test_two_of_one_name(opened):
     store = opened()
-    store.follow(Collector())
+    store.followers.add(Collector())
     with pytest.raises(StoreError, match="two dispatchers are named 'collector'"):
-        store.follow(Collector())
+        store.followers.add(Collector())
 
 
 def saved_cursor(tmp_path):
@@ -261,19 +261,19 @@ def test_a_cursor_is_saved_as_far_as_the_log_is_on_disk(opened, message, clock, 
     async def scenario():
         store = opened(flush_thorough_ms=60_000)
         one = Collector()
-        store.follow(one)
+        store.followers.add(one)
         store.start()
         fill(store, message, 3)
-        assert await store.flush_log()
-        await until(lambda: store.lag("collector") == 0)
-        await until(lambda: saved_cursor(tmp_path) == store.flushed_offset)
-        on_disk = store.flushed_offset
+        assert await store.confirming.flush_log()
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
+        await until(lambda: saved_cursor(tmp_path) == store.log.flushed_offset)
+        on_disk = store.log.flushed_offset
         fill(store, message, 3, 3)
-        await until(lambda: store.lag("collector") == 0)
+        await until(lambda: store.followers.lag_bytes("collector") == 0)
         assert one.bodies == expected(6)
-        assert saved_cursor(tmp_path) == on_disk < store.max_offset
+        assert saved_cursor(tmp_path) == on_disk < store.log.max_offset
         await store.stop()
-        assert saved_cursor(tmp_path) == store.max_offset
+        assert saved_cursor(tmp_path) == store.log.max_offset
 
     asyncio.run(scenario())
 
@@ -289,8 +289,8 @@ def test_a_cursor_behind_the_log_goes_on_at_its_end_and_misses_nothing_new(opene
         path.write_text('{"offsetTable": {"collector": 999999}}')
         store = opened()
         one = Collector(own=own)
-        store.follow(one)
-        assert saved_cursor(tmp_path) == store.max_offset, "before anything new is stored there"
+        store.followers.add(one)
+        assert saved_cursor(tmp_path) == store.log.max_offset, "before anything new is stored there"
         fill(store, message, 2, 3)
         store.start()
         await until(lambda: one.bodies == expected(2, 3))

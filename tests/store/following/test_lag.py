@@ -27,7 +27,7 @@ def follow_from(store, opened, tmp_path, cursors, **settings):
         kept.set(name, cursor)
     store = opened(**settings)
     for name in cursors:
-        store.follow(Held(name))
+        store.followers.add(Held(name))
     return store
 
 
@@ -35,17 +35,17 @@ def fill(store, message, clock, count, **fields):
     ends = []
     for _ in range(count):
         clock.advance(1)
-        stored = store.put(message(**fields))
-        ends.append(store.max_offset)
+        stored = store.writes.put(message(**fields))
+        ends.append(store.log.max_offset)
         assert stored
-    store.dispatch()
+    store.dispatch.now()
     return ends
 
 
 @pytest.mark.parametrize("queues", [1, 3])
 def test_bytes_messages_and_time_from_the_cursor_on(opened, message, clock, tmp_path, queues):
     store = opened(commit_log_file_bytes=4096)
-    store.follow(Held("new"))
+    store.followers.add(Held("new"))
     assert store.lags() == [Lag("new", 0, 0, 0, None)]
     begin = clock.now_ms()
     ends = [0]
@@ -60,7 +60,9 @@ def test_bytes_messages_and_time_from_the_cursor_on(opened, message, clock, tmp_
         assert (lag.messages, lag.stored_ms) == (60 - taken, begin + 1000 * (taken + 1))
         assert lag.age_ms(clock.now_ms()) == 1000 * (59 - taken)
     assert (done.size_bytes, done.messages, done.age_ms(clock.now_ms())) == (0, 0, 0)
-    assert [store.lag(name) for name in cursors] == [ends[-1] - end for end in cursors.values()]
+    assert [store.followers.lag_bytes(name) for name in cursors] == [
+        ends[-1] - end for end in cursors.values()
+    ]
 
 
 def test_with_very_many_queues_messages_are_not_counted(opened, message, clock, tmp_path, monkeypatch):
@@ -68,7 +70,7 @@ def test_with_very_many_queues_messages_are_not_counted(opened, message, clock, 
     store = opened()
     for queue in range(4):
         fill(store, message, clock, 2, queue_id=queue)
-    end = store.max_offset
+    end = store.log.max_offset
     store = follow_from(store, opened, tmp_path, {"new": 0, "half": end // 2})
     new, half = store.lags()
     assert (new.messages, new.size_bytes) == (None, end)

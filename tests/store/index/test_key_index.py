@@ -19,9 +19,9 @@ def test_index_goes_on_in_a_next_file(opened, message, tmp_path, clock):
         put(store, message(body=b"%d" % n, KEYS="all"))
         clock.advance(1)
     assert len(list((tmp_path / "store/index").iterdir())) == 3
-    assert len(store.query("t", "all", 64).records) == 11
+    assert len(store.search.query("t", "all", 64).records) == 11
     third = clock.now_ms() - 9000
-    found = store.query("t", "all", 64, third, third + 1999).records
+    found = store.search.query("t", "all", 64, third, third + 1999).records
     assert [next(iter(decode_records(r))).body for r in found] == [b"3", b"2"]
 
 

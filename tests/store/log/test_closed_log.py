@@ -15,8 +15,8 @@ from mqframe.store.log.closed_log import ClosedLog
 def layout(opened, message, tmp_path):
     store = opened(commit_log_file_bytes=4096)
     for n in range(20):
-        store.put(message("t", 0, b"%d" % n * 300, TAGS="a"))
-    store.dispatch()
+        store.writes.put(message("t", 0, b"%d" % n * 300, TAGS="a"))
+    store.dispatch.now()
     asyncio.run(store.stop())
     return Layout(tmp_path / "store")
 

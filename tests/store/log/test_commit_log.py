@@ -22,7 +22,7 @@ def test_files_end_with_a_blank_marker(opened, message, tmp_path):
     left = 4096 - stored[3].end_offset
     raw = (tmp_path / "store/commitlog/00000000000000000000").read_bytes()
     assert struct.unpack_from(">ii", raw, stored[3].end_offset) == (left, -875286124)
-    found = store.get("t", 0, 0, 32)
+    found = store.reads.get("t", 0, 0, 32)
     assert bodies(found) == [bytes([n]) * 900 for n in range(9)]
     assert [len(part) for part in found.parts] == [stored[0].size * 4, stored[0].size * 4, stored[0].size]
 
@@ -61,12 +61,12 @@ def test_disk_full_at_allocation(opened, message, tmp_path):
         accepted += put(store, message(body=b"%03d" % n * 300))
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match=r"No space left on device; free some disk space"):
-            store.put(message(body=b"x" * 900))
+            store.writes.put(message(body=b"x" * 900))
     assert len(accepted) == 12
     # What still fits the file is taken.
     space[0] = 1
     put(store, message(body=b"later" * 200))
-    assert bodies(store.get("t", 0, 0, 99)) == [b"%03d" % n * 300 for n in range(12)] + [b"later" * 200]
+    assert bodies(store.reads.get("t", 0, 0, 99)) == [b"%03d" % n * 300 for n in range(12)] + [b"later" * 200]
     assert not list(tmp_path.rglob("*.allocating"))
 
 

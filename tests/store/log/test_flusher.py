@@ -47,15 +47,15 @@ def test_async_flush_waits_for_four_pages_or_ten_seconds(opened, message, clock,
     async def scenario():
         store = opened()
         store.start()
-        store.put(message(body=b"x" * 100))
+        store.writes.put(message(body=b"x" * 100))
         await clock.aadvance(5)
-        assert (disk.syncs, store.flushed_offset) == (0, 0)
+        assert (disk.syncs, store.log.flushed_offset) == (0, 0)
         await clock.aadvance(5.1)
-        await until(lambda: store.flushed_offset == store.max_offset)
+        await until(lambda: store.log.flushed_offset == store.log.max_offset)
         assert disk.syncs == 1
-        store.put(message(body=b"x" * 5 * 4096))
+        store.writes.put(message(body=b"x" * 5 * 4096))
         await clock.aadvance(0.6)
-        await until(lambda: store.flushed_offset == store.max_offset)
+        await until(lambda: store.log.flushed_offset == store.log.max_offset)
         assert disk.syncs == 2
         await store.stop()
 
@@ -65,8 +65,8 @@ def test_async_flush_waits_for_four_pages_or_ten_seconds(opened, message, clock,
 def test_async_flush_confirms_at_once(opened, message):
     store = opened()
     told = []
-    stored = store.put(message())
-    store.when_confirmed(stored.end_offset, told.append)
+    stored = store.writes.put(message())
+    store.confirming.when_confirmed(stored.end_offset, told.append)
     assert told == [True]
 
 
@@ -78,21 +78,21 @@ def test_group_commit_shares_one_flush(opened, message, disk):
         disk.gate.clear()
 
         def send(name):
-            end = store.put(message(body=name)).end_offset
-            store.when_confirmed(end, lambda ok: told.append((name, ok)))
+            end = store.writes.put(message(body=name)).end_offset
+            store.confirming.when_confirmed(end, lambda ok: told.append((name, ok)))
 
         send(b"1")
         await asyncio.sleep(0)
         for name in (b"2", b"3", b"4"):
             send(name)
-        store.dispatch()
+        store.dispatch.now()
         assert told == []
-        assert store.queue_max("t", 0) == 0, "not on disk, so not for consumers"
+        assert store.queues.max_offset("t", 0) == 0, "not on disk, so not for consumers"
         disk.gate.set()
         await until(lambda: len(told) == 4)
         assert told == [(b"1", True), (b"2", True), (b"3", True), (b"4", True)]
         assert disk.syncs == 2
-        assert store.queue_max("t", 0) == 4
+        assert store.queues.max_offset("t", 0) == 4
         await store.stop()
 
     asyncio.run(scenario())
@@ -103,8 +103,8 @@ def test_arrivals_are_told_before_the_answer(opened, message):
         order = []
         store = opened(flush="SYNC_FLUSH", options={"on_arrival": lambda *_: order.append("arrival")})
         store.start()
-        end = store.put(message()).end_offset
-        store.when_confirmed(end, lambda ok: order.append(ok))
+        end = store.writes.put(message()).end_offset
+        store.confirming.when_confirmed(end, lambda ok: order.append(ok))
         await until(lambda: len(order) == 2)
         assert order == ["arrival", True]
         await store.stop()
@@ -118,13 +118,13 @@ def test_sync_flush_gives_up_after_five_seconds(opened, message, clock, disk):
         store.start()
         told = []
         disk.gate.clear()
-        store.when_confirmed(store.put(message()).end_offset, told.append)
+        store.confirming.when_confirmed(store.writes.put(message()).end_offset, told.append)
         await clock.aadvance(4.9)
         assert told == []
         await clock.aadvance(0.7)
         assert told == [False]
         disk.gate.set()
-        await until(lambda: store.queue_max("t", 0) == 1)
+        await until(lambda: store.queues.max_offset("t", 0) == 1)
         assert told == [False]
         await store.stop()
 
@@ -136,23 +136,23 @@ def test_a_disk_that_fails_confirms_nothing(opened, message, clock, disk, tmp_pa
         store = opened(flush="SYNC_FLUSH")
         store.start()
         told = []
-        store.put(message(body=b"good"))
-        store.when_confirmed(store.max_offset, told.append)
+        store.writes.put(message(body=b"good"))
+        store.confirming.when_confirmed(store.log.max_offset, told.append)
         await until(lambda: told == [True])
-        good = store.max_offset
+        good = store.log.max_offset
         disk.broken = True
-        store.when_confirmed(store.put(message(body=b"lost")).end_offset, told.append)
+        store.confirming.when_confirmed(store.writes.put(message(body=b"lost")).end_offset, told.append)
         await until(lambda: told == [True, False])
         disk.broken = False
         # The kernel dropped what it could not write; a later success means nothing.
         await clock.aadvance(30)
-        assert (store.flushed_offset, store.queue_max("t", 0)) == (good, 1)
+        assert (store.log.flushed_offset, store.queues.max_offset("t", 0)) == (good, 1)
         with pytest.raises(
             StoreUnavailable,
             match=r"could not be flushed: Input/output error; check the disk and restart",
         ):
-            store.put(message())
-        store.when_confirmed(store.max_offset, told.append)
+            store.writes.put(message())
+        store.confirming.when_confirmed(store.log.max_offset, told.append)
         assert told == [True, False, False]
         await store.stop()
         assert (tmp_path / "store/abort").exists()
@@ -170,11 +170,11 @@ def test_one_who_cannot_be_told_keeps_nobody_waiting(opened, message, disk):
             raise ConnectionError("its caller is gone")
 
         disk.gate.clear()
-        end = store.put(message()).end_offset
-        store.when_confirmed(end, gone)
-        store.when_confirmed(end, told.append)
-        cancelled = asyncio.ensure_future(store.until_confirmed(end))
-        waiting = asyncio.ensure_future(store.until_confirmed(end))
+        end = store.writes.put(message()).end_offset
+        store.confirming.when_confirmed(end, gone)
+        store.confirming.when_confirmed(end, told.append)
+        cancelled = asyncio.ensure_future(store.confirming.until_confirmed(end))
+        waiting = asyncio.ensure_future(store.confirming.until_confirmed(end))
         await asyncio.sleep(0)
         cancelled.cancel()
         disk.gate.set()
@@ -190,18 +190,18 @@ def test_stop_flushes_and_tells_all(opened, message):
         store = opened(flush="SYNC_FLUSH")
         store.start()
         told = []
-        store.when_confirmed(store.put(message()).end_offset, told.append)
+        store.confirming.when_confirmed(store.writes.put(message()).end_offset, told.append)
         await store.stop()
         assert told == [True]
         await store.stop()
 
     asyncio.run(scenario())
-    assert opened().queue_max("t", 0) == 1
+    assert opened().queues.max_offset("t", 0) == 1
 
 
 def test_without_a_loop_a_flush_is_done_at_once(opened, message):
     store = opened(flush="SYNC_FLUSH")
     told = []
-    store.when_confirmed(store.put(message()).end_offset, told.append)
+    store.confirming.when_confirmed(store.writes.put(message()).end_offset, told.append)
     assert told == [True]
-    assert store.flushed_offset == store.max_offset
+    assert store.log.flushed_offset == store.log.max_offset

@@ -37,9 +37,6 @@ class Log:
     def confirmed(self) -> int:
         return min(self.flushed, self.replicas.confirmed(self.max_offset))
 
-    def dispatch(self) -> None:
-        raise AssertionError("those who wait list nothing")
-
     def ask(self, end: int, *, wants_outcome: bool = True) -> bool:
         self.max_offset = max(self.max_offset, end)
         return self.waits.add(end, lambda what: self.told.append((end, what)), wants_outcome)

@@ -17,9 +17,9 @@ from mqframe.store.queues.consume_queue import ENTRY, FILLER, ConsumeQueue
 def test_queue_over_several_files(opened, message):
     store = opened(queue_file_bytes=100)
     put(store, *(message(body=b"%d" % n) for n in range(13)))
-    assert bodies(store.get("t", 0, 3, 9)) == [b"3", b"4"]
-    assert [store.store_time_at("t", 0, n) is not None for n in (0, 12, 13)] == [True, True, False]
-    assert bodies(store.get("t", 0, 12, 9)) == [b"12"]
+    assert bodies(store.reads.get("t", 0, 3, 9)) == [b"3", b"4"]
+    assert [store.queues.store_time_at("t", 0, n) is not None for n in (0, 12, 13)] == [True, True, False]
+    assert bodies(store.reads.get("t", 0, 12, 9)) == [b"12"]
 
 
 FILE_ENTRIES = 4

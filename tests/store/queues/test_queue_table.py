@@ -21,11 +21,11 @@ def test_delete_topic(opened, message, tmp_path):
     store = opened()
     put(store, message("a"), message("b"), message("a", 1))
     asyncio.run(store.delete_topic("a"))
-    assert list(store.queues()) == [("b", 0)]
+    assert list(store.queues) == [("b", 0)]
     assert not (tmp_path / "store/consumequeue/a").exists()
-    assert store.get("a", 0, 0, 1).status is GetStatus.NO_MATCHED_LOGIC_QUEUE
+    assert store.reads.get("a", 0, 0, 1).status is GetStatus.NO_MATCHED_LOGIC_QUEUE
     assert put(store, message("a"))[0].queue_offset == 0
-    assert bodies(store.get("a", 0, 0, 1)) == [b"hello"]
+    assert bodies(store.reads.get("a", 0, 0, 1)) == [b"hello"]
 
 
 @pytest.mark.parametrize("senders", [0, 1, 2, 9])
@@ -44,15 +44,19 @@ def test_what_is_stored_while_a_topic_is_deleted_goes_too(opened, message, monke
 
         monkeypatch.setattr(DeletedTopics, "add", interrupted)
         await store.delete_topic("a")
-        assert list(store.queues()) == [("b", 0)]
-        assert store.queue_max("b", 0) == 1 + min(senders, 3)
-        assert told[-1] == store.max_offset
+        assert list(store.queues) == [("b", 0)]
+        assert store.queues.max_offset("b", 0) == 1 + min(senders, 3)
+        assert told[-1] == store.log.max_offset
         assert put(store, message("a"))[0].queue_offset == 0
-        end = store.max_offset
+        end = store.log.max_offset
         await store.stop()
         store = opened()
-        assert (store.max_offset, store.queue_max("a", 0), store.queue_max("a", 1)) == (end, 1, 0)
-        assert bodies(store.get("a", 0, 0, 9)) == [b"hello"]
+        assert (store.log.max_offset, store.queues.max_offset("a", 0), store.queues.max_offset("a", 1)) == (
+            end,
+            1,
+            0,
+        )
+        assert bodies(store.reads.get("a", 0, 0, 9)) == [b"hello"]
 
     main = threading.current_thread()
     asyncio.run(scenario())
@@ -65,7 +69,7 @@ def test_many_queues_within_few_descriptors(opened, message, tmp_path):
         put(store, *(message(f"topic{n}", n % 3, b"%d" % turn) for n in range(60)))
     assert before < len(open_below(tmp_path)) <= before + 10
     for n in range(60):
-        assert bodies(store.get(f"topic{n}", n % 3, 0, 9)) == [b"0", b"1", b"2"]
+        assert bodies(store.reads.get(f"topic{n}", n % 3, 0, 9)) == [b"0", b"1", b"2"]
 
 
 BYTES = 5 * ENTRY.size

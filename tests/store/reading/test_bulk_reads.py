@@ -20,10 +20,13 @@ def read(request, opened, message):
     kept = {"mapped": 1 << 30, "half copied": 60_000}.get(request.param, 0)
     store = opened(mapped_read_bytes=kept, commit_log_file_bytes=1 << 15)
     for number in range(COUNT * QUEUES):
-        store.put(message(queue_id=number % QUEUES, body=b"%d" % number * (1 + number % 5)))
-    store.dispatch()
-    ways = {"get": store.get, "cold": lambda *args, **named: asyncio.run(store.get_cold(*args, **named))}
-    return ways.get(request.param, store.get_now)
+        store.writes.put(message(queue_id=number % QUEUES, body=b"%d" % number * (1 + number % 5)))
+    store.dispatch.now()
+    ways = {
+        "get": store.reads.get,
+        "cold": lambda *args, **named: asyncio.run(store.reads.get_cold(*args, **named)),
+    }
+    return ways.get(request.param, store.reads.get_now)
 
 
 def bodies(found) -> list[bytes]:
@@ -53,8 +56,8 @@ def test_bytes_end_a_read(read) -> None:
 def test_what_lies_close_together_is_read_at_once(opened, message, monkeypatch) -> None:
     store = opened(mapped_read_bytes=0)
     for number in range(60):
-        store.put(message(queue_id=number % 2))
-    store.dispatch()
+        store.writes.put(message(queue_id=number % 2))
+    store.dispatch.now()
     calls: list[int] = []
     read_now = LogFile.read_now
 
@@ -63,18 +66,18 @@ def test_what_lies_close_together_is_read_at_once(opened, message, monkeypatch) 
         return read_now(self, at, size)
 
     monkeypatch.setattr(LogFile, "read_now", counted)
-    assert store.get_now("t", 0, 0, 30).count == 30
+    assert store.reads.get_now("t", 0, 0, 30).count == 30
     assert len(calls) == 1
 
 
 def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypatch) -> None:
     store = opened(mapped_read_bytes=0)
     for number in range(100):
-        store.put(message(queue_id=number % 2, body=b"%d" % number))
-    store.dispatch()
+        store.writes.put(message(queue_id=number % 2, body=b"%d" % number))
+    store.dispatch.now()
     monkeypatch.setattr(LogFile, "read_now", lambda *arguments: None)
-    assert store.get_now("t", 0, 0, 50) is None
-    found = asyncio.run(store.get_cold("t", 0, 0, 50))
+    assert store.reads.get_now("t", 0, 0, 50) is None
+    found = asyncio.run(store.reads.get_cold("t", 0, 0, 50))
     assert bodies(found) == [b"%d" % number for number in range(0, 100, 2)]
     assert len(found.parts) == 1  # joined there, not on the loop
 
@@ -82,7 +85,7 @@ def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypa
 def test_the_thread_tells_of_files_that_were_removed_meanwhile(opened, message, monkeypatch) -> None:
     store = opened()
     for number in range(4):
-        store.put(message(queue_id=number % 2))
-    store.dispatch()
+        store.writes.put(message(queue_id=number % 2))
+    store.dispatch.now()
     monkeypatch.setattr("mqframe.store.files.log_files.LogFiles.fetch", lambda *arguments: None)
-    assert asyncio.run(store.get_cold("t", 0, 0, 2)).status is GetStatus.MESSAGE_WAS_REMOVING
+    assert asyncio.run(store.reads.get_cold("t", 0, 0, 2)).status is GetStatus.MESSAGE_WAS_REMOVING

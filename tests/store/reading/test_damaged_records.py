@@ -17,10 +17,10 @@ def stopped(opened, message, tmp_path):
     def make(*damaged):
         store = opened()
         places = [
-            store.put(message("t", 0, b"%d|" % n * 100, TAGS="ab"[n % 2])).commit_log_offset
+            store.writes.put(message("t", 0, b"%d|" % n * 100, TAGS="ab"[n % 2])).commit_log_offset
             for n in range(40)
         ]
-        store.dispatch()
+        store.dispatch.now()
         asyncio.run(store.stop())
         (path,) = (tmp_path / "store/commitlog").iterdir()
         raw = bytearray(path.read_bytes())
@@ -36,7 +36,7 @@ def damage(store, *numbers):
     """Flip a bit of some bodies behind the back of a store that runs."""
     (path,) = (store.settings.directory / "commitlog").iterdir()
     with path.open("r+b") as log:
-        for physical, _, _ in (store.entries("t", 0, number, 1)[0] for number in numbers):
+        for physical, _, _ in (store.reads.entries("t", 0, number, 1)[0] for number in numbers):
             log.seek(physical + 120)
             (byte,) = log.read(1)
             log.seek(physical + 120)
@@ -55,17 +55,17 @@ def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(opened, stoppe
     assert store.recovered.set_aside == ()
 
     async def read():
-        return await store.get_cold("t", 0, 0, 40) if cold else store.get("t", 0, 0, 40)
+        return await store.reads.get_cold("t", 0, 0, 40) if cold else store.reads.get("t", 0, 0, 40)
 
     whole = [n for n in range(40) if n not in damaged]
     assert numbers(asyncio.run(read())) == whole
     assert numbers(asyncio.run(read())) == whole
-    told = store.counters()
+    told = store.damage.counters()
     assert (told["setAsideMessages"], told["setAsideQueues"]) == (str(len(damaged)), "t:0")
     store.abandon()
     store = opened()
-    assert numbers(store.get("t", 0, store.queue_min("t", 0), 40)) == whole
-    assert store.queue_max("t", 0) == 40
+    assert numbers(store.reads.get("t", 0, store.queues.min_offset("t", 0), 40)) == whole
+    assert store.queues.max_offset("t", 0) == 40
     report = next(iter(Quarantine(tmp_path / "store/quarantine").reports()))
     assert report.start == places[damaged[0]]
     assert report.queues[0].start == damaged[0]
@@ -74,16 +74,16 @@ def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(opened, stoppe
 def test_by_tags_too(opened, stopped):
     stopped(6)
     store = opened()
-    code = next(code for _, _, code in store.entries("t", 0, 0, 1))
-    assert numbers(store.get("t", 0, 0, 40, codes={code})) == [n for n in range(0, 40, 2) if n != 6]
+    code = next(code for _, _, code in store.reads.entries("t", 0, 0, 1))
+    assert numbers(store.reads.get("t", 0, 0, 40, codes={code})) == [n for n in range(0, 40, 2) if n != 6]
 
 
 def test_what_this_process_wrote_is_not_checked_again(opened, message):
     store = opened()
-    store.put(message("t", 0, b"0|"))
-    store.dispatch()
-    store._repair = None  # whoever called it would fail
-    assert numbers(store.get("t", 0, 0, 9)) == [0]
+    store.writes.put(message("t", 0, b"0|"))
+    store.dispatch.now()
+    store.reads._lookup._repair = None  # whoever called it would fail
+    assert numbers(store.reads.get("t", 0, 0, 9)) == [0]
 
 
 @pytest.mark.parametrize("cold", [False, True])
@@ -93,8 +93,8 @@ def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, cold):
 
     async def read(offset, count):
         if cold:
-            return numbers(await store.get_cold("t", 0, offset, count))
-        return numbers(store.get("t", 0, offset, count))
+            return numbers(await store.reads.get_cold("t", 0, offset, count))
+        return numbers(store.reads.get("t", 0, offset, count))
 
     assert asyncio.run(read(10, 10)) == list(range(10, 20))
     damage(store, 15, 25)
@@ -105,7 +105,7 @@ def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, cold):
 def test_what_a_filter_left_out_was_not_checked(opened, stopped):
     stopped()
     store = opened()
-    code = next(code for _, _, code in store.entries("t", 0, 0, 1))
-    assert numbers(store.get("t", 0, 0, 40, codes={code})) == list(range(0, 40, 2))
+    code = next(code for _, _, code in store.reads.entries("t", 0, 0, 1))
+    assert numbers(store.reads.get("t", 0, 0, 40, codes={code})) == list(range(0, 40, 2))
     damage(store, 7)
-    assert numbers(store.get("t", 0, 0, 40)) == [n for n in range(40) if n != 7]
+    assert numbers(store.reads.get("t", 0, 0, 40)) == [n for n in range(40) if n != 7]

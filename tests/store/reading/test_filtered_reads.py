@@ -15,8 +15,8 @@ WANTED = record_filter(lambda properties: properties.get("n", "0") in ("3", "4",
 
 
 def put(store, *messages):
-    stored = [store.put(message) for message in messages]
-    store.dispatch()
+    stored = [store.writes.put(message) for message in messages]
+    store.dispatch.now()
     return stored
 
 
@@ -25,7 +25,7 @@ def numbers(found):
 
 
 def cold(store, *args, **options):
-    return asyncio.run(store.get_cold(*args, **options))
+    return asyncio.run(store.reads.get_cold(*args, **options))
 
 
 @pytest.fixture(params=["get", "get_now", "copied", "get_cold"])
@@ -33,7 +33,7 @@ def read(request, opened, message):
     """Ten messages, and each way in which a reader gets at them."""
     store = opened(mapped_read_bytes=0 if request.param == "copied" else 1 << 30)
     put(store, *(with_number(message(body=b"x" * (n + 1), TAGS="ab"[n % 2]), n) for n in range(10)))
-    ways = {"get": store.get, "get_now": store.get_now, "copied": store.get_now}
+    ways = {"get": store.reads.get, "get_now": store.reads.get_now, "copied": store.reads.get_now}
     return ways.get(request.param, lambda *args, **options: cold(store, *args, **options))
 
 
@@ -75,7 +75,7 @@ def test_a_bounded_number_of_entries_is_looked_at(opened, message):
     store = opened(scan_entries_max=10)
     put(store, *(message() for _ in range(25)))
     looked: list[object] = []
-    found = store.get("t", 0, 0, 2, records=lambda record: bool(looked.append(record)))
+    found = store.reads.get("t", 0, 0, 2, records=lambda record: bool(looked.append(record)))
     assert (found.status, found.next_offset) == (GetStatus.NO_MATCHED_MESSAGE, 10)
     assert len(looked) == 10
 
@@ -84,5 +84,5 @@ def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypa
     store = opened(mapped_read_bytes=0)
     put(store, with_number(message(), 3))
     monkeypatch.setattr("mqframe.store.files.log_file.LogFile.read_now", lambda *args: None)
-    assert store.get_now("t", 0, 0, 32, records=WANTED) is None
+    assert store.reads.get_now("t", 0, 0, 32, records=WANTED) is None
     assert numbers(cold(store, "t", 0, 0, 32, records=WANTED)) == ["3"]

@@ -36,9 +36,9 @@ def parts(opened, message):
     for number in range(9):
         (stored,) = put(store, message("t", number % 2, b"%d" % number))
         places.append(stored.commit_log_offset)
-    raw = bytearray(store.log_bytes(0, store.max_offset))
+    raw = bytearray(store.log.log_bytes(0, store.log.max_offset))
     entries = {
-        ("t", number % 2, number // 2): store.entries("t", number % 2, number // 2, 1)[0]
+        ("t", number % 2, number // 2): store.reads.entries("t", number % 2, number // 2, 1)[0]
         for number in range(9)
     }
     return Log(raw), entries, places

@@ -26,8 +26,8 @@ def served(request, opened, message, tmp_path):
 
     store = opened(**SMALL)
     for n in range(COUNT):
-        store.put(message(*place(n), b"%d" % n, TAGS="t"))
-    store.dispatch()
+        store.writes.put(message(*place(n), b"%d" % n, TAGS="t"))
+    store.dispatch.now()
     expected = {p: [b"%d" % n for n in range(COUNT) if place(n) == p] for p in PLACES}
     asyncio.run(store.stop())
     store = opened(**SMALL)
@@ -36,8 +36,12 @@ def served(request, opened, message, tmp_path):
 
 def everything(store, place, cold, most=32):
     found, offset = [], 0
-    while offset < store.queue_max(*place):
-        got = asyncio.run(store.get_cold(*place, offset, most)) if cold else store.get(*place, offset, most)
+    while offset < store.queues.max_offset(*place):
+        got = (
+            asyncio.run(store.reads.get_cold(*place, offset, most))
+            if cold
+            else store.reads.get(*place, offset, most)
+        )
         for part in got.parts:
             for record in decode_records(part):
                 assert (record.topic, record.queue_id) == place
@@ -81,7 +85,7 @@ def test_no_lost_page_costs_or_changes_a_message(served, start, data):
         damage(path, start, data[:room])
         damage(path_of(root, place, 2), 0, data[: 512 - min(room, 512)] or b"")
         assert everything(store, place, cold) == list(enumerate(expected[place]))
-    assert store.damaged_entries > 0
+    assert store.damage.entries > 0
 
 
 def test_no_page_of_another_queue_is_served(served):
@@ -97,11 +101,11 @@ def test_no_page_of_another_queue_is_served(served):
 def test_by_tag_and_by_record_a_lost_page_costs_nothing(served):
     store, expected, _, root = served
     damage(path_of(root, ("a", 0), 1), 0, bytes(400))
-    code = store.entries("a", 0, 0, 1)[0][2]
+    code = store.reads.entries("a", 0, 0, 1)[0][2]
     for filters in ({"codes": {code}}, {"records": lambda record: True}):
         found, offset = [], 0
         while offset < 100:
-            got = store.get("a", 0, offset, 32, **filters)
+            got = store.reads.get("a", 0, offset, 32, **filters)
             found += [m.body for part in got.parts for m in decode_records(part)]
             assert got.next_offset > offset
             offset = got.next_offset
@@ -111,24 +115,24 @@ def test_by_tag_and_by_record_a_lost_page_costs_nothing(served):
 
 def test_who_takes_entries_gets_right_ones(served):
     store, _, _, root = served
-    before = store.entries("a", 0, 40, 40)
+    before = store.reads.entries("a", 0, 40, 40)
     for at, data in ((0, bytes(100)), (305, b"\x55"), (700, b"\x7f" * 30)):
         damage(path_of(root, ("a", 0), 1), at, data)
-    assert store.entries("a", 0, 40, 40) == before
+    assert store.reads.entries("a", 0, 40, 40) == before
 
 
 def test_what_has_no_record_becomes_a_filler_and_is_told_once(served, caplog):
     store, expected, cold, root = served
     # The last one of a read, for of neighbours in the log only that one is compared.
-    entry = store.entries("a", 0, 71, 1)[0]
+    entry = store.reads.entries("a", 0, 71, 1)[0]
     log = sorted((root.parent / "commitlog").iterdir())[entry[0] // 8192]
     damage(log, entry[0] % 8192 + 20, (1 << 40).to_bytes(8, "big"))  # it says another queue offset
     damage(log, entry[0] % 8192 + 4, b"\x7f")  # and is no record
     found = everything(store, ("a", 0), cold)
     assert found == [pair for pair in enumerate(expected["a", 0]) if pair[0] != 71]
     assert path_of(root, ("a", 0), 1).read_bytes()[620:640] == FILLER
-    assert (store.damaged_entries, store.lost_entries) == (1, 1)
-    told = store.counters()
+    assert (store.damage.entries, store.damage.lost_entries) == (1, 1)
+    told = store.damage.counters()
     assert (told["damagedEntries"], told["lostEntries"]) == ("1", "1")
     assert everything(store, ("a", 0), cold) == found
     assert caplog.text.count("damaged queue entries") == 1
@@ -137,12 +141,12 @@ def test_what_has_no_record_becomes_a_filler_and_is_told_once(served, caplog):
 @pytest.mark.parametrize("wrong", [1 << 40, 72, 0, -1 << 63])
 def test_a_record_that_names_another_place_is_served_where_its_queue_lists_it(served, caplog, wrong):
     store, expected, cold, root = served
-    entry = store.entries("a", 0, 71, 1)[0]
+    entry = store.reads.entries("a", 0, 71, 1)[0]
     log = sorted((root.parent / "commitlog").iterdir())[entry[0] // 8192]
     damage(log, entry[0] % 8192 + 20, wrong.to_bytes(8, "big", signed=True))
     for _ in range(2):
         assert everything(store, ("a", 0), cold) == list(enumerate(expected["a", 0]))
-    told = store.counters()
+    told = store.damage.counters()
     assert (told["damagedEntries"], told["damagedHeads"], told["lostHeads"]) == ("0", "1", "0")
     assert caplog.text.count("the head of a record is damaged") == 1
 
@@ -151,18 +155,18 @@ def test_right_entries_of_a_delay_level_keep_the_time_that_only_they_know(opened
     topic, level = "SCHEDULE_TOPIC_XXXX", 4
     store = opened()
     clock.jump(3 * 3600)
-    store.put(message("t"))
+    store.writes.put(message("t"))
     clock.jump(-3 * 3600)  # store times stand still from now on
     for _ in range(8):
-        store.put(message(topic, level, DELAY=str(level + 1)))
-    store.dispatch()
-    before = store.entries(topic, level, 0, 8)
+        store.writes.put(message(topic, level, DELAY=str(level + 1)))
+    store.dispatch.now()
+    before = store.reads.entries(topic, level, 0, 8)
     asyncio.run(store.stop())
     store = opened()
     wrong = (2, 5)
     for at in wrong:
         damage(path_of(tmp_path / "store/consumequeue", (topic, level), 0), at * 20, b"\x7f" * 20)
-    found = store.entries(topic, level, 0, 8)
+    found = store.reads.entries(topic, level, 0, 8)
     assert [entry[:2] for entry in found] == [entry[:2] for entry in before]
     assert [entry for at, entry in enumerate(found) if at not in wrong] == [
         entry for at, entry in enumerate(before) if at not in wrong

@@ -23,31 +23,31 @@ SMALL = {"commit_log_file_bytes": 4096, "queue_file_bytes": PER_FILE * ENTRY.siz
 def fill(store, message, count=COUNT, first=0):
     for n in range(first, first + count):
         topic, queue_id = PLACES[n % len(PLACES)]
-        store.put(message(topic, queue_id, b"%d" % n, KEYS=f"k{n} all{n % 7}", TAGS=f"t{n % 5}"))
+        store.writes.put(message(topic, queue_id, b"%d" % n, KEYS=f"k{n} all{n % 7}", TAGS=f"t{n % 5}"))
         if n % 4 == 0:
-            store.dispatch()
-    store.dispatch()
+            store.dispatch.now()
+    store.dispatch.now()
 
 
 def content(store):
     """All that consumers can get, and the tags codes of the entries."""
     found = {}
     for place in PLACES:
-        offset, high = store.queue_min(*place), store.queue_max(*place)
+        offset, high = store.queues.min_offset(*place), store.queues.max_offset(*place)
         rows, codes = [], []
         while offset < high:
-            got = store.get(*place, offset, 7)
+            got = store.reads.get(*place, offset, 7)
             for part in got.parts:
                 rows += [(m.topic, m.queue_id, m.queue_offset, m.body) for m in decode_records(part)]
-            codes += [entry[2] for entry in store.entries(*place, offset, got.next_offset - offset)]
+            codes += [entry[2] for entry in store.reads.entries(*place, offset, got.next_offset - offset)]
             assert got.next_offset > offset
             offset = got.next_offset
-        found[place] = (store.queue_min(*place), high, rows, codes)
+        found[place] = (store.queues.min_offset(*place), high, rows, codes)
     return found
 
 
 def missing_keys(store, count=COUNT):
-    return [n for n in range(count) if len(store.query(PLACES[n % 3][0], f"k{n}", 9).records) != 1]
+    return [n for n in range(count) if len(store.search.query(PLACES[n % 3][0], f"k{n}", 9).records) != 1]
 
 
 def end(store, killed):
@@ -168,8 +168,8 @@ def test_queues_of_a_deleted_topic_do_not_come_back(opened, message, tmp_path, a
     fill(store, message)
     asyncio.run(store.delete_topic("a"))
     for n in range(again):
-        store.put(message("a", 0, b"new %d" % n))
-    store.dispatch()
+        store.writes.put(message("a", 0, b"new %d" % n))
+    store.dispatch.now()
     before = content(store)
     end(store, killed)
     shutil.rmtree(tmp_path / "store/consumequeue")
@@ -194,7 +194,7 @@ def test_a_deletion_that_was_cut_off_is_finished(opened, message, tmp_path):
     (tmp_path / "kept").rename(tmp_path / "store/consumequeue")
     (tmp_path / "store/queue-ends").unlink()
     store = opened(**SMALL)
-    assert list(store.queues()) == [("b", 0)]
+    assert list(store.queues) == [("b", 0)]
     assert not (tmp_path / "store/consumequeue/a").exists()
 
 
@@ -204,44 +204,44 @@ def test_offsets_go_on_where_the_log_has_nothing_left_of_a_queue(opened, message
     options = SMALL | {"keep_hours": 1}
     store = opened(**options)
     for n in range(25):
-        store.put(message("a", 0, b"%d" % n))
-    store.dispatch()
+        store.writes.put(message("a", 0, b"%d" % n))
+    store.dispatch.now()
     for _ in range(60):
-        store.put(message("b", 0, b"x" * 500))
-    store.dispatch()
+        store.writes.put(message("b", 0, b"x" * 500))
+    store.dispatch.now()
     clock.advance(80 * 365 * 86_400)
     store.clean(any_hour=True)
-    assert store.queue_min("a", 0) == store.queue_max("a", 0) == 25
+    assert store.queues.min_offset("a", 0) == store.queues.max_offset("a", 0) == 25
     end(store, False)
     shutil.rmtree(tmp_path / "store" / part)
     store = opened(**options)
-    assert store.queue_max("a", 0) == 25
-    assert store.put(message("a", 0, b"next")).queue_offset == 25
-    store.dispatch()
-    assert store.queue_min("a", 0) == 25
-    (got,) = decode_records(store.get("a", 0, 25, 9).parts[0])
+    assert store.queues.max_offset("a", 0) == 25
+    assert store.writes.put(message("a", 0, b"next")).queue_offset == 25
+    store.dispatch.now()
+    assert store.queues.min_offset("a", 0) == 25
+    (got,) = decode_records(store.reads.get("a", 0, 25, 9).parts[0])
     assert got.body == b"next"
 
 
 def test_a_queue_that_lists_nothing_of_what_the_log_has_is_built_again(opened, message, clock, tmp_path):
     store = opened(commit_log_file_bytes=16384)
     for n in range(5):
-        store.put(message("last", 0, b"%d" % n))
+        store.writes.put(message("last", 0, b"%d" % n))
         if n == 1:
             fill(store, message, 200)  # more than a start reads of a file
-    store.dispatch()
+    store.dispatch.now()
     clock.advance(100 * 365 * 86400)
     assert len(store.clean(any_hour=True)) == 1
     end(store, killed=False)
     path = queue_file(tmp_path / "store", 0, "last/0")
     path.write_bytes(bytes(path.stat().st_size))
     store = opened(commit_log_file_bytes=16384)
-    assert (store.queue_min("last", 0), store.queue_max("last", 0)) == (2, 5)
-    assert bodies(store.get("last", 0, 2, 9)) == [b"2", b"3", b"4"]
+    assert (store.queues.min_offset("last", 0), store.queues.max_offset("last", 0)) == (2, 5)
+    assert bodies(store.reads.get("last", 0, 2, 9)) == [b"2", b"3", b"4"]
 
 
 def record_offsets(store, *place):
-    return [entry[0] for entry in store.entries(*place, 0, 99)]
+    return [entry[0] for entry in store.reads.entries(*place, 0, 99)]
 
 
 @pytest.mark.parametrize(
@@ -253,16 +253,18 @@ def test_a_record_with_a_wrong_queue_offset_hides_no_other(opened, message, tmp_
     """No CRC guards the offset that a record names: one alone is not believed."""
     store = opened()
     for n in range(20):
-        store.put(message("a", 0, b"%d" % n))
-    store.dispatch()
+        store.writes.put(message("a", 0, b"%d" % n))
+    store.dispatch.now()
     at = record_offsets(store, "a", 0)[number]
     end(store, False)
     overwrite(tmp_path / "store/commitlog" / ("0" * 20), at + 20, says.to_bytes(8, "big", signed=True))
     shutil.rmtree(tmp_path / "store/consumequeue")
     store = opened()
-    found = [m for offset in range(20) for p in store.get("a", 0, offset, 1).parts for m in decode_records(p)]
+    found = [
+        m for offset in range(20) for p in store.reads.get("a", 0, offset, 1).parts for m in decode_records(p)
+    ]
     assert {int(m.body) for m in found} >= set(range(20)) - {number}
-    assert store.queue_max("a", 0) >= 19
+    assert store.queues.max_offset("a", 0) >= 19
 
 
 @pytest.mark.parametrize("name", ["queue-ends", "dispatched"])

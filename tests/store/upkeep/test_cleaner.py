@@ -18,8 +18,8 @@ from mqframe.store.incoming import GetStatus
 
 def fill(store, message, count):
     for n in range(count):
-        store.put(message(body=b"%04d" % n * 200, KEYS=f"k{n}"))
-    store.dispatch()
+        store.writes.put(message(body=b"%04d" % n * 200, KEYS=f"k{n}"))
+    store.dispatch.now()
 
 
 def age(store, directory, hours, count, clock):
@@ -57,25 +57,29 @@ def test_expired_files_and_what_follows_them(opened, message, clock, tmp_path, a
     files = names(directory, "commitlog")
     indexes = len(list((directory / "index").iterdir()))
     age(store, directory, 100, 2, clock)
-    view = store.get("t", 0, 0, 1).parts[0]
+    view = store.reads.get("t", 0, 0, 1).parts[0]
     gone = store.clean()
     assert [path.name for path in gone] == files[:2]
     assert names(directory, "commitlog") == files[2:]
-    assert store.min_offset == 8192
-    first = store.queue_min("t", 0)
+    assert store.log.min_offset == 8192
+    first = store.queues.min_offset("t", 0)
     assert 0 < first < 30
     assert names(directory, "consumequeue")[0] == f"{first // 5 * 100:020d}"
     assert len(list((directory / "index").iterdir())) < indexes
-    (oldest,) = decode_records(store.get("t", 0, first, 1).parts[0])
+    (oldest,) = decode_records(store.reads.get("t", 0, first, 1).parts[0])
     assert oldest.commit_log_offset >= 8192
-    assert store.get("t", 0, first - 1, 1).status is GetStatus.OFFSET_TOO_SMALL
-    assert store.query("t", "k0", 9).records == []
-    assert store.offset_at("t", 0, 0) == first
+    assert store.reads.get("t", 0, first - 1, 1).status is GetStatus.OFFSET_TOO_SMALL
+    assert store.search.query("t", "k0", 9).records == []
+    assert store.queues.offset_at("t", 0, 0) == first
     # What was handed out before stays readable.
     assert next(iter(decode_records(view))).body == b"0000" * 200
     store.abandon()
     store = opened(commit_log_file_bytes=4096, queue_file_bytes=100, index_entries=8)
-    assert (store.queue_min("t", 0), store.queue_max("t", 0), store.min_offset) == (first, 30, 8192)
+    assert (store.queues.min_offset("t", 0), store.queues.max_offset("t", 0), store.log.min_offset) == (
+        first,
+        30,
+        8192,
+    )
 
 
 def test_files_go_one_by_one_so_that_none_comes_back_before_a_gap(opened, message, clock, tmp_path, always):
@@ -120,7 +124,7 @@ def test_a_file_that_could_not_be_removed_goes_before_younger_ones(opened, messa
         failing.clear()
         store.clean()
     assert names(directory, "commitlog") == files[4:]
-    assert store.min_offset == 4 * 4096
+    assert store.log.min_offset == 4 * 4096
 
 
 def test_a_queue_or_index_file_that_cannot_be_removed_holds_nothing_up(
@@ -139,12 +143,12 @@ def test_a_queue_or_index_file_that_cannot_be_removed_holds_nothing_up(
     with Seam(directory, before=before).in_force():
         assert len(store.clean()) == 2
     assert caplog.text.count("could not be removed") == 2
-    assert store.min_offset == 8192
-    first = store.queue_min("t", 0)
+    assert store.log.min_offset == 8192
+    first = store.queues.min_offset("t", 0)
     assert 0 < first < 30
     store.clean()
     assert names(directory, "consumequeue")[0] == f"{first // 5 * 100:020d}"
-    assert store.query("t", "k29", 9).records
+    assert store.search.query("t", "k29", 9).records
 
 
 def test_no_power_cut_makes_a_hole_in_the_log(opened, message, clock, tmp_path, always, operations):
@@ -194,11 +198,11 @@ def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tm
         disk[1] = 5
         await clock.aadvance(10.1)
         with pytest.raises(StoreUnavailable, match=r"is 95 % full, writes stop above 90 %: free some space"):
-            store.put(message())
-        assert store.min_offset > 0, "old files went at once"
+            store.writes.put(message())
+        assert store.log.min_offset > 0, "old files went at once"
         disk[1] = 60
         await clock.aadvance(10.1)
-        store.put(message())
+        store.writes.put(message())
         told = [each.levelname for each in caplog.records if "writes are" in each.getMessage()]
         assert told == ["ERROR", "ERROR"], "that it is over is as loud as that it was"
         await store.stop()
@@ -209,13 +213,13 @@ def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tm
 def test_percentages_do_not_count_while_much_is_free(opened, message):
     store = opened(disk_limits=True, options={"usage": lambda _: (1 << 44, 11 << 30)})
     store.clean()
-    assert store.refusal() is None
+    assert store.refusals.now() is None
 
 
 def test_percentages_can_be_switched_off(opened, message):
     store = opened(disk_limits=False, options={"usage": lambda _: (100, 0)})
     store.clean()
-    assert store.refusal() is None
+    assert store.refusals.now() is None
 
 
 def test_a_clock_that_jumps_ahead_deletes_nothing_young(opened, message, clock, tmp_path, always):
@@ -240,13 +244,13 @@ def test_offsets_are_found_by_time_though_the_clock_was_set(opened, message, clo
         if number in (10, 20):
             clock.jump(jump if number == 10 else -jump)
         clock.advance(1)
-        store.put(message(body=b"%d" % number))
-    store.dispatch()
-    assert store.offset_at("t", 0, begin + 5000) == 4
-    assert store.offset_at("t", 0, begin - 1) == 0
-    found = store.offset_at("t", 0, begin + 25_500)
+        store.writes.put(message(body=b"%d" % number))
+    store.dispatch.now()
+    assert store.queues.offset_at("t", 0, begin + 5000) == 4
+    assert store.queues.offset_at("t", 0, begin - 1) == 0
+    found = store.queues.offset_at("t", 0, begin + 25_500)
     assert 10 <= found <= 26  # rather a message too many than one too few
-    assert store.offset_at("t", 0, begin + 80_000_000) == 30
+    assert store.queues.offset_at("t", 0, begin + 80_000_000) == 30
 
 
 def clock_lines(caplog):

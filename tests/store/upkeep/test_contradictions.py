@@ -33,15 +33,15 @@ def filled(opened, message, tmp_path):
     def fill(*, kill: bool = True) -> list[int]:
         store = opened(commit_log_file_bytes=FILE)
         places = [
-            store.put(message("t", number % 2, b"%d" % number, TAGS="a")).commit_log_offset
+            store.writes.put(message("t", number % 2, b"%d" % number, TAGS="a")).commit_log_offset
             for number in range(COUNT)
         ]
-        store.dispatch()
+        store.dispatch.now()
         if kill:
             store.abandon()
         else:
             asyncio.run(store.stop())
-        return [*places, store.max_offset]
+        return [*places, store.log.max_offset]
 
     return fill
 
@@ -63,9 +63,9 @@ def flip(tmp_path):
 
 def held(store: MessageStore, queue_id: int) -> list[tuple[int, int, str, bytes]]:
     """Queue offset, queue id, topic and body of each message of a queue, as consumers get them."""
-    found, offset = [], store.queue_min("t", queue_id)
-    while offset < store.queue_max("t", queue_id):
-        got = store.get("t", queue_id, offset, 999)
+    found, offset = [], store.queues.min_offset("t", queue_id)
+    while offset < store.queues.max_offset("t", queue_id):
+        got = store.reads.get("t", queue_id, offset, 999)
         for part in got.parts:
             found += [(m.queue_offset, m.queue_id, m.topic, m.body) for m in decode_records(part)]
         offset = got.next_offset
@@ -81,7 +81,7 @@ def expected(queue_id: int, without: int = -1) -> list[tuple[int, int, str, byte
 
 
 def heads(store: MessageStore) -> tuple[str, str]:
-    counters = store.counters()
+    counters = store.damage.counters()
     return counters["damagedHeads"], counters["lostHeads"]
 
 
@@ -94,13 +94,13 @@ def test_after_a_kill_a_damaged_head_is_put_right_by_its_queue(
     flip(places[number], places[number + 1], byte, mask)
     store = opened(commit_log_file_bytes=FILE)
     assert [held(store, queue_id) for queue_id in (0, 1)] == [expected(0), expected(1)]
-    assert sorted(store.queues()) == [("t", 0), ("t", 1)]
+    assert sorted(store.queues) == [("t", 0), ("t", 1)]
     assert heads(store) == ("1", "0")
-    assert store.counters()["lostEntries"] == "0"
+    assert store.damage.counters()["lostEntries"] == "0"
     (line,) = [line for line in caplog.messages if "head of a record" in line]
     assert f"topic='t' queue={number % 2} offset={number // 2}" in line
     assert f"log_offset={places[number]}" in line
-    assert store.put(message("t", number % 2)).queue_offset == COUNT // 2
+    assert store.writes.put(message("t", number % 2)).queue_offset == COUNT // 2
     store.abandon()
     store = opened(commit_log_file_bytes=FILE)
     assert heads(store) == ("0", "0")
@@ -115,7 +115,7 @@ def test_after_an_orderly_stop_the_start_or_a_read_does(opened, filled, flip, nu
     store = opened(commit_log_file_bytes=FILE)
     assert [held(store, queue_id) for queue_id in (0, 1)] == [expected(0), expected(1)]
     assert heads(store) == ("1", "0")
-    assert store.counters()["lostEntries"] == "0"
+    assert store.damage.counters()["lostEntries"] == "0"
 
 
 @pytest.mark.parametrize(("byte", "mask"), HEADS)
@@ -128,7 +128,7 @@ def test_where_no_queue_knows_better_it_is_told_and_counted(
     store = opened(commit_log_file_bytes=FILE)
     assert held(store, 0) == expected(0, without=20)
     assert [each for each in held(store, 1) if each[3] != b"20"] == expected(1)
-    counters = store.counters()
+    counters = store.damage.counters()
     assert (counters["damagedEntries"], counters["lostEntries"]) == ("1", "1")
     (line,) = [line for line in caplog.messages if "no record for offsets" in line]
     assert "topic='t' queue=0 first=10 last=10" in line
@@ -180,7 +180,7 @@ def test_a_tag_that_is_not_what_the_queue_had_is_told_and_counted(opened, filled
     path.write_bytes(raw)
     store = opened(commit_log_file_bytes=FILE)
     assert held(store, 0) == expected(0)
-    counters = store.counters()
+    counters = store.damage.counters()
     assert (counters["damagedEntries"], counters["lostEntries"], heads(store)) == ("1", "0", ("0", "0"))
     (line,) = [line for line in caplog.messages if "the tag of a record" in line]
     assert f"topic='t' queue=0 offset=10 log_offset={places[20]}" in line
@@ -195,7 +195,7 @@ def test_what_a_report_has_is_no_news(opened, filled, flip, caplog):
     store = opened(commit_log_file_bytes=FILE)
     assert held(store, 0) == expected(0, without=20)
     assert "no record for offsets" not in caplog.text
-    assert store.counters()["setAsideMessages"] == "1"
+    assert store.damage.counters()["setAsideMessages"] == "1"
 
 
 def test_notes_are_bounded_and_go_on_counting(opened, filled):

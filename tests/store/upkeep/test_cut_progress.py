@@ -119,12 +119,12 @@ def popping(opened, message, clock, layout: Layout) -> list[int]:
     layout.config.mkdir(exist_ok=True)
     for number in range(6):
         body = b'{"t":"t","c":"g","q":2,"so":%d,"n":1}' % (10 * number)
-        places.append(store.put(message(REVIVE, 1, body, TAGS="ck")).commit_log_offset)
+        places.append(store.writes.put(message(REVIVE, 1, body, TAGS="ck")).commit_log_offset)
         clock.advance(1)
     retry = f"1ST_POP_TIME\x01{clock.now_ms() - 4000}\x02"
-    more = store.put(Incoming("%RETRY%g_t", 0, b"back", retry, 1, HOST, HOST))
-    store.put(message(REVIVE, 1, b"{", TAGS="ck"))
-    store.dispatch()
+    more = store.writes.put(Incoming("%RETRY%g_t", 0, b"back", retry, 1, HOST, HOST))
+    store.writes.put(message(REVIVE, 1, b"{", TAGS="ck"))
+    store.dispatch.now()
     asyncio.run(store.stop())
     return [*places, more.commit_log_offset]
 
@@ -151,13 +151,13 @@ def test_what_was_given_back_without_a_check_point_is_popped_again(opened, messa
     layout = Layout(tmp_path / "store")
     store = opened(layout.root)
     for number in range(6):
-        store.put(message("t", 2, b"body", UNIQ_KEY=f"u{number}"))
-        store.put(message("t", 1, b"body", UNIQ_KEY=f"v{number}"))
+        store.writes.put(message("t", 2, b"body", UNIQ_KEY=f"u{number}"))
+        store.writes.put(message("t", 1, b"body", UNIQ_KEY=f"v{number}"))
     popped = {"1ST_POP_TIME": str(clock.now_ms())}
-    cut_at = store.put(message("%RETRY%g_t", 0, b"body", UNIQ_KEY="u3", **popped)).commit_log_offset
-    store.put(message("%RETRY%g+t", 0, b"body", UNIQ_KEY="u4", **popped))
-    store.put(message("%RETRY%h_t", 0, b"body", UNIQ_KEY="v1"))  # sent back by a consumer
-    store.dispatch()
+    cut_at = store.writes.put(message("%RETRY%g_t", 0, b"body", UNIQ_KEY="u3", **popped)).commit_log_offset
+    store.writes.put(message("%RETRY%g+t", 0, b"body", UNIQ_KEY="u4", **popped))
+    store.writes.put(message("%RETRY%h_t", 0, b"body", UNIQ_KEY="v1"))  # sent back by a consumer
+    store.dispatch.now()
     asyncio.run(store.stop())
     layout.config.mkdir(exist_ok=True)
     save(layout, "consumerOffset.json", {"t@g": {"2": 6, "1": 6}, "t@h": {"2": 6, "1": 6}})

@@ -53,7 +53,7 @@ def send(store: MessageStore, number: int, sent: tuple[str, str, int, int, int])
     keys = f"KEYS\x01k{key}\x02UNIQ_KEY\x01u{number}\x02"
     if kind == "batch":
         batch = b"".join(encode_element(body, keys.encode()) for _ in range(3))
-        store.put_batch(Incoming(topic, queue, b"", "", 1, HOST, HOST), batch, b"")
+        store.writes.put_batch(Incoming(topic, queue, b"", "", 1, HOST, HOST), batch, b"")
         return
     flag = {
         "half": SysFlag.TRANSACTION_NONE,
@@ -69,26 +69,26 @@ def send(store: MessageStore, number: int, sent: tuple[str, str, int, int, int])
     more = {"delayed": "DELAY\x013\x02", "timer": f"TIMER_OUT_MS\x01{NOW + 60_000}\x02"}.get(kind, "")
     if kind == "op":
         body = b"0"
-    store.put(Incoming(*place, body, keys + more, 1, HOST, HOST, sys_flag=flag))
+    store.writes.put(Incoming(*place, body, keys + more, 1, HOST, HOST, sys_flag=flag))
 
 
 def shown(store: MessageStore) -> dict[str, Any]:
     """All that anybody is shown of a store."""
-    found: dict[str, Any] = {"start": store.min_offset, "end": store.max_offset}
-    for place in sorted(store.queues()):
-        low, high = store.queue_min(*place), store.queue_max(*place)
+    found: dict[str, Any] = {"start": store.log.min_offset, "end": store.log.max_offset}
+    for place in sorted(store.queues):
+        low, high = store.queues.min_offset(*place), store.queues.max_offset(*place)
         if high == 0:
             continue  # a queue that never had a message is no queue for others
         messages, offset = [], low
         while offset < high:
-            got = store.get(*place, offset, 32, bytes_max=1 << 20)
+            got = store.reads.get(*place, offset, 32, bytes_max=1 << 20)
             messages += [bytes(part) for part in got.parts]
             offset = got.next_offset
-        times = [store.offset_at(*place, NOW + at * 1000) for at in range(0, 40, 3)]
-        found[str(place)] = (low, high, b"".join(messages), store.entries(*place, low, 999), times)
+        times = [store.queues.offset_at(*place, NOW + at * 1000) for at in range(0, 40, 3)]
+        found[str(place)] = (low, high, b"".join(messages), store.reads.entries(*place, low, 999), times)
     for topic in ("a", "b", SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_HALF_TOPIC):
         for key in ("k0", "k1", "k2", "k3", *(f"u{number}" for number in range(40))):
-            found[topic, key] = [bytes(record) for record in store.query(topic, key, 64).records]
+            found[topic, key] = [bytes(record) for record in store.search.query(topic, key, 64).records]
     return found
 
 
@@ -124,13 +124,13 @@ def test_a_cut_store_is_one_that_never_had_the_tail(
         store = open_store(root / name, clock)
         for number, sent in enumerate(before):
             send(store, number, sent)
-            store.dispatch()
+            store.dispatch.now()
             clock.advance(1)
-        end = store.max_offset
+        end = store.log.max_offset
         if name == "cut":
             for number, sent in enumerate(tail, 20):
                 send(store, number, sent)
-                store.dispatch()
+                store.dispatch.now()
                 clock.advance(1)
             if killed:
                 store.abandon()
@@ -149,7 +149,7 @@ def test_a_cut_store_is_one_that_never_had_the_tail(
         for number, sent in enumerate(after, 32):
             clock.advance(1)
             send(store, number, sent)
-        store.dispatch()
+        store.dispatch.now()
         states.append(shown(store))
         store.abandon()
         shown_of.append(states)
@@ -166,7 +166,7 @@ def filled(directory: Path, count: int = 40) -> list[int]:
     store = open_store(directory, clock)
     for number in range(count):
         send(store, number, ("plain", "ab"[number % 2], 0, 300, number % 4))
-        store.dispatch()
+        store.dispatch.now()
         clock.advance(1)
     asyncio.run(store.stop())
     return record_starts(directory)
@@ -245,9 +245,12 @@ def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
             if first < 20
         }
     store = open_store(root, ManualClock(NOW))
-    assert store.max_offset == starts[number]
-    assert (store.queue_max("a", 0), store.queue_max("b", 0)) == ((number + 1) // 2, number // 2)
-    assert sum(len(store.query("ab"[each % 2], f"u{each}", 9).records) for each in range(40)) == number
+    assert store.log.max_offset == starts[number]
+    assert (store.queues.max_offset("a", 0), store.queues.max_offset("b", 0)) == (
+        (number + 1) // 2,
+        number // 2,
+    )
+    assert sum(len(store.search.query("ab"[each % 2], f"u{each}", 9).records) for each in range(40)) == number
     store.abandon()
 
 
@@ -268,8 +271,8 @@ def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_
 def test_a_record_that_ends_with_zeros_is_kept_to_its_last_byte(tmp_path) -> None:
     store = open_store(tmp_path, ManualClock(NOW))
     for _ in range(2):
-        store.put(Incoming("a", 0, b"body", "", 1, HOST, HOST))
-    store.dispatch()
+        store.writes.put(Incoming("a", 0, b"body", "", 1, HOST, HOST))
+    store.dispatch.now()
     asyncio.run(store.stop())
     starts, whole = record_starts(tmp_path), log_bytes(tmp_path)
     cut = cut_log(tmp_path, starts[1], why="a test", now_ms=NOW)
@@ -283,7 +286,7 @@ def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
     store = open_store(root, ManualClock(NOW))
     with pytest.raises(StoreError, match="in use by another broker"):
         cut_log(root, starts[3], why="a test", now_ms=NOW)
-    assert store.max_offset == starts[-1]
+    assert store.log.max_offset == starts[-1]
     store.abandon()
 
 

@@ -66,8 +66,8 @@ def test_a_start_after_a_kill_checks_the_last_part_of_the_log(
         store = opened(commit_log_file_bytes=64 << 10)
         store.start()
         for n in range(90):
-            store.put(message("t", n % 3, bytes(1 << 10), KEYS=f"k{n}"))
-            store.dispatch()
+            store.writes.put(message("t", n % 3, bytes(1 << 10), KEYS=f"k{n}"))
+            store.dispatch.now()
             await clock.aadvance(1)
         store.abandon()
 
@@ -79,5 +79,5 @@ def test_a_start_after_a_kill_checks_the_last_part_of_the_log(
     store = opened(place, commit_log_file_bytes=64 << 10)
     # In a copy nothing tells that all of it was written.
     assert store.recovered.records < 70 or copied
-    assert sum(store.queue_max("t", n) for n in range(3)) == 90
-    assert [len(store.query("t", f"k{n}", 2).records) for n in range(90)] == [1] * 90
+    assert sum(store.queues.max_offset("t", n) for n in range(3)) == 90
+    assert [len(store.search.query("t", f"k{n}", 2).records) for n in range(90)] == [1] * 90

@@ -53,17 +53,17 @@ def filled(store: MessageStore, message: Message, count: int = 40) -> list[tuple
     done = []
     for number in range(count):
         body = b"%03d" % number * (1 + number * 7 % 50)
-        stored = store.put(message("t", number % 3, body, KEYS=f"k{number}"))
+        stored = store.writes.put(message("t", number % 3, body, KEYS=f"k{number}"))
         done.append((number % 3, body, stored.end_offset))
-    store.dispatch()
+    store.dispatch.now()
     return done
 
 
 def readable(store: MessageStore, queue: int) -> list[bytes]:
     """All bodies that readers of a queue get."""
     found: list[bytes] = []
-    while len(found) < store.queue_max("t", queue):
-        more = bodies(store.get("t", queue, len(found), 1000, bytes_max=1 << 30))
+    while len(found) < store.queues.max_offset("t", queue):
+        more = bodies(store.reads.get("t", queue, len(found), 1000, bytes_max=1 << 30))
         assert more
         found += more
     return found
@@ -73,11 +73,11 @@ def expect(store: MessageStore, done: list[tuple[int, bytes, int]], confirmed: i
     """Readers see exactly what ends at or before `confirmed`."""
     for queue in range(3):
         seen = [body for at, body, end in done if at == queue and end <= confirmed]
-        assert store.queue_max("t", queue) == len(seen)
+        assert store.queues.max_offset("t", queue) == len(seen)
         assert readable(store, queue) == seen
-        assert store.queue_next("t", queue) == sum(at == queue for at, _, _ in done)
+        assert store.queues.next_offset("t", queue) == sum(at == queue for at, _, _ in done)
     for number, (_, body, end) in enumerate(done):
-        found = store.query("t", f"k{number}", 10, 0, 1 << 60).records
+        found = store.search.query("t", f"k{number}", 10, 0, 1 << 60).records
         assert len(found) == (end <= confirmed), f"{number} {body[:3]!r}"
 
 
@@ -95,11 +95,11 @@ def test_what_is_not_confirmed_is_shown_when_it_is(
         told = Told(ends[len(done) - held])
         store = opened(options={"replicas": told}, **SMALL)
         expect(store, done, told.offset)
-        more = store.put(message("t", 1, b"new", KEYS="new"))
+        more = store.writes.put(message("t", 1, b"new", KEYS="new"))
         assert more.queue_offset == 13
         done.append((1, b"new", more.end_offset))
-        store.dispatch()
-        assert store.queue_max("t", 1) == sum(at == 1 and end <= told.offset for at, _, end in done)
+        store.dispatch.now()
+        assert store.queues.max_offset("t", 1) == sum(at == 1 and end <= told.offset for at, _, end in done)
         for end in (ends[-1] - 1, ends[-1], more.end_offset):
             told.offset = max(told.offset, end)
             told.moved()
@@ -115,7 +115,7 @@ def test_what_is_not_confirmed_is_shown_when_it_is(
 
 
 def bodies_of_key(store: MessageStore, key: str) -> list[bytes]:
-    return [decode_record(record).body for record in store.query("t", key, 10, 0, 1 << 60).records]
+    return [decode_record(record).body for record in store.search.query("t", key, 10, 0, 1 << 60).records]
 
 
 def expect_all(store: MessageStore, done: list[tuple[int, bytes, int]]) -> None:
@@ -144,10 +144,10 @@ def test_any_number_of_starts_loses_and_doubles_nothing(
             assert readable(store, queue) == listed
         for _ in range(5):
             number = len(done)
-            stored = store.put(message("t", number % 3, b"%03d" % number * 20))
+            stored = store.writes.put(message("t", number % 3, b"%03d" % number * 20))
             assert stored.queue_offset == number // 3
             done.append((number % 3, b"%03d" % number * 20, stored.end_offset))
-        store.dispatch()
+        store.dispatch.now()
         await (store.stop() if orderly else asyncio.to_thread(store.abandon))
 
     for confirmed, orderly in lives:

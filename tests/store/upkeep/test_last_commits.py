@@ -11,7 +11,7 @@ FILE = 1 << 14
 def test_a_run_is_found_whole_whenever_a_process_began_within_it(opened, message, before, after):
     def put(count, sys_flag=8):
         return tuple(
-            store.put(msgspec.structs.replace(message(body=b"x"), sys_flag=sys_flag)).commit_log_offset
+            store.writes.put(msgspec.structs.replace(message(body=b"x"), sys_flag=sys_flag)).commit_log_offset
             for _ in range(count)
         )
 

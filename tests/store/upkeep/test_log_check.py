@@ -27,10 +27,12 @@ def filled(opened, message, tmp_path, clock):
     def fill(count=100, body=200):
         store = opened(commit_log_file_bytes=FILE)
         places = [
-            store.put(message("tu"[n % 2], 0, b"%d|" % n * body, KEYS=f"k{n}", TAGS="a")).commit_log_offset
+            store.writes.put(
+                message("tu"[n % 2], 0, b"%d|" % n * body, KEYS=f"k{n}", TAGS="a")
+            ).commit_log_offset
             for n in range(count)
         ]
-        store.dispatch()
+        store.dispatch.now()
         store.abandon()
         return places
 
@@ -39,9 +41,9 @@ def filled(opened, message, tmp_path, clock):
 
 def readable(store, topic):
     """Queue offset and number of each message of `topic`, as a consumer gets them."""
-    found, offset = [], store.queue_min(topic, 0)
-    while offset < store.queue_max(topic, 0):
-        got = store.get(topic, 0, offset, 999)
+    found, offset = [], store.queues.min_offset(topic, 0)
+    while offset < store.queues.max_offset(topic, 0):
+        got = store.reads.get(topic, 0, offset, 999)
         for part in got.parts:
             found += [
                 (message.queue_offset, int(message.body.split(b"|")[0])) for message in decode_records(part)
@@ -89,8 +91,8 @@ def test_one_damaged_record_costs_itself_alone(opened, message, filled, tmp_path
     original = raw[root / "commitlog" / f"{report.start - report.start % FILE:020d}"][report.start % FILE :]
     assert [at for at, (a, b) in enumerate(zip(copy, original, strict=False)) if a != b] == [byte]
     # New messages take new offsets, and are found by those who had got all.
-    (new,) = [store.put(message("t", 0, b"100|"))]
-    store.dispatch()
+    (new,) = [store.writes.put(message("t", 0, b"100|"))]
+    store.dispatch.now()
     assert new.queue_offset == 50
     assert readable(store, "t")[-1] == (50, 100)
     # It was mended for good: the next starts find nothing.
@@ -143,7 +145,7 @@ def test_keys_of_what_is_left_are_found(opened, filled, tmp_path):
     places = filled()
     flip(tmp_path / "store", places[33] + 100)
     store = opened(commit_log_file_bytes=FILE)
-    found = [len(store.query("tu"[n % 2], f"k{n}", 9).records) for n in range(100)]
+    found = [len(store.search.query("tu"[n % 2], f"k{n}", 9).records) for n in range(100)]
     assert found == [int(n != 33) for n in range(100)]
 
 
@@ -168,12 +170,12 @@ def test_a_torn_end_is_cut_and_kept(opened, message, filled, tmp_path):
     raw[sector : sector + 512] = bytes(512)
     path.write_bytes(raw)
     store = opened(commit_log_file_bytes=FILE)
-    assert store.max_offset == places[19]
+    assert store.log.max_offset == places[19]
     assert readable(store, "u") == expected("u", 20, {19})
     assert store.recovered.set_aside == ()
     (copy,) = (root / "quarantine").iterdir()
     assert copy.read_bytes().startswith(torn + bytes(512))
-    assert store.put(message("u", 0, b"20|")).queue_offset == 9
+    assert store.writes.put(message("u", 0, b"20|")).queue_offset == 9
 
 
 def test_a_lost_end_below_the_checkpoint_stops_the_start(opened, message, filled, tmp_path, clock):
@@ -244,8 +246,8 @@ def test_records_left_over_behind_an_earlier_cut_stay_gone(opened, filled, messa
     path.write_bytes(old[: places[2]] + bytes(FILE - places[2]))
     clock.advance(10)
     store = opened(commit_log_file_bytes=FILE)
-    store.put(message("t", 0, b"100|"))
-    end = store.max_offset
+    store.writes.put(message("t", 0, b"100|"))
+    end = store.log.max_offset
     store.abandon()
     path.write_bytes(path.read_bytes()[:end] + old[end:])
     store = opened(commit_log_file_bytes=FILE)
@@ -262,9 +264,9 @@ def test_times_are_found_around_what_is_lost(opened, message, tmp_path, clock):
     store = opened()
     stored = []
     for n in range(40):
-        stored.append(store.put(message("t", 0, b"%d|" % n)))
+        stored.append(store.writes.put(message("t", 0, b"%d|" % n)))
         clock.advance(1)
-    store.dispatch()
+    store.dispatch.now()
     store.abandon()
     path = tmp_path / "store/commitlog" / f"{0:020d}"
     raw = bytearray(path.read_bytes())
@@ -274,8 +276,8 @@ def test_times_are_found_around_what_is_lost(opened, message, tmp_path, clock):
     store = opened()
     assert len(store.recovered.set_aside) == 4  # two lie side by side
     for n in set(range(40)) - {0, 5, 19, 20, 30}:
-        found = store.offset_at("t", 0, stored[n].store_timestamp)
-        assert store.get("t", 0, found, 1).next_offset <= n + 1
+        found = store.queues.offset_at("t", 0, stored[n].store_timestamp)
+        assert store.reads.get("t", 0, found, 1).next_offset <= n + 1
         assert next(offset for offset, _ in readable_from(store, found)) == n
 
 
@@ -290,9 +292,9 @@ def test_a_log_whose_only_file_was_never_on_disk_starts(opened, message, filled,
     asyncio.run(opened(**every_hour).stop())
     store = opened(**every_hour)
     files = sorted((tmp_path / "store/commitlog").iterdir())
-    while store.max_offset <= len(files) * FILE:
-        store.put(message("t", 0, bytes(1000)))
-    store.dispatch()
+    while store.log.max_offset <= len(files) * FILE:
+        store.writes.put(message("t", 0, bytes(1000)))
+    store.dispatch.now()
     for path in files:
         os.utime(path, (0, 0))
     assert [path.name for path in store.clean()] == [path.name for path in files]
@@ -300,10 +302,10 @@ def test_a_log_whose_only_file_was_never_on_disk_starts(opened, message, filled,
     (last,) = (tmp_path / "store/commitlog").iterdir()
     last.write_bytes(bytes(FILE))
     store = opened(**every_hour)
-    assert store.min_offset == store.max_offset == len(files) * FILE
+    assert store.log.min_offset == store.log.max_offset == len(files) * FILE
     assert readable(store, "t") == []
-    assert store.put(message("t", 0, b"100|")).queue_offset >= 50
-    store.dispatch()
+    assert store.writes.put(message("t", 0, b"100|")).queue_offset >= 50
+    store.dispatch.now()
     assert readable(store, "t")[-1][1] == 100
 
 
@@ -331,8 +333,8 @@ def test_damage_up_to_the_end_of_a_file_leaves_room_for_its_blank_mark(
     raw = path.read_bytes()
     path.write_bytes(raw[: places[9]] + b"\xee" * (FILE - left - places[9]) + bytes(left))
     store = opened(commit_log_file_bytes=FILE)
-    store.put(message("t", 0, b"10|"))
-    store.dispatch()
+    store.writes.put(message("t", 0, b"10|"))
+    store.dispatch.now()
     assert readable(store, "t")[-1][1] == 10
     store.abandon()
     assert path.stat().st_size == FILE

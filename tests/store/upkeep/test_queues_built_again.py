@@ -31,7 +31,7 @@ def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
     assert len(store.clean()) == 2
     first = 8
     if asked:  # what a stop notes of the queue is right then
-        assert store.queue_min("t", 0) == first
+        assert store.queues.min_offset("t", 0) == first
     expected = [b"%03d" % number * 250 for number in range(first, 30)]
     if killed:
         store.abandon()
@@ -43,8 +43,10 @@ def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
     else:
         damaged.write_bytes(bytes(FILE))
     store = opened(tmp_path, **settings)
-    assert (store.queue_min("t", 0), store.queue_max("t", 0)) == (first, 30)
-    read = [body for at in (first, 10, 20) for body in bodies(store.get("t", 0, at, 32, bytes_max=1 << 20))]
+    assert (store.queues.min_offset("t", 0), store.queues.max_offset("t", 0)) == (first, 30)
+    read = [
+        body for at in (first, 10, 20) for body in bodies(store.reads.get("t", 0, at, 32, bytes_max=1 << 20))
+    ]
     assert read == expected
     store.abandon()
 
@@ -60,6 +62,6 @@ def test_a_sound_record_alone_between_damaged_ones_keeps_its_place(opened, messa
     log.write_bytes(raw)
     shutil.rmtree(tmp_path / "consumequeue")
     store = opened(tmp_path)
-    assert bodies(store.get("t", 0, 0, 32)) == [b"%d" % number * 300 for number in (0, 1, 2, 4, 6, 7)]
-    assert store.queue_max("t", 0) == 8
+    assert bodies(store.reads.get("t", 0, 0, 32)) == [b"%d" % number * 300 for number in (0, 1, 2, 4, 6, 7)]
+    assert store.queues.max_offset("t", 0) == 8
     store.abandon()

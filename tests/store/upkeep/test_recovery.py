@@ -20,14 +20,14 @@ from mqframe.store.upkeep.log_check import UndecidedDamage
 
 
 def bodies(store, topic="t", queue_id=0):
-    found = store.get(topic, queue_id, store.queue_min(topic, queue_id), 999, bytes_max=1 << 30)
+    found = store.reads.get(topic, queue_id, store.queues.min_offset(topic, queue_id), 999, bytes_max=1 << 30)
     return [message.body for part in found.parts for message in decode_records(part)]
 
 
 def fill(store, message, count, first=0):
     for n in range(first, first + count):
-        store.put(message("t", 0, b"%d" % n * 50, KEYS=f"k{n}", TAGS="a"))
-    store.dispatch()
+        store.writes.put(message("t", 0, b"%d" % n * 50, KEYS=f"k{n}", TAGS="a"))
+    store.dispatch.now()
 
 
 def expected(count, first=0):
@@ -45,19 +45,23 @@ def last_file(root: Path) -> Path:
 def test_orderly_stop_is_trusted_without_checking_records(opened, message, tmp_path):
     store = opened(commit_log_file_bytes=4096)
     fill(store, message, 30)
-    ends = {place: (store.queue_min(*place), store.queue_max(*place)) for place in store.queues()}
-    end = store.max_offset
+    ends = {
+        place: (store.queues.min_offset(*place), store.queues.max_offset(*place)) for place in store.queues
+    }
+    end = store.log.max_offset
     stop(store)
     assert not (tmp_path / "store/abort").exists()
     store = opened(commit_log_file_bytes=4096)
     assert (tmp_path / "store/abort").exists()
     assert store.recovered.records == 0
-    assert store.max_offset == end
-    assert {place: (store.queue_min(*place), store.queue_max(*place)) for place in store.queues()} == ends
+    assert store.log.max_offset == end
+    assert {
+        place: (store.queues.min_offset(*place), store.queues.max_offset(*place)) for place in store.queues
+    } == ends
     assert bodies(store) == expected(30)
     fill(store, message, 5, 30)
     assert bodies(store) == expected(35)
-    assert [len(store.query("t", f"k{n}", 9).records) for n in range(35)] == [1] * 35
+    assert [len(store.search.query("t", f"k{n}", 9).records) for n in range(35)] == [1] * 35
 
 
 def test_a_thorough_start_takes_no_sound_index_for_a_short_one(opened, message, tmp_path, caplog):
@@ -80,7 +84,7 @@ def test_orderly_stop_without_the_note_of_queue_ends(opened, message, tmp_path):
     assert store.recovered.records == 0
     assert bodies(store)[:5] == expected(5)
     fill(store, message, 5, 30)
-    assert store.queue_max("t", 0) == 35
+    assert store.queues.max_offset("t", 0) == 35
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xc1", b"\x00" * 50])
@@ -125,19 +129,19 @@ def test_killed_store(opened, message):
     store = opened(commit_log_file_bytes=4096)
     assert store.recovered.records == 30
     assert bodies(store) == expected(30)
-    assert [len(store.query("t", f"k{n}", 9).records) for n in range(30)] == [1] * 30
+    assert [len(store.search.query("t", f"k{n}", 9).records) for n in range(30)] == [1] * 30
     fill(store, message, 1, 30)
     assert bodies(store) == expected(31)
 
 
 def test_killed_before_dispatch(opened, message):
     store = opened()
-    store.put(message(body=b"1", KEYS="k"))
-    store.put(message("u", 2, b"2"))
+    store.writes.put(message(body=b"1", KEYS="k"))
+    store.writes.put(message("u", 2, b"2"))
     store.abandon()
     store = opened()
     assert (bodies(store), bodies(store, "u", 2)) == ([b"1"], [b"2"])
-    assert len(store.query("t", "k", 1).records) == 1
+    assert len(store.search.query("t", "k", 1).records) == 1
 
 
 @pytest.mark.parametrize("part", ["consumequeue", "index"])
@@ -148,7 +152,7 @@ def test_lost_queues_or_index_are_built_again(opened, message, tmp_path, part):
     shutil.rmtree(tmp_path / "store" / part)
     store = opened(commit_log_file_bytes=4096)
     assert bodies(store) == expected(30)
-    assert [len(store.query("t", f"k{n}", 9).records) for n in range(30)] == [1] * 30
+    assert [len(store.search.query("t", f"k{n}", 9).records) for n in range(30)] == [1] * 30
 
 
 @pytest.mark.parametrize(
@@ -161,7 +165,7 @@ def test_damaged_index_after_an_orderly_stop(opened, message, tmp_path, damage):
     (path,) = (tmp_path / "store/index").iterdir()
     path.write_bytes(damage(path.read_bytes()))
     store = opened()
-    assert [len(store.query("t", f"k{n}", 9).records) for n in range(10)] == [1] * 10
+    assert [len(store.search.query("t", f"k{n}", 9).records) for n in range(10)] == [1] * 10
 
 
 def test_log_gone_means_queues_gone(opened, message, tmp_path):
@@ -170,7 +174,7 @@ def test_log_gone_means_queues_gone(opened, message, tmp_path):
     store.abandon()
     shutil.rmtree(tmp_path / "store/commitlog")
     store = opened()
-    assert list(store.queues()) == []
+    assert list(store.queues) == []
     fill(store, message, 1)
     assert bodies(store) == expected(1)
 
@@ -204,7 +208,7 @@ def test_a_record_whose_keys_were_on_their_way_into_two_files_is_found_after_a_k
     made = HEADER.pack(last_time, last_time, last_offset, last_offset, 0, 1)
     second.write_bytes(made.ljust(second.stat().st_size, b"\0"))
     store = opened(index_entries=5)
-    assert [len(store.query("t", f"k{n}", 9).records) for n in range(6)] == [1] * 6
+    assert [len(store.search.query("t", f"k{n}", 9).records) for n in range(6)] == [1] * 6
 
 
 def test_empty_last_file_is_removed(opened, message, tmp_path):
@@ -240,29 +244,31 @@ def test_checkpoint_limits_what_is_checked(opened, message, clock, tmp_path):
     store = opened(commit_log_file_bytes=4096)
     assert 0 < store.recovered.records < 31
     assert bodies(store) == expected(31)
-    assert [len(store.query("t", f"k{n}", 9).records) for n in range(31)] == [1] * 31
+    assert [len(store.search.query("t", f"k{n}", 9).records) for n in range(31)] == [1] * 31
 
 
 @pytest.mark.parametrize("lost", [1, 5, 20])
 def test_a_write_that_was_cut_off_in_the_properties(opened, message, tmp_path, lost):
     store = opened()
     fill(store, message, 3)
-    end = store.max_offset
+    end = store.log.max_offset
     store.abandon()
     with last_file(tmp_path / "store").open("r+b") as log:
         log.seek(end - lost)
         log.write(bytes(lost))
     store = opened()
     assert bodies(store) == expected(2)
-    assert store.query("t", "k2", 9).records == []
+    assert store.search.query("t", "k2", 9).records == []
     fill(store, message, 1, 2)
     assert bodies(store) == expected(3)
-    assert store.max_offset == end
+    assert store.log.max_offset == end
 
 
 def test_the_committed_messages_that_a_log_ends_with(opened, message):
     def put(sys_flag, body=b"x"):
-        return store.put(msgspec.structs.replace(message("t", 0, body), sys_flag=sys_flag)).commit_log_offset
+        return store.writes.put(
+            msgspec.structs.replace(message("t", 0, body), sys_flag=sys_flag)
+        ).commit_log_offset
 
     store = opened(commit_log_file_bytes=4096)
     assert store.recovered.last_commits == ()
@@ -279,20 +285,20 @@ def test_the_committed_messages_that_a_log_ends_with(opened, message):
 
 def test_room_is_made_in_one_file(opened, message):
     store = opened(commit_log_file_bytes=4096)
-    store.put(message("t", 0, b"x" * 2000))
-    store.make_room(1000)
-    assert store.max_offset < 4096
-    store.make_room(2500)
-    assert store.max_offset == 4096
-    store.make_room(4088)
-    assert store.max_offset == 4096
+    store.writes.put(message("t", 0, b"x" * 2000))
+    store.writes.make_room(1000)
+    assert store.log.max_offset < 4096
+    store.writes.make_room(2500)
+    assert store.log.max_offset == 4096
+    store.writes.make_room(4088)
+    assert store.log.max_offset == 4096
     with pytest.raises(MessageError, match="does not fit a commit-log file of 4096 bytes"):
-        store.make_room(4089)
+        store.writes.make_room(4089)
     fill(store, message, 1)
     assert bodies(store) == [b"x" * 2000, *expected(1)]
     stop(store)
     with pytest.raises(StoreUnavailable, match="has stopped"):
-        store.make_room(1)
+        store.writes.make_room(1)
 
 
 @pytest.mark.parametrize(
@@ -311,18 +317,18 @@ def test_odd_records_that_others_stored_stop_no_start(opened, message, tmp_path,
     fill(store, message, 3)
     host = encode_host("127.0.0.1:1")
     fields = {
-        "topic": "t", "queue_id": 0, "queue_offset": 0, "physical_offset": store.max_offset, "body": b"odd",
-        "properties": b"KEYS\x01odd\x02", "born_timestamp": 1, "born_host": host,
-        "store_timestamp": store.store_time_at("t", 0, 2), "store_host": host,
+        "topic": "t", "queue_id": 0, "queue_offset": 0, "physical_offset": store.log.max_offset,
+        "body": b"odd", "properties": b"KEYS\x01odd\x02", "born_timestamp": 1, "born_host": host,
+        "store_timestamp": store.queues.store_time_at("t", 0, 2), "store_host": host,
     }  # fmt: skip
     raw = encode_record(**(fields | odd))
-    end, path = store.max_offset, last_file(tmp_path / "store")
+    end, path = store.log.max_offset, last_file(tmp_path / "store")
     store.abandon()
     with path.open("r+b") as file:
         file.seek(end)
         file.write(raw)
     store = opened()
-    assert store.max_offset == end + len(raw)
+    assert store.log.max_offset == end + len(raw)
     fill(store, message, 2, 3)
     assert bodies(store) == expected(5)
     stop(store)
@@ -335,14 +341,14 @@ def test_a_delay_noted_while_the_clock_was_set_back_outlives_a_kill(opened, mess
     """Store times never go back, so that the record itself says a time of the clock that was ahead."""
     store = opened()
     clock.jump(3 * 3600)
-    store.put(message("t"))
+    store.writes.put(message("t"))
     clock.jump(-3 * 3600)
     due = [clock.now_ms() + 5000] * 3
     for _ in due:
-        store.put(message("SCHEDULE_TOPIC_XXXX", 1, DELAY="2"))
-    store.dispatch()
-    assert [code for _, _, code in store.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 9)] == due
+        store.writes.put(message("SCHEDULE_TOPIC_XXXX", 1, DELAY="2"))
+    store.dispatch.now()
+    assert [code for _, _, code in store.reads.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 9)] == due
     store.abandon()
     store = opened()
     assert store.recovered.records == 4
-    assert [code for _, _, code in store.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 9)] == due
+    assert [code for _, _, code in store.reads.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 9)] == due

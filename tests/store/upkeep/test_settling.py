@@ -17,8 +17,8 @@ QUEUE = "consumequeue/t/0/00000000000000000000"
 def run_once(opened, message, directory: Path) -> None:
     async def scenario() -> None:
         store = opened(directory)
-        store.put(message())
-        store.dispatch()
+        store.writes.put(message())
+        store.dispatch.now()
         await store.stop()
 
     asyncio.run(scenario())
@@ -48,7 +48,7 @@ def test_the_mark_of_an_unclean_end_is_on_disk_before_anything_is_changed(
 def test_a_new_log_file_is_on_disk_before_it_has_its_name(opened, message, tmp_path, operations) -> None:
     store = opened(tmp_path)
     operations.clear()
-    store.put(message())
+    store.writes.put(message())
     assert operations == [
         "fdatasync commitlog/00000000000000000000.allocating", f"rename {LOG}", "fsync commitlog",
     ]  # fmt: skip
@@ -57,8 +57,8 @@ def test_a_new_log_file_is_on_disk_before_it_has_its_name(opened, message, tmp_p
 def test_an_orderly_stop_is_noted_last(opened, message, tmp_path, operations) -> None:
     async def scenario() -> None:
         store = opened(tmp_path)
-        store.put(message(KEYS="k"))
-        store.dispatch()
+        store.writes.put(message(KEYS="k"))
+        store.dispatch.now()
         operations.clear()
         await store.stop()
 
@@ -79,12 +79,12 @@ def test_what_a_killed_process_left_in_memory_is_synced_before_it_counts(
     opened, message, tmp_path, operations
 ) -> None:
     store = opened(tmp_path)
-    store.put(message())
-    store.dispatch()
+    store.writes.put(message())
+    store.dispatch.now()
     store.abandon()
     operations.clear()
     again = opened(tmp_path)
-    assert again.flushed_offset == again.max_offset > 0
+    assert again.log.flushed_offset == again.log.max_offset > 0
     at(operations, "replace abort", f"fdatasync {LOG}", "fsync commitlog", f"fdatasync {QUEUE}")
     at(
         operations,
@@ -136,8 +136,8 @@ def test_very_many_queues_of_a_killed_process_are_synced_with_one_call(
 ) -> None:
     store = opened(tmp_path)
     for queue_id in range(65):
-        store.put(message(queue_id=queue_id))
-    store.dispatch()
+        store.writes.put(message(queue_id=queue_id))
+    store.dispatch.now()
     store.abandon()
     operations.clear()
     monkeypatch.setattr(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, ParamSpec, TypeVar
@@ -27,6 +28,13 @@ class NoAnswer(RetryError):
 
 class NotFound(FixError):
     """There is no such thing in the cluster. The message says what was probably meant."""
+
+
+def called(call: Callable[..., object]) -> str:
+    """What people read for a method that is asked: "broker runtime" for `admin.brokers.runtime`."""
+    name = getattr(call, "__name__", "call").replace("_", " ")
+    subject = re.fullmatch("Async(\\w+)Admin", type(getattr(call, "__self__", None)).__name__)
+    return f"{re.sub('(?<!^)(?=[A-Z])', ' ', subject[1]).lower()} {name}" if subject else name
 
 
 async def settled(look: Callable[[A], Awaitable[T]], each: Iterable[A]) -> dict[A, T | MqframeError]:
@@ -73,8 +81,7 @@ class Asking:
                 async with asyncio.timeout(self._seconds):
                     found = await call(*args, **kwargs)
             except TimeoutError:
-                name = getattr(call, "__name__", "call").replace("_", " ")
-                raise NoAnswer(f"no answer to {name} within {self._seconds:g} s") from None
+                raise NoAnswer(f"no answer to {called(call)} within {self._seconds:g} s") from None
             except AnswerError:
                 self.last_heard = self.now()
                 raise
@@ -93,7 +100,7 @@ class Asking:
 
     async def check_topic(self, topic: str) -> None:
         """Raise `NotFound` unless there is such a topic."""
-        topics = await self.ask(self.admin.list_topics)
+        topics = await self.ask(self.admin.topics.list)
         if topic not in topics:
             raise NotFound(f"there is no topic {topic}; {did_you_mean(topic, topics)}".rstrip("; "))
 
@@ -103,18 +110,18 @@ class Asking:
         A broker's id names an address. It is only asked when a broker of this cluster has it: nobody is to
         have the dashboard connect to where they want.
         """
-        found = await self.ask(self.admin.message_by_unique_key, topic, message_id)
+        found = await self.ask(self.admin.messages.by_unique_key, topic, message_id)
         if found is not None:
             return found
         try:
             address, _ = parse_offset_id(message_id)
         except FixError:
             return None
-        brokers = (await self.ask(self.admin.cluster_info)).broker_addr_table.values()
+        brokers = (await self.ask(self.admin.cluster.info)).broker_addr_table.values()
         if not any(address in broker.broker_addrs.values() for broker in brokers):
             return None
         try:
-            found = await self.ask(self.admin.message_by_id, message_id, topic)
+            found = await self.ask(self.admin.messages.by_id, message_id, topic)
         except AccessError:
             raise
         except AnswerError:

@@ -35,7 +35,7 @@ async def choose_page(asking: Asking, samples: Samples, query: Query) -> Page:
     closed = await closed_brokers(asking, group)
     if closed:
         return Page(title, [Note(_closed(group, closed), wrong=True)])
-    letters = await asking.ask(asking.admin.dead_letters, group, max_count=limit, **which)
+    letters = await asking.ask(asking.admin.dead_letters.list, group, max_count=limit, **which)
     if not letters:
         return Page(title, [Note(f"group {group} has no such dead letters")])
     ticks = Ticks("id", {each.id: letter_row(each) for each in letters})
@@ -63,7 +63,7 @@ async def export(request: Request) -> Response:
             "The dead letters are closed",
             _closed(group, closed),
         )
-    known = dead_letter_topic(group) in await asking.ask(asking.admin.list_topics)
+    known = dead_letter_topic(group) in await asking.ask(asking.admin.topics.list)
     lines = _lines(asking, group, which, ids) if known else iter(())
     headers = {"Content-Disposition": 'attachment; filename="dead-letters.jsonl"'}
     return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)

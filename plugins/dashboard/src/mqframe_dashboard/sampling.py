@@ -70,8 +70,8 @@ class Samples:
 
     async def _look(self) -> None:
         admin = self._asking.admin
-        topics = (await self._asking.ask(admin.list_topics))[:TOPICS_MAX]
-        found = await self._asking.ask_each(admin.topic_stats, topics)
+        topics = (await self._asking.ask(admin.topics.list))[:TOPICS_MAX]
+        found = await self._asking.ask_each(admin.topics.stats, topics)
         at = self._looked = self._clock()
         for gone in self._kept.keys() - set(topics):
             del self._kept[gone]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from functools import partial
+from pkgutil import resolve_name
 
 import pytest
 from mqframe_dashboard.asking import Asking
 from playwright.sync_api import Page, expect
-
-from mqframe import AsyncAdmin
 
 SOON = 40_000
 """ms in which a page has loaded itself again, on a machine that others use, too."""
@@ -50,14 +49,15 @@ def test_a_cluster_that_does_not_answer_is_waited_for_so_long(
 ) -> None:
     slow = threading.Event()
     slow.set()
-    answer = AsyncAdmin.cluster_info
+    info = "mqframe.client.admin.calls.AdminCalls.cluster_info"
+    answer = resolve_name(info)
 
     async def cluster_info(self):
         while slow.is_set():
             await asyncio.sleep(0.05)
         return await answer(self)
 
-    monkeypatch.setattr(AsyncAdmin, "cluster_info", cluster_info)
+    monkeypatch.setattr(info, cluster_info)
     page.goto(serve(mqframe_cluster.nameserver))
     expect(page.get_by_role("heading", level=1)).to_have_text("The cluster does not answer")
     expect(page.locator("main")).to_contain_text("no answer to cluster info within 1 s")
@@ -69,15 +69,16 @@ def test_one_slow_broker_does_not_hide_the_others(
     page: Page, impatient, serve, mqframe_cluster_factory, monkeypatch
 ) -> None:
     cluster = mqframe_cluster_factory(2)
-    answer = AsyncAdmin.broker_runtime
+    name = "mqframe.client.admin.brokers.AsyncBrokerAdmin.runtime"
+    answer = resolve_name(name)
     slow = cluster.cluster.brokers[1].address
 
-    async def broker_runtime(self, address):
+    async def runtime(self, address):
         if address == slow:
             await asyncio.sleep(60)
         return await answer(self, address)
 
-    monkeypatch.setattr(AsyncAdmin, "broker_runtime", broker_runtime)
+    monkeypatch.setattr(name, runtime)
     page.goto(serve(cluster.nameserver))
     rows = page.get_by_role("row")
     expect(rows.filter(has_text="broker-b")).to_contain_text("no answer to broker runtime within 1 s")

@@ -90,9 +90,9 @@ def boss_admin(boss_access: dict[str, Any]) -> Iterator[Admin]:
 @pytest.fixture
 def person(guarded: Cluster, boss_admin: Admin, open_browser: Callable[..., Any]) -> Person:
     """Somebody at a dashboard of `guarded`, which itself may only read; not signed in yet."""
-    boss_admin.create_user("eyes", "of the dashboard")
+    boss_admin.users.create("eyes", "of the dashboard")
     for resource in ("Cluster:*", "Topic:*", "Group:*"):
-        boss_admin.set_policy("eyes", [resource], actions=["Get", "List", "Sub"])
+        boss_admin.policies.set("eyes", [resource], actions=["Get", "List", "Sub"])
     access = signed("eyes", "of the dashboard")
     return Person(open_browser(guarded.nameserver, sign_in="cluster", **access))
 
@@ -100,9 +100,9 @@ def person(guarded: Cluster, boss_admin: Admin, open_browser: Callable[..., Any]
 @pytest.fixture
 def clerk(person: Person, boss_admin: Admin) -> Person:
     """Signed in, and may do nothing but look, and change topics that begin with "own-"."""
-    boss_admin.create_user("clerk", "of the clerk")
-    boss_admin.set_policy("clerk", ["Topic:own-*"])
-    boss_admin.set_policy("clerk", ["Cluster:*"], actions=["Get"])
+    boss_admin.users.create("clerk", "of the clerk")
+    boss_admin.policies.set("clerk", ["Topic:own-*"])
+    boss_admin.policies.set("clerk", ["Cluster:*"], actions=["Get"])
     assert person.sign_in("clerk", "of the clerk").status_code == 303
     return person
 
@@ -117,8 +117,8 @@ def boss(person: Person) -> Person:
 @pytest.fixture
 def given_up(boss_access: dict[str, Any], boss_admin: Admin) -> list[str]:
     """Ids of two messages that the group `shipping` gave up."""
-    boss_admin.create_topic("orders", queues=1)
-    boss_admin.create_group(SubscriptionGroupConfig("shipping", retry_max_times=0))
+    boss_admin.topics.create("orders", queues=1)
+    boss_admin.groups.create(SubscriptionGroupConfig("shipping", retry_max_times=0))
     consumer = PushConsumer("shipping", consume_from="first", **boss_access)
     done = threading.Semaphore(0)
 
@@ -134,7 +134,7 @@ def given_up(boss_access: dict[str, Any], boss_admin: Admin) -> list[str]:
         ]
         for _ in ids:
             assert done.acquire(timeout=60)
-        while sum(boss_admin.dead_letter("shipping", each) is not None for each in ids) < len(ids):
+        while sum(boss_admin.dead_letters.get("shipping", each) is not None for each in ids) < len(ids):
             pass
-    boss_admin.open_dead_letters("shipping")
+    boss_admin.dead_letters.open("shipping")
     return ids

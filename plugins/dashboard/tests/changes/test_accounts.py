@@ -24,7 +24,7 @@ class Asking:
 
 
 def test_users_are_known_by_their_keys(guarded, boss_admin, boss_access):
-    boss_admin.create_user("shop", "of the shop")
+    boss_admin.users.create("shop", "of the shop")
 
     async def run() -> None:
         async with AsyncAdmin(**boss_access) as admin:
@@ -52,6 +52,10 @@ def test_a_cluster_that_checks_nobody_lets_nobody_sign_in(mqframe_cluster, open_
 def test_a_user_whose_secret_is_not_looked_at_may_not_sign_in():
     class Careless:
         """Knows `white` by any secret, as plain_acl.yml has it for addresses that it trusts."""
+
+        @property
+        def cluster(self):
+            return self
 
         async def masters(self):
             return {"broker-a": "127.0.0.1:1"}

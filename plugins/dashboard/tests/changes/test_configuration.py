@@ -11,11 +11,11 @@ def test_a_setting_is_changed_while_the_broker_runs(boss, boss_admin, guarded):
     query = {"name": "broker-a", "key": "brokerPermission"}
     answer = boss.fill_in("/setting", query, value="4")
     assert "brokerPermission of broker-a was changed" in answer.text, answer.text
-    assert boss_admin.broker_config(guarded.broker.address)["brokerPermission"] == "4"
+    assert boss_admin.brokers.config(guarded.broker.address)["brokerPermission"] == "4"
 
 
 def test_the_broker_refuses_by_name(boss, boss_admin, guarded):
-    before = boss_admin.broker_config(guarded.broker.address)
+    before = boss_admin.brokers.config(guarded.broker.address)
     for key, value, said in (
         ("brokerName", "other", "brokerName can only be changed by a restart"),
         ("brokerPermission", "x", "brokerPermission=x"),
@@ -24,7 +24,7 @@ def test_the_broker_refuses_by_name(boss, boss_admin, guarded):
         answer = boss.fill_in("/setting", {"name": "broker-a", "key": key}, value=value)
         assert answer.status_code in (400, 409), answer.text
         assert said in answer.text
-    assert boss_admin.broker_config(guarded.broker.address) == before
+    assert boss_admin.brokers.config(guarded.broker.address) == before
     answer = boss.browser.get("/setting", name="broker-a", key="none")
     assert "tells of no setting" in answer.text
     assert boss.browser.get("/setting", name="broker-x").status_code == 404

@@ -72,8 +72,8 @@ def test_a_wrong_name_and_a_wrong_secret_look_alike(person, user, secret):
 
 
 def test_who_is_disabled_looks_like_a_wrong_secret(person, boss_admin):
-    boss_admin.create_user("gone", "secret")
-    boss_admin.update_user("gone", enabled=False)
+    boss_admin.users.create("gone", "secret")
+    boss_admin.users.update("gone", enabled=False)
     assert "Name or secret is wrong" in person.sign_in("gone", "secret").text
 
 
@@ -105,7 +105,7 @@ def test_after_signing_out_nothing_is_done(boss, boss_admin, form):
     assert "Max-Age=0" in answer.headers["set-cookie"]
     boss.browser.cookies = jar
     assert boss.post("/topic-create", form).status_code == 401
-    assert "new" not in boss_admin.list_topics()
+    assert "new" not in boss_admin.topics.list()
 
 
 def test_forms_without_the_token_of_the_session_are_refused(boss, boss_admin, form):
@@ -115,7 +115,7 @@ def test_forms_without_the_token_of_the_session_are_refused(boss, boss_admin, fo
         answer = boss.post("/topic-create", {**form, "token": token} if token is not None else without(form))
         assert answer.status_code == 403, token
         assert "not of your session" in answer.text
-    assert "new" not in boss_admin.list_topics()
+    assert "new" not in boss_admin.topics.list()
 
 
 def without(form: dict[str, str]) -> dict[str, str]:
@@ -127,7 +127,7 @@ def test_the_token_of_another_session_is_refused(boss, boss_admin, form):
     assert boss.sign_in("boss", "the boss's secret").status_code == 303
     answer = boss.post("/topic-create", form)
     assert answer.status_code == 403
-    assert "new" not in boss_admin.list_topics()
+    assert "new" not in boss_admin.topics.list()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_forms_from_elsewhere_are_refused(boss, boss_admin, form, origin):
     assert answer.status_code == 403
     assert "comes from elsewhere" in answer.text
     assert boss.browser.request("POST", "/topic-create", data=form).status_code == 403
-    assert "new" not in boss_admin.list_topics()
+    assert "new" not in boss_admin.topics.list()
 
 
 def test_other_bodies_than_forms_are_refused(boss, form):
@@ -170,7 +170,7 @@ def test_odd_names_are_text_on_every_form(boss, path):
 
 def test_nothing_is_changed_by_get(boss, boss_admin, form):
     assert boss.browser.get("/topic-create", **form).status_code == 200
-    assert "new" not in boss_admin.list_topics()
+    assert "new" not in boss_admin.topics.list()
 
 
 def test_a_form_that_comes_twice_is_done_once(boss, given_up, boss_admin):
@@ -179,12 +179,12 @@ def test_a_form_that_comes_twice_is_done_once(boss, given_up, boss_admin):
     assert first.text == second.text
     assert "2 of 2 dead letters were sent again" in first.text
     assert boss.post("/resend", form).text == first.text
-    assert sum(each.max_offset for each in boss_admin.topic_stats("%RETRY%shipping").values()) == 2
+    assert sum(each.max_offset for each in boss_admin.topics.stats("%RETRY%shipping").values()) == 2
 
 
 def test_what_policies_forbid_is_said_as_a_sentence(clerk, boss_admin, caplog):
-    boss_admin.create_topic("own-one", queues=1)
-    boss_admin.create_topic("orders", queues=1)
+    boss_admin.topics.create("own-one", queues=1)
+    boss_admin.topics.create("orders", queues=1)
     answer = clerk.fill_in("/topic-change", {"name": "own-one"}, read_queues="2", write_queues="2", perm="6")
     assert answer.status_code == 200, answer.text
     with caplog.at_level("INFO", "mqframe.audit"):
@@ -192,7 +192,7 @@ def test_what_policies_forbid_is_said_as_a_sentence(clerk, boss_admin, caplog):
     assert answer.status_code == 403
     assert "You may not do this" in answer.text
     assert "clerk: User:clerk has no permission to access Topic:orders" in answer.text
-    assert "orders" in boss_admin.list_topics()
+    assert "orders" in boss_admin.topics.list()
     [line] = [each for each in caplog.records if each.getMessage().startswith("dashboard topic-delete")]
     assert line.fields["user"] == "clerk"
     assert line.fields["request"] == {"name": "orders", "confirm": "orders"}
@@ -202,18 +202,18 @@ def test_what_policies_forbid_is_said_as_a_sentence(clerk, boss_admin, caplog):
 
 
 def test_a_secret_that_was_changed_meanwhile_is_told(boss, boss_admin, form):
-    boss_admin.create_user("other", "secret", everything=True)
+    boss_admin.users.create("other", "secret", everything=True)
     assert boss.sign_in("other", "secret").status_code == 303
     form = boss.form("/topic-create") | CREATE | {"name": "new"}
-    boss_admin.update_user("other", secret="another")
+    boss_admin.users.update("other", secret="another")
     answer = boss.post("/topic-create", form)
     assert answer.status_code == 403
     assert "Sign in again if your secret was changed" in answer.text
 
 
 def test_a_cluster_that_goes_away_during_a_change_is_told(boss, guarded: Cluster, boss_admin, form):
-    boss_admin.create_topic("orders", queues=1)
-    boss_admin.create_group("shipping")
+    boss_admin.topics.create("orders", queues=1)
+    boss_admin.groups.create("shipping")
     group = boss.form("/group-create") | {"name": "late", "retries": "1"}
     guarded.stop_broker(0)
     answer = boss.post("/group-create", group)
@@ -230,4 +230,4 @@ def test_sessions_end_by_themselves(boss, form, monkeypatch, boss_admin):
     assert answer.status_code == 401
     assert "your session may be over" in answer.text
     assert "Sign in" in answer.text
-    assert "new" not in boss_admin.list_topics()
+    assert "new" not in boss_admin.topics.list()

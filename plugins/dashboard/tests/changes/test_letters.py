@@ -10,7 +10,7 @@ GROUP = {"group": "shipping"}
 
 
 def ends(admin, topic: str) -> int:
-    return sum(each.max_offset for each in admin.topic_stats(topic).values())
+    return sum(each.max_offset for each in admin.topics.stats(topic).values())
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_what_makes_no_sense_sends_nothing(boss, boss_admin, ids):
         answer = boss.fill_in("/resend", GROUP, **values)
         assert answer.status_code == status, answer.text
         assert said in answer.text
-    assert "%RETRY%shipping" not in boss_admin.list_topics() or ends(boss_admin, "%RETRY%shipping") == 0
+    assert "%RETRY%shipping" not in boss_admin.topics.list() or ends(boss_admin, "%RETRY%shipping") == 0
     assert boss.browser.get("/resend", group="shiping").status_code == 404
 
 
@@ -72,7 +72,7 @@ def test_who_may_not_send_to_the_group_sends_nothing(clerk, boss_admin, given_up
     assert answer.status_code == 403
     assert "clerk: User:clerk has no permission" in answer.text
     assert ends(boss_admin, "orders") == 2
-    boss_admin.set_policy("clerk", ["Topic:*", "Group:shipping"], actions=["Get", "Sub", "Pub"])
+    boss_admin.policies.set("clerk", ["Topic:*", "Group:shipping"], actions=["Get", "Sub", "Pub"])
     answer = clerk.fill_in("/resend", GROUP, which="found", to="group")
     assert "2 of 2 dead letters were sent again" in answer.text, answer.text
 
@@ -80,10 +80,10 @@ def test_who_may_not_send_to_the_group_sends_nothing(clerk, boss_admin, given_up
 def test_letters_are_opened_and_closed(boss, boss_admin, given_up):
     answer = boss.fill_in("/letters-open", GROUP)
     assert "Dead letters of shipping are closed" in answer.text, answer.text
-    assert boss_admin.topic_config("%DLQ%shipping")["broker-a"].perm == 2
+    assert boss_admin.topics.config("%DLQ%shipping")["broker-a"].perm == 2
     page = boss.browser.page("/resend", **GROUP)
     assert "Open them first" in page
     assert 'action="letters-open"' in page
     answer = boss.fill_in("/letters-open", GROUP)
     assert "Dead letters of shipping are open" in answer.text
-    assert boss_admin.topic_config("%DLQ%shipping")["broker-a"].perm == 6
+    assert boss_admin.topics.config("%DLQ%shipping")["broker-a"].perm == 6

@@ -12,17 +12,17 @@ from mqframe import Message, Producer
 @pytest.fixture
 def consumed(boss_admin, boss_access) -> None:
     """Three messages in one queue of `orders`, of which `shipping` has consumed two."""
-    boss_admin.create_topic("orders", queues=1)
-    boss_admin.create_group("shipping")
+    boss_admin.topics.create("orders", queues=1)
+    boss_admin.groups.create("shipping")
     with Producer(group="shop", **boss_access) as producer:
         for body in (b"one", b"two", b"three"):
             queue = producer.send(Message("orders", body)).queue
-    boss_admin.reset_offsets("shipping", "orders", 0)
-    boss_admin.reset_queue_offset("shipping", queue, 2)
+    boss_admin.offsets.reset("shipping", "orders", 0)
+    boss_admin.offsets.reset_queue("shipping", queue, 2)
 
 
 def offset(admin) -> int:
-    return next(iter(admin.consume_stats("shipping", "orders").values())).consumer_offset
+    return next(iter(admin.groups.stats("shipping", "orders").values())).consumer_offset
 
 
 @pytest.mark.usefixtures("consumed")

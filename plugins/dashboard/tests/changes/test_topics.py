@@ -8,14 +8,14 @@ from mqframe import Message, Producer
 def test_a_topic_is_created_changed_and_deleted(boss, boss_admin, boss_access):
     answer = boss.fill_in("/topic-create", {}, name="parcels", queues="3", perm="6", type="FIFO")
     assert "Topic parcels was created" in answer.text, answer.text
-    config = boss_admin.topic_config("parcels")["broker-a"]
+    config = boss_admin.topics.config("parcels")["broker-a"]
     assert (config.read_queue_nums, config.perm) == (3, 6)
     assert "topic-change?name=parcels" in boss.browser.page("/topic", name="parcels")
     answer = boss.fill_in(
         "/topic-change", {"name": "parcels"}, read_queues="3", write_queues="2", perm="4", broker=""
     )
     assert "Topic parcels was changed" in answer.text, answer.text
-    config = boss_admin.topic_config("parcels")["broker-a"]
+    config = boss_admin.topics.config("parcels")["broker-a"]
     assert (config.read_queue_nums, config.write_queue_nums, config.perm) == (3, 2, 4)
     boss.fill_in("/topic-change", {"name": "parcels"}, read_queues="3", write_queues="3", perm="6")
     with Producer(group="shop", **boss_access) as producer:
@@ -24,15 +24,15 @@ def test_a_topic_is_created_changed_and_deleted(boss, boss_admin, boss_access):
     answer = boss.fill_in("/topic-delete", {"name": "parcels"}, confirm="parcel")
     assert answer.status_code == 400
     assert "nothing was done" in answer.text
-    assert "parcels" in boss_admin.list_topics()
+    assert "parcels" in boss_admin.topics.list()
     answer = boss.fill_in("/topic-delete", {"name": "parcels"}, confirm="parcels")
     assert "Topic parcels was deleted" in answer.text
     assert "1 messages in" in answer.text
-    assert "parcels" not in boss_admin.list_topics()
+    assert "parcels" not in boss_admin.topics.list()
 
 
 def test_what_makes_no_sense_is_refused_and_named(boss, boss_admin):
-    boss_admin.create_topic("orders", queues=1)
+    boss_admin.topics.create("orders", queues=1)
     for path, query, values, said in (
         ("/topic-create", {}, {"name": "orders", "queues": "1", "perm": "6"}, "there is a topic orders"),
         ("/topic-create", {}, {"name": "new", "queues": "0", "perm": "6"}, "from 1 to 65535"),
@@ -51,5 +51,5 @@ def test_what_makes_no_sense_is_refused_and_named(boss, boss_admin):
         assert answer.status_code == 400, answer.text
         assert said in answer.text
         assert "<b>" not in answer.text
-    assert "new" not in boss_admin.list_topics()
+    assert "new" not in boss_admin.topics.list()
     assert boss.browser.get("/topic-delete", name="none").status_code == 404

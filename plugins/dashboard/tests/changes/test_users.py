@@ -15,7 +15,7 @@ def test_a_user_is_made_changed_and_deleted(boss, boss_admin, boss_access, caplo
         assert "User shop was created" in pages[0].text, pages[0].text
         shop = {**boss_access, "rpc_hooks": [("acl", {"access_key": "shop", "secret_key": SECRET})]}
         with Admin(**shop) as admin:
-            admin.check_keys(server=next(iter(boss_admin.masters().values())))
+            admin.users.check_keys(server=next(iter(boss_admin.cluster.masters().values())))
         form = {"name": "shop", "resource": "Topic:orders", "actions": "Pub, Sub", "decision": "allow"}
         pages.append(boss.fill_in("/user", {"name": "shop"}, secret="", kind="normal", state="enabled"))
         policy = boss.browser.page("/user", name="shop")
@@ -26,16 +26,16 @@ def test_a_user_is_made_changed_and_deleted(boss, boss_admin, boss_access, caplo
         assert "<td>Topic:orders</td><td>Pub, Sub</td><td>Allow</td><td>10.0.0.0/8</td>" in page
         query = {"name": "shop", "resource": "Topic:orders"}
         pages.append(boss.fill_in("/policy-delete", query))
-        assert boss_admin.policies("shop") == []
+        assert boss_admin.policies.list("shop") == []
         pages.append(
             boss.fill_in("/user", {"name": "shop"}, secret="another one", kind="normal", state="disabled")
         )
         assert "<td>disable</td>" in boss.browser.page("/users")
         with Admin(**shop) as admin, pytest.raises(AccessError):
-            admin.check_keys(server=next(iter(boss_admin.masters().values())))
+            admin.users.check_keys(server=next(iter(boss_admin.cluster.masters().values())))
         assert boss.fill_in("/user-delete", {"name": "shop"}, confirm="shp").status_code == 400
         pages.append(boss.fill_in("/user-delete", {"name": "shop"}, confirm="shop"))
-    assert "shop" not in [each.username for each in boss_admin.users()]
+    assert "shop" not in [each.username for each in boss_admin.users.list()]
     for secret in (SECRET, "another one", "the boss's secret", "of the dashboard"):
         assert secret not in caplog.text
         assert all(secret not in page.text for page in pages)
@@ -52,8 +52,8 @@ def hidden(page: str, action: str) -> dict[str, str]:
 
 def test_odd_names_are_text(boss, boss_admin):
     name = "<script>alert(1)</script>"
-    boss_admin.create_user(name, "a secret")
-    boss_admin.set_policy(name, ["Topic:orders"])
+    boss_admin.users.create(name, "a secret")
+    boss_admin.policies.set(name, ["Topic:orders"])
     for path, query in (("/users", {}), ("/user", {"name": name}), ("/user-delete", {"name": name})):
         page = boss.browser.page(path, **query)
         assert "<script>alert" not in page
@@ -85,7 +85,7 @@ def test_what_makes_no_sense_is_refused_and_named(boss):
 
 
 def test_who_may_not_see_users_is_told(clerk, boss_admin):
-    boss_admin.remove_policy("clerk")
+    boss_admin.policies.delete("clerk")
     answer = clerk.browser.get("/users")
     assert answer.status_code == 403
     assert "clerk: User:clerk has no permission" in answer.text

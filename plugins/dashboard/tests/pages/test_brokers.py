@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
+
 from mqframe_dashboard.masking import MASK
 
-from mqframe import Admin, AsyncAdmin
+from mqframe import Admin
 from mqframe.core.errors import ConnectError
 from mqframe.testing import Cluster
+
+RUNTIME = "mqframe.client.admin.brokers.AsyncBrokerAdmin.runtime"
 
 
 def test_brokers_are_listed_with_address_version_rates_and_disk(mqframe_cluster_factory, open_browser):
     cluster: Cluster = mqframe_cluster_factory(2)
     page = open_browser(cluster.nameserver).page("/")
     with Admin(nameserver=cluster.nameserver) as admin:
-        masters = admin.masters()
-        version = admin.broker_runtime(masters["broker-a"])["brokerVersionDesc"]
+        masters = admin.cluster.masters()
+        version = admin.brokers.runtime(masters["broker-a"])["brokerVersionDesc"]
     for name, address in masters.items():
         assert f'<a href="broker?name={name}&amp;id=0">{name}</a>' in page
         assert f"<td>{address}</td>" in page
@@ -24,16 +28,16 @@ def test_brokers_are_listed_with_address_version_rates_and_disk(mqframe_cluster_
 
 def test_a_broker_that_does_not_answer_is_told(mqframe_cluster_factory, open_browser, monkeypatch):
     cluster: Cluster = mqframe_cluster_factory(2)
-    asked = AsyncAdmin.broker_runtime
+    asked = resolve_name(RUNTIME)
     with Admin(nameserver=cluster.nameserver) as admin:
-        gone = admin.masters()["broker-b"]
+        gone = admin.cluster.masters()["broker-b"]
 
     async def answers(self, address):
         if address == gone:
             raise ConnectError("cannot be reached <b>")
         return await asked(self, address)
 
-    monkeypatch.setattr(AsyncAdmin, "broker_runtime", answers)
+    monkeypatch.setattr(RUNTIME, answers)
     page = open_browser(cluster.nameserver).page("/")
     assert f"<td>{gone}</td>" in page
     assert "cannot be reached &lt;b&gt;" in page
@@ -44,13 +48,13 @@ def test_brokers_of_an_elected_group_are_leader_and_followers_and_say_what_is_wr
     mqframe_cluster_factory, open_browser, monkeypatch
 ):
     cluster: Cluster = mqframe_cluster_factory(1)
-    asked = AsyncAdmin.broker_runtime
+    asked = resolve_name(RUNTIME)
 
     async def answers(self, address):
         group = {"replicationEpoch": "3", "replicationTrouble": "the disk is full", "storeTrouble": ""}
         return {**await asked(self, address), **group}
 
-    monkeypatch.setattr(AsyncAdmin, "broker_runtime", answers)
+    monkeypatch.setattr(RUNTIME, answers)
     page = open_browser(cluster.nameserver).page("/")
     assert "<td>leader</td>" in page
     assert "<td>the disk is full</td>" in page
@@ -79,7 +83,7 @@ def test_settings_are_shown_without_secrets(browser, mqframe_cluster, monkeypatc
     async def with_secrets(self, address):
         return {"brokerName": "broker-a", "aclSecretKey": "hush-1", "initUser": '{"password":"hush-2"}'}
 
-    monkeypatch.setattr("mqframe.AsyncAdmin.broker_config", with_secrets)
+    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.config", with_secrets)
     page = browser.page("/configuration", name="broker-a")
     assert page.count(MASK) == 2
     assert "hush" not in page
@@ -89,7 +93,7 @@ def test_settings_of_a_broker_that_does_not_tell_origins_are_shown(browser, monk
     async def silent(self, address):
         return None
 
-    monkeypatch.setattr("mqframe.AsyncAdmin.broker_config_origins", silent)
+    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.config_origins", silent)
     page = browser.page("/configuration", name="broker-a")
     assert '<th scope="row">brokerClusterName</th><td>DefaultCluster</td>' in page
     assert "It does not tell where a value comes from." in page

@@ -31,13 +31,13 @@ def test_clients_and_subscriptions_are_listed_and_escaped(browser, mqframe_clust
 
 def test_what_brokers_do_not_tell_is_said(browser, mqframe_cluster, monkeypatch):
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
-        admin.create_group("shipping")
+        admin.groups.create("shipping")
 
     async def fails(self, *arguments):
         raise ConnectError("gone")
 
-    monkeypatch.setattr("mqframe.AsyncAdmin.call_broker", fails)
-    monkeypatch.setattr("mqframe.AsyncAdmin.consumer_connections", fails)
+    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.call", fails)
+    monkeypatch.setattr("mqframe.client.admin.members.AsyncMemberAdmin.consumers", fails)
     page = browser.page("/clients")
     assert "broker-a does not tell its producers: gone" in page
     assert "members of shipping: gone" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pkgutil import resolve_name
 
 import pytest
 from mqframe_dashboard.pages import delayed
@@ -110,16 +111,15 @@ def test_a_broker_that_does_not_tell_its_levels_is_named(browser, monkeypatch):
 
 
 def refuse(monkeypatch, request_kind, problem):
-    from mqframe import AsyncAdmin
-
-    ask = AsyncAdmin.call_broker
+    name = "mqframe.client.admin.brokers.AsyncBrokerAdmin.call"
+    ask = resolve_name(name)
 
     async def call(self, broker, request, body=b""):
         if isinstance(request, request_kind):
             raise problem
         return await ask(self, broker, request, body)
 
-    monkeypatch.setattr(AsyncAdmin, "call_broker", call)
+    monkeypatch.setattr(name, call)
 
 
 def test_what_was_delivered_or_taken_back_does_not_wait():

@@ -48,7 +48,7 @@ def test_a_group_shows_owners_members_and_subscriptions(browser, shipping):
 
 def test_unknown_groups_are_404_and_say_what_was_meant(browser, mqframe_cluster):
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
-        admin.create_group("shipping")
+        admin.groups.create("shipping")
     answer = browser.get("/group", name="shiping")
     assert answer.status_code == 404
     assert "there is no group shiping; did you mean shipping?" in answer.text
@@ -64,7 +64,7 @@ def test_a_broker_that_does_not_answer_is_told(mqframe_cluster_factory, open_bro
 
         raise ConnectError("gone <b>")
 
-    monkeypatch.setattr("mqframe.AsyncAdmin.broker_progress", fails)
+    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.progress", fails)
     page = browser.page("/groups")
     assert page.count("did not tell how far its groups are: gone &lt;b&gt;") == 2
 

@@ -7,7 +7,7 @@ from dashboard_shop import Undecided
 from mqframe_dashboard.pages import halves
 from mqframe_dashboard.pages.halves import open_halves
 
-from mqframe import AsyncAdmin, Message, TransactionProducer
+from mqframe import Message, TransactionProducer
 from mqframe.core.errors import ConnectError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import encode_properties
@@ -69,7 +69,7 @@ def test_a_broker_that_does_not_answer_is_told(browser, monkeypatch):
     async def fails(self, *arguments):
         raise ConnectError("gone <b>")
 
-    monkeypatch.setattr(AsyncAdmin, "call_broker", fails)
+    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.call", fails)
     assert "broker-a does not tell its half messages: gone &lt;b&gt;" in browser.page("/halves")
 
 

@@ -29,24 +29,24 @@ def given_up(mqframe_cluster: Cluster, send) -> list[str]:
     with consumer, Admin(nameserver=mqframe_cluster.nameserver) as admin:
         for _ in ids:
             assert done.acquire(timeout=30)
-        while sum(admin.dead_letter("shipping", each) is not None for each in ids) < len(ids):
+        while sum(admin.dead_letters.get("shipping", each) is not None for each in ids) < len(ids):
             pass
     return ids
 
 
 def test_dead_letters_that_may_not_be_read_stay_closed(browser, mqframe_cluster, given_up):
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
-        assert admin.close_dead_letters("shipping") == ["broker-a"]
+        assert admin.dead_letters.close("shipping") == ["broker-a"]
         page = browser.page("/letters", group="shipping")
         assert "may not be read on broker-a" in page
         assert "mqframe dlq open shipping" in page
         assert "&lt;i&gt;paid&lt;/i&gt;" in browser.page("/letter", group="shipping", id=given_up[0])
-        assert admin.topic_config("%DLQ%shipping")["broker-a"].perm == 2
+        assert admin.topics.config("%DLQ%shipping")["broker-a"].perm == 2
 
 
 def test_dead_letters_are_listed_and_filtered(browser, mqframe_cluster, given_up):
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
-        admin.open_dead_letters("shipping")
+        admin.dead_letters.open("shipping")
     page = browser.page("/letters", group="shipping")
     assert page.count('href="letter?') == 2
     assert "&lt;i&gt;paid&lt;/i&gt;" in page
@@ -68,7 +68,7 @@ def test_one_dead_letter_is_shown_closed_or_not(browser, given_up):
 
 def test_groups_are_offered_and_unknown_ones_404(browser, mqframe_cluster):
     with Admin(nameserver=mqframe_cluster.nameserver) as admin:
-        admin.create_group("shipping")
+        admin.groups.create("shipping")
     assert 'href="letters?group=shipping"' in browser.page("/letters")
     assert "has no such dead letters" in browser.page("/letters", group="shipping")
     assert "did you mean shipping?" in browser.get("/letters", group="shiping").text

@@ -118,7 +118,7 @@ class Connection:
         try:
             async with self._admin() as admin:
                 for topic in missing:
-                    await admin.create_topic(topic, queues=queues)
+                    await admin.topics.create(topic, queues=queues)
                     await self._wait_for_route(topic)
         except MqframeError as problem:
             log.warning("topics were not made", topics=missing, reason=str(problem))

@@ -78,7 +78,7 @@ class Directory:
 
     async def exchange(self, name: str) -> Exchange | None:
         """What `name` was declared as, by whomever; `None`: it was not."""
-        text = await self._admin.get_kv(self._table("exchanges"), name)
+        text = await self._admin.kv.get(self._table("exchanges"), name)
         if not text:
             self._exchanges.pop(name, None)
             return None
@@ -103,7 +103,7 @@ class Directory:
         self._exchanges.pop(name, None)
         for binding in await self.bindings(name):
             await self.unbind(name, binding)
-        if await self._admin.get_kv(self._table("exchanges"), name) is not None:
+        if await self._admin.kv.get(self._table("exchanges"), name) is not None:
             await self._delete(self._table("exchanges"), name)
 
     async def bind(self, exchange: str, binding: Binding) -> None:
@@ -112,17 +112,17 @@ class Directory:
 
     async def unbind(self, exchange: str, binding: Binding) -> None:
         """Forget a binding. One that is not there: nothing happens."""
-        if await self._admin.get_kv(self._bindings(exchange), _key(binding)) is not None:
+        if await self._admin.kv.get(self._bindings(exchange), _key(binding)) is not None:
             await self._delete(self._bindings(exchange), _key(binding))
 
     async def bindings(self, exchange: str) -> list[Binding]:
         """All bindings of `exchange`, in a fixed order."""
-        keys = sorted(await self._admin.list_kv(self._bindings(exchange)))
+        keys = sorted(await self._admin.kv.list(self._bindings(exchange)))
         return [Binding(*json.loads(key)) for key in keys]
 
     async def all_bindings(self) -> list[tuple[str, Binding]]:
         """All bindings with their exchanges."""
-        exchanges = sorted(await self._admin.list_kv(self._table("exchanges")))
+        exchanges = sorted(await self._admin.kv.list(self._table("exchanges")))
         return [(name, binding) for name in exchanges for binding in await self.bindings(name)]
 
     async def unbind_queue(self, queue: str) -> None:
@@ -133,7 +133,7 @@ class Directory:
 
     async def queue(self, name: str) -> QueueRecord | None:
         """What the queue `name` was declared as; `None`: it was not."""
-        text = await self._admin.get_kv(self._table("queues"), name)
+        text = await self._admin.kv.get(self._table("queues"), name)
         return msgspec.json.decode(text, type=QueueRecord) if text else None
 
     async def put_queue(self, name: str, record: QueueRecord) -> None:
@@ -142,27 +142,27 @@ class Directory:
 
     async def forget_queue(self, name: str) -> None:
         """Forget what `name` was. One that is not there: nothing happens."""
-        if await self._admin.get_kv(self._table("queues"), name) is not None:
+        if await self._admin.kv.get(self._table("queues"), name) is not None:
             await self._delete(self._table("queues"), name)
 
     async def queues(self) -> dict[str, QueueRecord]:
         """All queues by name."""
-        found = await self._admin.list_kv(self._table("queues"))
+        found = await self._admin.kv.list(self._table("queues"))
         return {name: msgspec.json.decode(text, type=QueueRecord) for name, text in sorted(found.items())}
 
     async def _put(self, table: str, key: str, value: str) -> None:
         """Store in all name servers; one at least has to be there."""
         try:
-            await self._admin.put_kv(table, key, value)
+            await self._admin.kv.put(table, key, value)
         except RetryError:
-            if await self._admin.get_kv(table, key) != value:
+            if await self._admin.kv.get(table, key) != value:
                 raise
 
     async def _delete(self, table: str, key: str) -> None:
         try:
-            await self._admin.delete_kv(table, key)
+            await self._admin.kv.delete(table, key)
         except RetryError:
-            if await self._admin.get_kv(table, key) is not None:
+            if await self._admin.kv.get(table, key) is not None:
                 raise
 
     def _table(self, name: str) -> str:

@@ -107,7 +107,7 @@ class Link:
         self._thread.start()
         try:
             self.call(self._admin.start())
-            if not self.call(self._admin.cluster_info()).broker_addr_table:
+            if not self.call(self._admin.cluster.info()).broker_addr_table:
                 raise RouteError(f"no broker is registered with {self.nameserver}; start one")
         except BaseException as problem:
             self.close()
@@ -336,7 +336,7 @@ class Link:
                 origin_msg_id=popped.message_id,
                 origin_topic=self.queues.topic(source.queue, source.step),
             )
-            await self._admin.call_broker(popped.broker_name, request)
+            await self._admin.brokers.call(popped.broker_name, request)
 
     async def _to_dead_letter_exchange(self, queue: str, popped: PoppedMessage, record: QueueRecord) -> None:
         payload = envelope.to_payload(popped, queue, 0)

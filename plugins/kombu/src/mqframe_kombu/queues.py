@@ -115,8 +115,8 @@ class Queues:
             over = (dead_letter_topic(topic),) if record is None or record.temporary else ()
             for each in (topic, *retries, *over):
                 if await self._has_topic(each):
-                    await self._admin.delete_topic(each)
-            await self._admin.delete_group(topic, clean_offsets=True)
+                    await self._admin.topics.delete(each)
+            await self._admin.groups.delete(topic, clean_offsets=True)
             self._returning.forget(topic)
 
     async def delete_over(self) -> list[str]:
@@ -130,7 +130,7 @@ class Queues:
     async def is_unused(self, queue: str) -> bool:
         """Whether nobody, here or elsewhere, consumes from `queue`."""
         try:
-            members = (await self._admin.consumer_connections(self.topic(queue))).connection_set
+            members = (await self._admin.members.consumers(self.topic(queue))).connection_set
         except (AnswerError, RouteError):
             return True
         return {member.client_id for member in members} <= set(self.aside.values())
@@ -150,7 +150,7 @@ class Queues:
     async def _newest_copy(self, topic: str, message_id: str) -> ReceivedMessage | None:
         again = _again(topic)
         return (
-            await self._admin.message_by_unique_key(again, message_id)
+            await self._admin.messages.by_unique_key(again, message_id)
             if await self._has_topic(again)
             else None
         )
@@ -173,27 +173,27 @@ class Queues:
         for topic in self.topics(queue, await self.record(queue)).values():
             if count := await self._lag(topic):
                 purged += count
-                await self._admin.skip_messages(topic, topic)
+                await self._admin.offsets.skip(topic, topic)
                 if await self._has_topic(again := _again(topic)):
-                    await self._admin.skip_messages(topic, again)
+                    await self._admin.offsets.skip(topic, again)
         return purged
 
     async def dead_letter_topic(self, topic: str) -> str:
         """The dead-letter topic of the group of `topic`, made when it is missing."""
         name = dead_letter_topic(topic)
         if name not in self._dead_letter_topics and not await self._has_topic(name):
-            await self._admin.create_topic(name, queues=1, perm=PERM_WRITE)
+            await self._admin.topics.create(name, queues=1, perm=PERM_WRITE)
         self._dead_letter_topics.add(name)
         return name
 
     async def _make(self, topic: str) -> None:
-        await self._admin.create_topic(topic, queues=self._options.topic_queues)
+        await self._admin.topics.create(topic, queues=self._options.topic_queues)
         group = SubscriptionGroupConfig(group_name=topic, retry_max_times=self._options.max_redeliveries)
-        await self._admin.create_group(group)
+        await self._admin.groups.create(group)
 
     async def _has_topic(self, topic: str) -> bool:
         try:
-            await self._admin.topic_route(topic)
+            await self._admin.topics.route(topic)
         except AnswerError as refused:
             if refused.code == ResponseCode.TOPIC_NOT_EXIST:
                 return False
@@ -203,11 +203,11 @@ class Queues:
     async def _lag(self, topic: str) -> int:
         if not await self._has_topic(topic):
             return 0
-        begun = {queue: at.consumer_offset for queue, at in (await self._admin.consume_stats(topic)).items()}
+        begun = {queue: at.consumer_offset for queue, at in (await self._admin.groups.stats(topic)).items()}
         lag = 0
-        ends = await self._admin.topic_stats(topic)
+        ends = await self._admin.topics.stats(topic)
         if await self._has_topic(again := _again(topic)):
-            ends |= await self._admin.topic_stats(again)
+            ends |= await self._admin.topics.stats(again)
         for queue, at in ends.items():
             lag += max(0, at.max_offset - max(begun.get(queue, 0), at.min_offset))
         return lag

@@ -58,14 +58,14 @@ class SchedulesAdmin:
         """All schedules by name. Brokers without the service are left out, unless all are."""
         found: list[ScheduleState] = []
         unserved: list[str] = []
-        for broker in self._admin.masters():
+        for broker in self._admin.cluster.masters():
             try:
                 found += self._call(broker, ListSchedules(), ScheduleStates).schedules
             except FixError as problem:
                 if not isinstance(problem.__cause__, AnswerError):
                     raise
                 unserved.append(str(problem))
-        if len(unserved) == len(self._admin.masters()):
+        if len(unserved) == len(self._admin.cluster.masters()):
             raise FixError("; ".join(unserved))
         return sorted(found, key=lambda state: state.schedule.name)
 
@@ -79,7 +79,7 @@ class SchedulesAdmin:
 
     def remove(self, name: str) -> None:
         """Remove the schedule `name`."""
-        self._admin.call_broker(self._broker_of(name), RemoveSchedule(name=name))
+        self._admin.brokers.call(self._broker_of(name), RemoveSchedule(name=name))
 
     def _broker_of(self, name: str) -> str:
         states = self.list()
@@ -91,7 +91,7 @@ class SchedulesAdmin:
 
     def _holder(self, topic: str) -> str:
         try:
-            route = self._admin.topic_route(topic)
+            route = self._admin.topics.route(topic)
         except AnswerError as problem:
             if problem.code != ResponseCode.TOPIC_NOT_EXIST:
                 raise
@@ -100,7 +100,7 @@ class SchedulesAdmin:
 
     def _call(self, broker: str, request: Request, kind: type[T], body: bytes = b"") -> T:
         try:
-            answer = self._admin.call_broker(broker, request, body)
+            answer = self._admin.brokers.call(broker, request, body)
         except AnswerError as problem:
             if problem.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                 raise FixError(_NOT_SERVED.format(broker=broker)) from problem

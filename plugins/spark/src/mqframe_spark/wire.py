@@ -97,12 +97,12 @@ class Remoting:
     def groups_of(self, topic: str) -> list[str]:
         """See `Wire`."""
         with Admin(nameserver=self._nameserver, **self._access.client_arguments()) as admin:
-            return admin.groups_of_topic(topic)
+            return admin.topics.groups(topic)
 
     def groups(self) -> list[str]:
         """See `Wire`."""
         with Admin(nameserver=self._nameserver, **self._access.client_arguments()) as admin:
-            return admin.list_groups()
+            return admin.groups.list()
 
     def commit(self, group: str, queue: MessageQueue, offset: int) -> None:
         """See `Wire`. A group that never pulled is made known to the broker first."""

@@ -74,7 +74,7 @@ def test_without_java_it_is_said_how_to_get_one(command, files, monkeypatch) -> 
 def test_lag_alone_needs_no_spark(command, cluster) -> None:
     topic = "test_lag_alone_needs_no_spark"
     with Admin(nameserver=cluster.nameserver) as admin:
-        admin.create_group("behind")
+        admin.groups.create("behind")
     with Puller("behind", nameserver=cluster.nameserver) as puller:
         puller.commit(MessageQueue(topic, "broker-a", 0), 1)
         puller.commit(MessageQueue(topic, "broker-a", 1), 0)

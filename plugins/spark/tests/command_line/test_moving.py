@@ -57,7 +57,7 @@ def test_jobs_refuse_what_the_cluster_does_not_have(command, cluster) -> None:
 def test_a_dry_drain_shows_what_would_be_moved_and_changes_nothing(command, cluster) -> None:
     topic = "test_a_dry_drain_shows_what_would_be_moved_and_changes_nothing"
     with Admin(nameserver=cluster.nameserver) as admin:
-        admin.create_group("dry")
+        admin.groups.create("dry")
     with Puller("dry", nameserver=cluster.nameserver) as puller:
         puller.commit(MessageQueue(topic, "broker-a", 0), 3)
         puller.commit(MessageQueue(topic, "broker-a", 1), 2)
@@ -68,7 +68,7 @@ def test_a_dry_drain_shows_what_would_be_moved_and_changes_nothing(command, clus
     ]
     assert result.stderr == "mqframe: topic dry-target would be made\nmqframe: 1 messages would be read\n"
     with Admin(nameserver=cluster.nameserver) as admin:
-        assert "dry-target" not in admin.list_topics()
+        assert "dry-target" not in admin.topics.list()
     start = json.dumps({topic: {"broker-a/1": 1}})
     result = command.done("drain", topic, "--from", start, *given, "--json")
     assert [(row["queue"], row["from"], row["to"]) for row in json.loads(result.stdout)] == [

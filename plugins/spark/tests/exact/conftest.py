@@ -168,7 +168,7 @@ class Query:
         """How many clients of the query's group the broker knows."""
         with Admin(nameserver=self.given["nameserver"]) as admin:
             try:
-                return len(admin.producer_connections(group_of(self.options, self.place)).connection_set)
+                return len(admin.members.producers(group_of(self.options, self.place)).connection_set)
             except MqframeError:
                 return 0
 
@@ -178,12 +178,12 @@ class Query:
         async def count() -> tuple[int, int]:
             store = self.cluster.broker.store
             ids: set[str] = set()
-            at, end = 0, store.queue_max(HALF_TOPIC, 0)
+            at, end = 0, store.queues.max_offset(HALF_TOPIC, 0)
             while at < end:
-                got = store.get(HALF_TOPIC, 0, at, 32)
+                got = store.reads.get(HALF_TOPIC, 0, at, 32)
                 ids |= {half.message_id for part in got.parts for half in decode_records(part)}
                 at = max(got.next_offset, at + 1)
-            return len(ids), store.queue_max(OP_HALF_TOPIC, 0)
+            return len(ids), store.queues.max_offset(OP_HALF_TOPIC, 0)
 
         until(lambda: len(set(self.cluster.run(count()))) == 1)
 

@@ -23,7 +23,7 @@ def discards(query: Any) -> list[Any]:
     """What the broker gave up."""
 
     async def read() -> list[Any]:
-        found = query.cluster.broker.store.get(CHECK_MAX_TIME_TOPIC, 0, 0, 100)
+        found = query.cluster.broker.store.reads.get(CHECK_MAX_TIME_TOPIC, 0, 0, 100)
         return [message for part in found.parts for message in decode_records(part)]
 
     return list(query.cluster.run(read()))
@@ -70,7 +70,7 @@ def test_a_driver_that_comes_back_too_late(impatient, places) -> None:
     # What was given up can be asked for again, and is delivered then.
     with query.answering(), Admin(nameserver=query.given["nameserver"]) as admin:
         for half in discards(query):
-            admin.resume_transaction(half.offset_message_id)
+            admin.messages.resume_transaction(half.offset_message_id)
         query.until(lambda: query.bodies() == Counter(query.rows(0) + query.rows(1)))
     query.given["failOnDataLoss"] = "false"
     query.batch(1, query.rows(1))

@@ -90,12 +90,12 @@ class Place:
             while {each.unique_key for each in self.dead_letters(admin, group)} != expected:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            admin.close_dead_letters(group)
+            admin.dead_letters.close(group)
 
     def dead_letters(self, admin: Admin, group: str) -> list[DeadLetter]:
-        admin.open_dead_letters(group)
+        admin.dead_letters.open(group)
         try:
-            return admin.dead_letters(group)
+            return admin.dead_letters.list(group)
         except FixError:  # the first came, and their topic with it, since there was none to open
             return []
 
@@ -119,7 +119,7 @@ class Place:
 
     def group(self, name: str, topic: str, *offsets: int) -> str:
         with Admin(nameserver=self.nameserver) as admin:
-            admin.create_group(name)
+            admin.groups.create(name)
         with Puller(name, nameserver=self.nameserver) as puller:
             for queue_id, offset in enumerate(offsets):
                 puller.commit(MessageQueue(topic, "broker-a", queue_id), offset)

@@ -92,7 +92,7 @@ def test_a_group_must_be_there_and_at_rest(source, topic) -> None:
     with open_admin(source) as admin:
         with pytest.raises(FixError, match=f"--group {group}: there is no such consumer group"):
             check_group_rests(admin, group)
-        admin.create_group(group)
+        admin.groups.create(group)
         check_group_rests(admin, group)
         consumer = PushConsumer(group, nameserver=source["nameserver"])
         consumer.subscribe(topic, "*", lambda messages, context: ConsumeResult.SUCCESS)
@@ -104,7 +104,7 @@ def test_a_group_moves_forward_and_never_back(source, topic) -> None:
     group, reading = "moving", {**source, "topic": topic}
     queue = MessageQueue(topic, "broker-a", 0)
     with Admin(nameserver=source["nameserver"]) as admin:
-        admin.create_group(group)
+        admin.groups.create(group)
     assert move_group(reading, group, {topic: {"broker-a/0": 4, "broker-a/1": 0}}) == 2
     assert group_offsets(reading, group) == {queue: 4, MessageQueue(topic, "broker-a", 1): 0}
     assert move_group(reading, group, {topic: {"broker-a/0": 3}}) == 0

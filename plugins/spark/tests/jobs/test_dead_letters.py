@@ -71,7 +71,7 @@ def test_dead_letters_go_to_the_group_that_gave_them_up_once(spark, place) -> No
     assert place.numbers(topic) == Counter(range(6)), "other groups got them again"
 
     with Admin(nameserver=place.nameserver) as admin:
-        letters = {each.message.body: each for each in admin.dead_letters(group)}
+        letters = {each.message.body: each for each in admin.dead_letters.list(group)}
         copies = [each for each in place.all(retry) if "MQFRAME_DEAD_LETTER" in each.properties]
         assert {each.properties["MQFRAME_DEAD_LETTER"] for each in copies} == {
             letters[b"%d" % number].mark for number in (0, 1, 4)
@@ -81,8 +81,8 @@ def test_dead_letters_go_to_the_group_that_gave_them_up_once(spark, place) -> No
             assert copy.message_id == letters[copy.body].unique_key
             assert copy.reconsume_times == 0
         # What this job sent counts for `mqframe dlq resend`, and the other way round.
-        assert [each.result for each in admin.resend_dead_letters([letters[b"0"]])] == [None]
-        admin.resend_dead_letters([letters[b"2"]])
+        assert [each.result for each in admin.dead_letters.resend([letters[b"0"]])] == [None]
+        admin.dead_letters.resend([letters[b"2"]])
     rest = republish_dead_letters(spark, Republish(source=place.source, group=group))
     assert (rest.chosen, rest.sent_before, dict(rest.topics)) == (6, 4, {retry: 2})
     assert place.numbers(retry) - before == Counter(range(6))
@@ -103,7 +103,7 @@ def test_a_group_without_a_retry_topic_is_told_where_to_send_to(spark, place) ->
     job = Republish(source=place.source, group=group)
     open_letters(job)
     with Admin(nameserver=place.nameserver) as admin:
-        admin.delete_topic(f"%RETRY%{group}")
+        admin.topics.delete(f"%RETRY%{group}")
     with pytest.raises(FixError, match=f"no broker has %RETRY%{group}, .* --to topic"):
         republish_dead_letters(spark, job)
 
@@ -122,7 +122,7 @@ def test_dead_letters_go_to_where_they_came_from_where_that_is_asked_for(spark, 
         commit_path=str(tmp_path / "commits"),
     )
     with Admin(nameserver=place.nameserver) as admin:
-        admin.close_dead_letters(group)
+        admin.dead_letters.close(group)
     assert open_letters(job) == ["broker-a"]
     assert open_letters(job) == []
     wanted = {first: 1, second: 3}
@@ -137,7 +137,7 @@ def test_dead_letters_go_to_where_they_came_from_where_that_is_asked_for(spark, 
     marked = [each for each in place.all(first) if "MQFRAME_DEAD_LETTER" in each.properties]
     assert [(m.body, m.tag, m.keys, m.flag) for m in marked] == [(b"1", "tag1", ["all", "k1"], 1)]
     with Admin(nameserver=place.nameserver) as admin:
-        [letter] = [each for each in admin.dead_letters(group) if each.message.body == b"1"]
+        [letter] = [each for each in admin.dead_letters.list(group) if each.message.body == b"1"]
     properties = marked[0].properties
     assert properties["MQFRAME_DEAD_LETTER"] == letter.mark
     assert properties["IDEMPOTENCE_KEY"] == letter.unique_key
@@ -157,8 +157,8 @@ def test_dead_letters_go_to_where_they_came_from_where_that_is_asked_for(spark, 
     assert (again.chosen, again.sent_before, dict(again.topics)) == (4, 4, {})
     # What `mqframe dlq resend` sent counts as well.
     with Admin(nameserver=place.nameserver) as admin:
-        [letter] = [each for each in admin.dead_letters(group) if each.message.body == b"5"]
-        admin.resend_dead_letters([letter], to="topic")
+        [letter] = [each for each in admin.dead_letters.list(group) if each.message.body == b"5"]
+        admin.dead_letters.resend([letter], to="topic")
     whole = Republish(source=place.source, group=group, to=ResendTo.TOPIC)
     everything = republish_dead_letters(spark, whole)
     assert (everything.chosen, everything.sent_before, dict(everything.topics)) == (9, 5, {first: 4})
@@ -179,7 +179,7 @@ def test_dead_letters_may_all_go_elsewhere_and_again(spark, place, tmp_path) -> 
     with pytest.raises(FixError, match=r"--where 'colour = 1': .*`colour` cannot be resolved"):
         republish_dead_letters(spark, Republish(source=place.source, group=group, where="colour = 1"))
     with Admin(nameserver=place.nameserver) as admin:
-        admin.delete_topic(topic)
+        admin.topics.delete(topic)
     with pytest.raises(FixError, match=f"dead letters of {group} came from topic {topic}: no broker has"):
         republish_dead_letters(
             spark, Republish(source=place.source, group=group, to=ResendTo.TOPIC, again=True)

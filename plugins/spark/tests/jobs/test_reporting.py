@@ -32,7 +32,7 @@ def test_lags_come_from_brokers_and_from_a_stores_files(mqframe_cluster) -> None
     cluster = mqframe_cluster
     cluster.create_topic("lagging", 2)
     with Admin(nameserver=cluster.nameserver) as admin:
-        admin.create_group("slow")
+        admin.groups.create("slow")
     with Producer("p", nameserver=cluster.nameserver) as producer:
         for number in range(7):
             producer.send(Message("lagging", b"x"), queue=MessageQueue("lagging", "broker-a", number % 2))

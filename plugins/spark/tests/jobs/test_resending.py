@@ -13,8 +13,8 @@ from mqframe.core.errors import AnswerError, FixError
 
 def marks(place, group: str) -> list[str]:
     with Admin(nameserver=place.nameserver) as admin:
-        admin.open_dead_letters(group)
-        return [each.mark for each in admin.dead_letters(group)]
+        admin.dead_letters.open(group)
+        return [each.mark for each in admin.dead_letters.list(group)]
 
 
 def done(task: Resend, marks: list[str]) -> int:

@@ -136,8 +136,8 @@ class Server:
 
 def behind(nameserver: str) -> int:
     with Admin(nameserver=nameserver) as admin:
-        [address] = admin.masters().values()
-        return int(admin.broker_runtime(address)["dispatcher.parquet.behindBytes"])
+        [address] = admin.cluster.masters().values()
+        return int(admin.brokers.runtime(address)["dispatcher.parquet.behindBytes"])
 
 
 @pytest.mark.parametrize(("point", "number"), [("torn file", 2), ("after file", 2), ("after ends", 1)])

@@ -139,7 +139,7 @@ def test_through_a_real_producer() -> None:
         Cluster(store={"body_bytes_max": 100_000}) as cluster,
         Admin(nameserver=cluster.nameserver) as admin,
     ):
-        admin.create_topic("real", queues=2)
+        admin.topics.create("real", queues=2)
         options = SinkOptions(cluster.nameserver, "real", compress_over_bytes=200_000)
         bodies = [b"body %d" % number for number in range(5000)]
         assert send_rows(options, [frame(*bodies[:3000]), frame(*bodies[3000:])]) == 5000
@@ -149,7 +149,7 @@ def test_through_a_real_producer() -> None:
         both = frame(b"x", b"y", topic=["real", "missing"])
         with pytest.raises(FixError, match="row 1: column topic = 'missing': no name server knows it"):
             send_rows(SinkOptions(cluster.nameserver), [both])
-        assert "missing" not in admin.list_topics()
+        assert "missing" not in admin.topics.list()
         cluster.kill_broker()
         with pytest.raises(RetryError, match=r"topic real was deleted, or its brokers are away: .*real"):
             send_rows(options, [frame(b"x")])

@@ -77,7 +77,7 @@ def guarded(pems: Path) -> Iterator[Cluster]:
         }
         with Admin(**access) as admin:
             for topic in ("t", "written_true", "written_false"):
-                admin.create_topic(topic, queues=2)
+                admin.topics.create(topic, queues=2)
         with Producer("p", **access) as producer:
             for n in range(10):
                 producer.send(Message("t", b"%d" % n))

@@ -66,7 +66,7 @@ def test_a_broker_killed_while_a_query_reads(spark, tmp_path) -> None:
     server.start()
     try:
         with Admin(nameserver=server.nameserver) as admin:
-            admin.create_topic("t", queues=3)
+            admin.topics.create("t", queues=3)
         sender = Sender(server.nameserver)
         options = {"nameserver": server.nameserver, "topic": "t", "maxOffsetsPerTrigger": "40"}
         restarts = 0
@@ -125,9 +125,9 @@ def test_queues_brokers_and_topics_that_come_while_a_query_runs(spark, tmp_path,
         query.processAllAvailable()
         second = add_broker(cluster)
         with Admin(nameserver=cluster.nameserver) as admin:
-            admin.create_topic("kind_a", queues=3)
+            admin.topics.create("kind_a", queues=3)
             until(
-                lambda: "broker-z" in {data.broker_name for data in admin.topic_route("kind_a").queue_datas}
+                lambda: "broker-z" in {data.broker_name for data in admin.topics.route("kind_a").queue_datas}
             )
         sender.send(4, "kind_a")
         query.processAllAvailable()
@@ -164,7 +164,7 @@ def test_a_topic_deleted_while_a_query_runs(spark, tmp_path, mqframe_cluster) ->
     query = start(spark, tmp_path, **options)
     query.processAllAvailable()
     with Admin(nameserver=cluster.nameserver) as admin:
-        admin.delete_topic("goes")
+        admin.topics.delete("goes")
     until(lambda: not query.isActive)
     said = str(query.exception())
     assert "DataLoss" in said

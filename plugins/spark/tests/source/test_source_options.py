@@ -53,7 +53,7 @@ class System:
             Puller(group, nameserver=self.nameserver) as puller,
             Admin(nameserver=self.nameserver) as admin,
         ):
-            admin.create_group(group)
+            admin.groups.create(group)
             for queue, offset in offsets.items():
                 puller.commit(queue, offset)
 
@@ -215,7 +215,7 @@ def test_partitions_columns_and_the_group_that_asks(spark, system) -> None:
         (row[3], row[1], row[2]) for row in system.of("one")
     )
     with Admin(nameserver=system.nameserver) as admin:
-        assert "auditors" in admin.group_configs()
+        assert "auditors" in admin.groups.configs()
 
 
 @pytest.fixture
@@ -272,7 +272,7 @@ def test_what_retention_removed_fails_or_is_skipped(spark, cleaned, tmp_path) ->
 
 def progress(system: System, group: str) -> dict[tuple[str, int], int]:
     with Admin(nameserver=system.nameserver) as admin:
-        stats = admin.consume_stats(group, "one")
+        stats = admin.groups.stats(group, "one")
     return {(queue.broker_name, queue.queue_id): each.consumer_offset for queue, each in stats.items()}
 
 

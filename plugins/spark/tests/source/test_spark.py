@@ -275,7 +275,7 @@ class Lake:
 
 async def caught_up(cluster: Cluster) -> None:
     async with asyncio.timeout(120):
-        while cluster.broker.store.lag("parquet"):
+        while cluster.broker.store.followers.lag_bytes("parquet"):
             await asyncio.sleep(0.01)
 
 

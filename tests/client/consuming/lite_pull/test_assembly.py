@@ -177,7 +177,7 @@ def test_operators_see_what_it_does_and_move_it() -> None:
         consumer = await scene.join(expression="*")
         assert await scene.poll(consumer, max_messages=3) == lite_scenes.numbered(b"m", 3)
         await scene.poll(consumer, 0.0, max_messages=1)
-        info = await scene.end(admin.running_info(lite_scenes.GROUP, consumer.client_id))
+        info = await scene.end(admin.members.running_info(lite_scenes.GROUP, consumer.client_id))
         assert info.properties["PROP_CONSUME_TYPE"] == "CONSUME_ACTIVELY"
         assert info.properties["autoCommit"] == "true"
         assert [each.topic for each in info.subscription_set] == ["orders"]
@@ -185,10 +185,10 @@ def test_operators_see_what_it_does_and_move_it() -> None:
         assert (held.cached_msg_count, held.cached_msg_min_offset, held.cached_msg_max_offset) == (4, 4, 7)
         await consumer.commit()
         remembered = await scene.end(
-            admin.remembered_offsets(lite_scenes.GROUP, "orders", consumer.client_id)
+            admin.members.remembered_offsets(lite_scenes.GROUP, "orders", consumer.client_id)
         )
         assert remembered[consumer.client_id][lite_scenes.queue(0)] == 4
-        await scene.end(admin.reset_queue_offset(lite_scenes.GROUP, lite_scenes.queue(0), 6))
+        await scene.end(admin.offsets.reset_queue(lite_scenes.GROUP, lite_scenes.queue(0), 6))
         await scene.clock.aadvance(0.5)
         assert await scene.poll(consumer) == [b"m6", b"m7"]
         await scene.end(admin.stop())

@@ -63,7 +63,7 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(assign
         assert await scene.drain(consumer, 10) == numbered(b"old", 10)
         await scene.clock.aadvance(10.0)
         async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
-            await admin.delete_topic("orders")
+            await admin.topics.delete("orders")
             await scene.cluster.create_topic("orders", 4)
         await scene.send(*numbered(b"new", 3))
         assert await scene.drain(consumer, 3) == numbered(b"new", 3)

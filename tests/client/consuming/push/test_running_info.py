@@ -52,12 +52,12 @@ def result_of(name):
 def test_a_message_is_consumed_at_an_operators_will(name, outcome, kind):
     async def story(scene):
         (sent,) = await scene.send(b"0")
-        await scene.admin.create_group(GROUP)
+        await scene.admin.groups.create(GROUP)
         await scene.join(result_of(name)[kind], consume_from="last")
-        await scene.admin.skip_messages(GROUP, "orders")
+        await scene.admin.offsets.skip(GROUP, "orders")
         await scene.clock.aadvance(1)
-        before = await scene.admin.consume_stats(GROUP, "orders")
-        found = await scene.end(scene.admin.consume_directly(GROUP, sent.offset_message_id))
+        before = await scene.admin.groups.stats(GROUP, "orders")
+        found = await scene.end(scene.admin.members.consume_directly(GROUP, sent.offset_message_id))
         assert (found.consume_result, found.order) == (outcome, False)
         remarks = {
             "raise": "ValueError: no stock",
@@ -65,7 +65,7 @@ def test_a_message_is_consumed_at_an_operators_will(name, outcome, kind):
         }
         assert (found.remark or "").endswith(remarks.get(name, ""))
         assert bool(found.remark) is (name in remarks)
-        assert (await scene.admin.consume_stats(GROUP, "orders")) == before
+        assert (await scene.admin.groups.stats(GROUP, "orders")) == before
 
     play(story)
 
@@ -80,10 +80,10 @@ def test_a_slow_plain_listener_does_not_hold_the_loop_up():
 
         (sent,) = await scene.send(b"0")
         member = await scene.join(stuck, consume_from="last")
-        asked = asyncio.ensure_future(scene.admin.consume_directly(GROUP, sent.offset_message_id))
+        asked = asyncio.ensure_future(scene.admin.members.consume_directly(GROUP, sent.offset_message_id))
         await scene.clock.aadvance(0.5)
         assert not asked.done()
-        assert (await scene.admin.running_info(GROUP, member.client_id)).queues
+        assert (await scene.admin.members.running_info(GROUP, member.client_id)).queues
         gate.set()
         assert (await scene.end(asked)).consume_result is DirectOutcome.SUCCESS
 
@@ -96,11 +96,11 @@ def test_what_cannot_be_consumed_at_an_operators_will():
         await scene.cluster.create_topic("others", 1)
         other = await scene.producer.send(Message("others", b"x"))
         with pytest.raises(AnswerError, match="no listener for topic others"):
-            await scene.admin.consume_directly(GROUP, other.offset_message_id)
+            await scene.admin.members.consume_directly(GROUP, other.offset_message_id)
         with pytest.raises(FixError, match="nobody of consumer group empty"):
-            await scene.admin.consume_directly("empty", other.offset_message_id)
+            await scene.admin.members.consume_directly("empty", other.offset_message_id)
         with pytest.raises(FixError):
-            await scene.admin.consume_directly(GROUP, "no id", client_id=member.client_id)
+            await scene.admin.members.consume_directly(GROUP, "no id", client_id=member.client_id)
 
     play(story)
 

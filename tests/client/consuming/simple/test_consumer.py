@@ -108,7 +108,7 @@ def test_after_the_maximum_of_attempts_a_message_is_a_dead_letter() -> None:
         assert attempts == list(range(1, len(attempts) + 1))
         assert len(attempts) == 17
         store = scene.cluster.broker.store
-        assert [store.queue_max(f"%DLQ%{GROUP}", 0)] == [1]
+        assert [store.queues.max_offset(f"%DLQ%{GROUP}", 0)] == [1]
         await scene.nothing(consumer)
 
     play(story)

@@ -55,7 +55,7 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning() -> N
         await consumer.ack_batch(await scene.receive(consumer, 12))
         await scene.clock.aadvance(60.0)
         async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
-            await admin.delete_topic("orders")
+            await admin.topics.delete("orders")
             await scene.cluster.create_topic("orders", 4)
         await scene.send(*numbered(b"new", 3))
         assert sorted(bodies(await scene.receive(consumer, 3))) == numbered(b"new", 3)

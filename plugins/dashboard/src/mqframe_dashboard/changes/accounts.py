@@ -37,7 +37,7 @@ class ClusterAccounts:
 
     async def account(self, user: str, secret: str) -> Account | None:
         """As `Accounts`. Raises `Rejection` where the cluster does not look at the secret."""
-        masters = await self._asking.ask(self._asking.admin.masters)
+        masters = await self._asking.ask(self._asking.admin.cluster.masters)
         server = next(iter(masters.values()))
         admin = self._admin(user, secret)
         known = False
@@ -62,7 +62,7 @@ class ClusterAccounts:
 
     async def _known(self, admin: AsyncAdmin, server: str) -> bool:
         try:
-            await self._asking.ask(admin.check_keys, server=server)
+            await self._asking.ask(admin.users.check_keys, server=server)
         except AccessError:
             return False
         return True

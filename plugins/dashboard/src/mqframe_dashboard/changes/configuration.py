@@ -17,7 +17,7 @@ async def setting_page(errand: Errand) -> Page:
     """The settings to choose from, or one with its value in a form."""
     asking, values = errand.asking, errand.values
     name, number, address = await chosen_broker(asking, values)
-    settings = masked(await asking.ask(asking.admin.broker_config, address))
+    settings = masked(await asking.ask(asking.admin.brokers.config, address))
     key = values.text("key")
     where = {"name": name, "id": str(number)}
     if not key:
@@ -41,8 +41,8 @@ async def change(errand: Errand) -> Page:
     if len(f"{key}={value}".splitlines()) != 1:
         raise BadQuery("value: must be one line")
     name, number, address = await chosen_broker(asking, values)
-    await session.do(session.admin.update_broker_config, address, {key: value})
-    settings = masked(await asking.ask(asking.admin.broker_config, address))
+    await session.do(session.admin.brokers.update_config, address, {key: value})
+    settings = masked(await asking.ask(asking.admin.brokers.config, address))
     back = Links([link("configuration", f"Configuration of {name}", name=name, id=str(number))])
     return Page(f"{key} of {name} was changed", [Facts("Now", {key: settings.get(key, "")}), back])
 

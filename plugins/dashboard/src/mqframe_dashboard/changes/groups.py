@@ -33,9 +33,9 @@ async def create(errand: Errand) -> Page:
     """Make a group on all masters. Raises `BadQuery` for one that exists."""
     asking, session, values = errand.asking, errand.session, errand.values
     name = values.needed("name")
-    if name in await asking.ask(asking.admin.list_groups):
+    if name in await asking.ask(asking.admin.groups.list):
         raise BadQuery(f"name: there is a group {name}; open its page to change it")
-    await session.do(session.admin.create_group, _changed(SubscriptionGroupConfig(name), values))
+    await session.do(session.admin.groups.create, _changed(SubscriptionGroupConfig(name), values))
     return Page(f"Group {name} was created", [_back(name)])
 
 
@@ -51,7 +51,7 @@ async def change(errand: Errand) -> Page:
     """Change what the form has; all else stays."""
     session, name = errand.session, errand.values.needed("name")
     config = _changed(await _config(errand, name), errand.values)
-    await session.do(session.admin.create_group, config)
+    await session.do(session.admin.groups.create, config)
     return Page(f"Group {name} was changed", [_back(name)])
 
 
@@ -72,7 +72,7 @@ async def delete(errand: Errand) -> Page:
     name, offsets = values.needed("name"), values.ticked("offsets")
     check_confirmed(values, name)
     contents = await _contents(errand, name)
-    await session.do(session.admin.delete_group, name, clean_offsets=offsets)
+    await session.do(session.admin.groups.delete, name, clean_offsets=offsets)
     progress = "Its progress went with it." if offsets else "Its progress stays."
     back = Links([link("groups", "Groups")])
     return Page(f"Group {name} was deleted", [Note(contents), Note(progress), back])
@@ -88,14 +88,14 @@ CHANGES: Final = (
 async def _contents(errand: Errand, name: str) -> str:
     asking = errand.asking
     await check_group(asking, name)
-    members = await asking.ask(asking.admin.consumer_connections, name)
-    stats = await asking.ask(asking.admin.consume_stats, name)
+    members = await asking.ask(asking.admin.members.consumers, name)
+    stats = await asking.ask(asking.admin.groups.stats, name)
     lag = sum(map(lag_of, stats.values()))
     return f"{len(members.connection_set)} members online, {lag:,} messages to consume."
 
 
 async def _config(errand: Errand, name: str) -> SubscriptionGroupConfig:
-    configs = await errand.asking.ask(errand.asking.admin.group_configs)
+    configs = await errand.asking.ask(errand.asking.admin.groups.configs)
     if name not in configs:
         raise NotFound(f"there is no group {name}; {did_you_mean(name, configs)}".rstrip("; "))
     return configs[name]

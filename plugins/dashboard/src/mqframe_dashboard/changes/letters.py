@@ -75,7 +75,7 @@ async def resend(errand: Errand) -> Page:
         letters = [await _one(asking, group, each) for each in _picked(values)]
     if not letters:
         raise BadQuery("id: no dead letter is chosen; tick some, or choose all")
-    done = await session.do(session.admin.resend_dead_letters, letters, to=to, again=values.ticked("again"))
+    done = await session.do(session.admin.dead_letters.resend, letters, to=to, again=values.ticked("again"))
     rows = [
         {
             "message": link("letter", each.letter.unique_key, group=group, id=each.letter.id),
@@ -104,7 +104,7 @@ async def open_letters(errand: Errand) -> Page:
     session, group = errand.session, errand.values.needed("group")
     await check_group(errand.asking, group)
     to_open = errand.values.needed("readable") == "yes"
-    call = session.admin.open_dead_letters if to_open else session.admin.close_dead_letters
+    call = session.admin.dead_letters.open if to_open else session.admin.dead_letters.close
     changed = await session.do(call, group)
     said = f"changed on {', '.join(changed)}" if changed else "they were so before"
     back = Links([link("letters", f"Dead letters of {group}", group=group)])
@@ -139,7 +139,7 @@ def _picked(values: Values) -> list[str]:
 
 async def _found(asking: Asking, group: str, values: Values) -> list[DeadLetter]:
     limit = values.count("limit", SHOWN_MAX, SHOWN_MAX)
-    return await asking.ask(asking.admin.dead_letters, group, max_count=limit, **letter_filter(values))
+    return await asking.ask(asking.admin.dead_letters.list, group, max_count=limit, **letter_filter(values))
 
 
 async def _one(asking: Asking, group: str, wanted: str) -> DeadLetter:

@@ -24,7 +24,7 @@ async def reset_page(errand: Errand) -> Page:
     values = errand.values
     group, topic = values.needed("group"), values.text("topic")
     await check_group(errand.asking, group)
-    stats = await errand.asking.ask(errand.asking.admin.consume_stats, group)
+    stats = await errand.asking.ask(errand.asking.admin.groups.stats, group)
     if not topic or not values.text("to"):
         topics = sorted({queue.topic for queue in stats})
         known = Note(f"It has offsets in {', '.join(topics) or 'no topic yet'}.")
@@ -68,7 +68,7 @@ async def reset(errand: Errand) -> Page:
     await check_group(errand.asking, group)
     await errand.asking.check_topic(topic)
     offsets = await session.do(
-        session.admin.reset_offsets, group, topic, moment, force=not values.ticked("back_only")
+        session.admin.offsets.reset, group, topic, moment, force=not values.ticked("back_only")
     )
     rows = [
         {"broker": queue.broker_name, "queue": queue.queue_id, "offset": offset}
@@ -94,14 +94,14 @@ async def _targets(
     """Each queue of `topic` in which `group` has an offset, that offset, and the new one."""
     asking = errand.asking
     await asking.check_topic(topic)
-    stats = await asking.ask(asking.admin.consume_stats, group, topic)
+    stats = await asking.ask(asking.admin.groups.stats, group, topic)
     if not stats:
         raise BadQuery(f"topic: group {group} has no offsets in {topic}")
     found = []
     for queue, each in stats.items():
         then = each.broker_offset
         if moment != TO_THE_END:
-            then = await asking.ask(asking.admin.search_offset, queue, moment)
+            then = await asking.ask(asking.admin.offsets.search, queue, moment)
         found.append((queue, each, reset_target(each.consumer_offset, then, force=True)))
     return found
 

@@ -14,6 +14,7 @@ import attrs
 from mqframe import AsyncAdmin
 from mqframe.core.errors import RetryError
 from mqframe.log import get_logger
+from mqframe_dashboard.asking import called
 from mqframe_dashboard.view import Page
 
 log = get_logger("dashboard")
@@ -70,8 +71,7 @@ class Session:
             async with asyncio.timeout(CHANGE_SECONDS):
                 return await call(*args, **kwargs)
         except TimeoutError:
-            name = getattr(call, "__name__", "call").replace("_", " ")
-            raise NotKnown(f"no answer to {name} within {CHANGE_SECONDS:g} s") from None
+            raise NotKnown(f"no answer to {called(call)} within {CHANGE_SECONDS:g} s") from None
 
     async def once(self, ticket: str, work: Callable[[], Coroutine[Any, Any, Page]]) -> Page:
         """The outcome of `work`, done once for a form with `ticket`, however often that is sent.

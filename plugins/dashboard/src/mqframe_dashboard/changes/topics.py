@@ -46,11 +46,11 @@ async def create(errand: Errand) -> Page:
     name, kind = values.needed("name"), values.text("type")
     if kind not in TYPES:
         raise BadQuery(f"type: {kind!r} is none of {', '.join(filter(None, TYPES))}")
-    if name in await asking.ask(asking.admin.list_topics):
+    if name in await asking.ask(asking.admin.topics.list):
         raise BadQuery(f"name: there is a topic {name}; open its page to change it")
     queues, perm = values.number("queues", 1, QUEUES_MAX), _permission(values)
     attributes = {TYPE_ATTRIBUTE: kind} if kind else None
-    await session.do(session.admin.create_topic, name, queues=queues, perm=perm, attributes=attributes)
+    await session.do(session.admin.topics.create, name, queues=queues, perm=perm, attributes=attributes)
     said = f"{queues} queues on each broker, {PERMISSIONS[str(perm)]}"
     return Page(f"Topic {name} was created", [Note(said), _back(name)])
 
@@ -97,7 +97,7 @@ async def change(errand: Errand) -> Page:
     chosen = [broker] if broker else sorted(configs)
     for each in chosen:
         await session.do(
-            session.admin.create_topic,
+            session.admin.topics.create,
             name,
             queues=write,
             read_queues=read,
@@ -122,7 +122,7 @@ async def delete(errand: Errand) -> Page:
     session, name = errand.session, errand.values.needed("name")
     check_confirmed(errand.values, name)
     contents = await _contents(errand, name)
-    await session.do(session.admin.delete_topic, name)
+    await session.do(session.admin.topics.delete, name)
     return Page(f"Topic {name} was deleted", [Note(contents), Links([link("topics", "Topics")])])
 
 
@@ -136,8 +136,8 @@ CHANGES: Final = (
 async def _contents(errand: Errand, name: str) -> str:
     asking = errand.asking
     await asking.check_topic(name)
-    stats = await asking.ask(asking.admin.topic_stats, name)
-    groups = await asking.ask(asking.admin.groups_of_topic, name)
+    stats = await asking.ask(asking.admin.topics.stats, name)
+    groups = await asking.ask(asking.admin.topics.groups, name)
     messages = sum(each.max_offset - each.min_offset for each in stats.values())
     readers = f"read by {', '.join(groups)}" if groups else "read by no group"
     return f"{messages:,} messages in {len(stats)} queues, {readers}."
@@ -145,7 +145,7 @@ async def _contents(errand: Errand, name: str) -> str:
 
 async def _configs(errand: Errand, name: str) -> dict[str, TopicConfig]:
     await errand.asking.check_topic(name)
-    return await errand.asking.ask(errand.asking.admin.topic_config, name)
+    return await errand.asking.ask(errand.asking.admin.topics.config, name)
 
 
 def _permission(values: Values) -> int:

@@ -48,7 +48,7 @@ async def create(errand: Errand) -> Page:
     if any(each.username == name for each in await _users(errand)):
         raise BadQuery(f"name: there is a user {name}; open its page to change it")
     secret = values.needed("secret")
-    await session.do(session.admin.create_user, name, secret, everything=everything)
+    await session.do(session.admin.users.create, name, secret, everything=everything)
     return Page(f"User {name} was created", [_back(name)])
 
 
@@ -111,7 +111,7 @@ async def change(errand: Errand) -> Page:
     everything = _word(values, "kind", KINDS) == "super"
     enabled = _word(values, "state", STATES) == "enabled"
     await session.do(
-        session.admin.update_user,
+        session.admin.users.update,
         name,
         secret=secret or None,
         # What stays is not said: to say it of others takes more than to change the rest.
@@ -135,7 +135,7 @@ async def delete(errand: Errand) -> Page:
     session, name = errand.session, errand.values.needed("name")
     check_confirmed(errand.values, name)
     await _user(errand, name)
-    await session.do(session.admin.delete_user, name)
+    await session.do(session.admin.users.delete, name)
     return Page(f"User {name} was deleted", [Links([link("users", "Users")])])
 
 
@@ -150,7 +150,7 @@ async def set_policy(errand: Errand) -> Page:
     allow = _word(values, "decision", DECISIONS) == "allow"
     sources = _list(values.text("sources"))
     await session.do(
-        session.admin.set_policy, name, [resource], actions=actions, allow=allow, sources=sources
+        session.admin.policies.set, name, [resource], actions=actions, allow=allow, sources=sources
     )
     said = f"{'allowed' if allow else 'denied'}: {', '.join(actions)} on {resource}"
     return Page(f"User {name} was changed", [Note(said), _back(name)])
@@ -172,7 +172,7 @@ async def forget(errand: Errand) -> Page:
     """Take what is said of a resource from a user."""
     session, values = errand.session, errand.values
     name, resource = values.needed("name"), values.needed("resource")
-    await session.do(session.admin.remove_policy, name, resource)
+    await session.do(session.admin.policies.delete, name, resource)
     return Page(f"User {name} was changed", [Note(f"nothing is said of {resource} any more"), _back(name)])
 
 
@@ -194,7 +194,7 @@ CHANGES: Final = (
 async def _users(errand: Errand) -> list[UserInfo]:
     """All users, as the broker tells them to who is signed in. Raises `Rejection` where it keeps none."""
     try:
-        return await errand.session.do(errand.session.admin.users)
+        return await errand.session.do(errand.session.admin.users.list)
     except AnswerError as problem:
         if is_unserved(problem):
             raise Rejection(
@@ -211,7 +211,7 @@ async def _user(errand: Errand, name: str) -> UserInfo:
 
 
 async def _policies(errand: Errand, name: str) -> list[AclInfo]:
-    found = await errand.session.do(errand.session.admin.policies, name)
+    found = await errand.session.do(errand.session.admin.policies.list, name)
     return [each for each in found if each.subject == SUBJECT + name]
 
 

@@ -22,9 +22,9 @@ _TROUBLES: Final = ("storeTrouble", "replicationTrouble", "roleTrouble")
 
 async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """All brokers; those that do not answer are told as such."""
-    info = await asking.ask(asking.admin.cluster_info)
+    info = await asking.ask(asking.admin.cluster.info)
     members = _members(info)
-    runtimes = await asking.ask_each(asking.admin.broker_runtime, [address for _, _, _, address in members])
+    runtimes = await asking.ask_each(asking.admin.brokers.runtime, [address for _, _, _, address in members])
     rows = [
         {
             "cluster": cluster,
@@ -41,7 +41,7 @@ async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
 async def broker_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """Counters of one broker: its runtime facts."""
     name, number, address = await chosen_broker(asking, query)
-    runtime = await asking.ask(asking.admin.broker_runtime, address)
+    runtime = await asking.ask(asking.admin.brokers.runtime, address)
     settings = link("configuration", "Configuration", name=name, id=str(number))
     return Page(
         f"Broker {name}", [Links([settings]), Facts(f"Runtime of {address}", masked(runtime))], live=True
@@ -57,12 +57,12 @@ async def configuration_page(asking: Asking, samples: Samples, query: Query) -> 
                 "id": number,
                 "address": address,
             }
-            for _, name, number, address in _members(await asking.ask(asking.admin.cluster_info))
+            for _, name, number, address in _members(await asking.ask(asking.admin.cluster.info))
         ]
         return Page("Configuration", [Table("Brokers", rows, "no broker is registered")])
     name, _, address = await chosen_broker(asking, query)
-    settings = await asking.ask(asking.admin.broker_config, address)
-    origins = await asking.ask(asking.admin.broker_config_origins, address)
+    settings = await asking.ask(asking.admin.brokers.config, address)
+    origins = await asking.ask(asking.admin.brokers.config_origins, address)
     if origins is None:
         note = Note(
             "What the broker tells of its settings; secrets are masked. It does not tell where a value comes "
@@ -89,7 +89,7 @@ def _members(info: ClusterInfo) -> list[tuple[str, str, int, str]]:
 async def chosen_broker(asking: Asking, query: Query) -> tuple[str, int, str]:
     """Name, id and address of the broker that `query` names. Raises `NotFound`, `BadQuery`."""
     name, wanted = query.needed("name"), query.text("id") or "0"
-    members = _members(await asking.ask(asking.admin.cluster_info))
+    members = _members(await asking.ask(asking.admin.cluster.info))
     for _, each, number, address in members:
         if (each, str(number)) == (name, wanted):
             return each, number, address

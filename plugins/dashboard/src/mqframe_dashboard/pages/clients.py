@@ -37,11 +37,11 @@ async def clients_page(asking: Asking, samples: Samples, query: Query) -> Page:
 
 async def _producers(asking: Asking, notes: list[Part]) -> list[dict[str, object]]:
     async def ask(broker: str) -> ProducerTable:
-        answer = await asking.admin.call_broker(broker, GetAllProducerInfo())
+        answer = await asking.admin.brokers.call(broker, GetAllProducerInfo())
         return loose_json.decode(bytes(answer.body), ProducerTable)
 
     found: dict[tuple[str, str], ProducerInfo] = {}
-    masters = await asking.ask(asking.admin.masters)
+    masters = await asking.ask(asking.admin.cluster.masters)
     for broker, table in (await asking.ask_each(ask, masters)).items():
         if isinstance(table, MqframeError):
             notes.append(Note(f"{broker} does not tell its producers: {table}", wrong=True))
@@ -64,11 +64,11 @@ async def _producers(asking: Asking, notes: list[Part]) -> list[dict[str, object
 async def _consumers(
     asking: Asking, notes: list[Part]
 ) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    groups = [name for name in await asking.ask(asking.admin.list_groups) if not is_system_group(name)]
+    groups = [name for name in await asking.ask(asking.admin.groups.list) if not is_system_group(name)]
     if len(groups) > GROUPS_MAX:
         notes.append(Note(f"Only the first {GROUPS_MAX} of {len(groups)} groups are shown.", wrong=True))
     consumers, subscriptions = [], []
-    found = await asking.ask_each(asking.admin.consumer_connections, groups[:GROUPS_MAX])
+    found = await asking.ask_each(asking.admin.members.consumers, groups[:GROUPS_MAX])
     for group, members in found.items():
         if not isinstance(members, ConsumerConnection):
             notes.append(Note(f"members of {group}: {members}", wrong=True))

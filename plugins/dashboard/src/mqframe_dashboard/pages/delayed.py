@@ -71,8 +71,8 @@ class Timers:
 
 async def delayed_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """All that waits, and what comes next."""
-    masters = await asking.ask(asking.admin.masters)
-    topics = await asking.ask(asking.admin.list_topics)
+    masters = await asking.ask(asking.admin.cluster.masters)
+    topics = await asking.ask(asking.admin.topics.list)
     now = int(asking.now() * 1000)
     notes: list[Part] = []
 
@@ -143,9 +143,9 @@ def _parts(levels: list[Level], timers: dict[str, Timers], now: int) -> list[Par
 
 
 async def _levels(asking: Asking, broker: str, address: str) -> list[Level]:
-    settings = await asking.ask(asking.admin.broker_config, address)
+    settings = await asking.ask(asking.admin.brokers.config, address)
     delays = parse_levels(settings.get("messageDelayLevel", DEFAULT_LEVELS))
-    call = asking.admin.call_broker
+    call = asking.admin.brokers.call
     answer = await asking.ask(call, broker, GetAllDelayOffset())
     done = loose_json.decode(bytes(answer.body), DelayOffsetTable).offset_table
     answer = await asking.ask(call, broker, GetTopicStatsInfo(SCHEDULE_TOPIC))
@@ -163,7 +163,7 @@ async def _levels(asking: Asking, broker: str, address: str) -> list[Level]:
 
 
 async def _timers(asking: Asking, broker: str, there: bool, now: int) -> Timers:
-    answer = await asking.ask(asking.admin.call_broker, broker, GetTimerMetrics())
+    answer = await asking.ask(asking.admin.brokers.call, broker, GetTimerMetrics())
     table = loose_json.decode(bytes(answer.body), TimerMetricTable).timing_count
     waiting = {topic: each.count for topic, each in table.items() if each.count > 0}
     if not (there and waiting):

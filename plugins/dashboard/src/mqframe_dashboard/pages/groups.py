@@ -30,11 +30,11 @@ async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """All groups, the furthest behind first; those of the system with `all=1`."""
     every = query.text("all") == "1"
     progress: dict[str, dict[MessageQueue, OffsetWrapper]] = {
-        group: {} for group in await asking.ask(asking.admin.list_groups)
+        group: {} for group in await asking.ask(asking.admin.groups.list)
     }
     parts: list[Part] = []
-    masters = await asking.ask(asking.admin.masters)
-    for address, found in (await asking.ask_each(asking.admin.broker_progress, masters.values())).items():
+    masters = await asking.ask(asking.admin.cluster.masters)
+    for address, found in (await asking.ask_each(asking.admin.brokers.progress, masters.values())).items():
         if isinstance(found, MqframeError):
             parts.append(Note(f"{address} did not tell how far its groups are: {found}", wrong=True))
             continue
@@ -67,8 +67,8 @@ async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
 async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """One group: its lag queue by queue with who owns it, members and subscriptions."""
     name = query.needed("name")
-    members = await asking.ask(asking.admin.consumer_connections, name)
-    stats = await asking.ask(asking.admin.consume_stats, name)
+    members = await asking.ask(asking.admin.members.consumers, name)
+    stats = await asking.ask(asking.admin.groups.stats, name)
     if not (stats or members.connection_set):
         await check_group(asking, name)
     infos, silent = await _infos(asking, name, members)
@@ -109,10 +109,10 @@ async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
 
 async def check_group(asking: Asking, name: str) -> None:
     """Raise `NotFound` unless there is such a group, or there are retries or dead letters of it."""
-    groups = await asking.ask(asking.admin.list_groups)
+    groups = await asking.ask(asking.admin.groups.list)
     if name in groups:
         return
-    topics = await asking.ask(asking.admin.list_topics)
+    topics = await asking.ask(asking.admin.topics.list)
     if not {RETRY_PREFIX + name, DLQ_PREFIX + name}.intersection(topics):
         near = did_you_mean(name, [each for each in groups if not is_system_group(each)])
         raise NotFound(f"there is no group {name}; {near}".rstrip("; "))
@@ -124,7 +124,7 @@ async def _infos(
     """What the members tell, by client id, and those that do not, with why."""
 
     async def ask(client: str) -> ConsumerRunningInfo:
-        return await asking.admin.running_info(group, client)
+        return await asking.admin.members.running_info(group, client)
 
     answers = await asking.ask_each(ask, [each.client_id for each in members.connection_set])
     told = {client: info for client, info in answers.items() if isinstance(info, ConsumerRunningInfo)}

@@ -50,7 +50,7 @@ async def halves_page(asking: Asking, samples: Samples, query: Query) -> Page:
     async def look(broker: str) -> Halves:
         return await _halves(asking, broker, queues)
 
-    for broker, told in (await settled(look, await asking.ask(asking.admin.masters))).items():
+    for broker, told in (await settled(look, await asking.ask(asking.admin.cluster.masters))).items():
         if isinstance(told, MqframeError):
             notes.append(Note(f"{broker} does not tell its half messages: {told}", wrong=True))
             continue
@@ -78,7 +78,7 @@ async def halves_page(asking: Asking, samples: Samples, query: Query) -> Page:
 
 async def _queues(asking: Asking) -> set[MessageQueue]:
     """The queues of halves and of their ends; brokers before 5.0 make them with the first transaction."""
-    there = {HALF_TOPIC, OP_HALF_TOPIC}.intersection(await asking.ask(asking.admin.list_topics))
+    there = {HALF_TOPIC, OP_HALF_TOPIC}.intersection(await asking.ask(asking.admin.topics.list))
     return {queue for topic in there for queue in await asking.ask(asking.puller.queues, topic)}
 
 
@@ -86,7 +86,7 @@ async def _halves(asking: Asking, broker: str, queues: Collection[MessageQueue])
     half_queue, op_queue = (MessageQueue(topic, broker, 0) for topic in (HALF_TOPIC, OP_HALF_TOPIC))
     if half_queue not in queues:
         return Halves([], 0, 0, 0)
-    answer = await asking.ask(asking.admin.call_broker, broker, GetConsumeStats(CHECK_GROUP, ""))
+    answer = await asking.ask(asking.admin.brokers.call, broker, GetConsumeStats(CHECK_GROUP, ""))
     stats = loose_json.decode(bytes(answer.body), ConsumeStats).offset_table
     settled_to = {queue.topic: each.consumer_offset for queue, each in stats.items()}
     halves, stored = await _unsettled(asking, half_queue, settled_to)

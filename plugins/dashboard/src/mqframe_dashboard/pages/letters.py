@@ -30,7 +30,7 @@ async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """Groups to choose from, or the dead letters of one, the oldest first."""
     group = query.text("group")
     if not group:
-        names = await asking.ask(asking.admin.list_groups)
+        names = await asking.ask(asking.admin.groups.list)
         rows = [{"group": link("letters", name, group=name)} for name in names if not is_system_group(name)]
         return Page("Dead letters", [Table("Groups", rows, "there is no group yet")])
     limit = query.count("limit", SHOWN, SHOWN_MAX)
@@ -46,7 +46,7 @@ async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
             )
         )
     else:
-        letters = await asking.ask(asking.admin.dead_letters, group, max_count=limit, **which)
+        letters = await asking.ask(asking.admin.dead_letters.list, group, max_count=limit, **which)
         parts.append(
             Table("Found", [letter_row(each) for each in letters], f"group {group} has no such dead letters")
         )
@@ -60,7 +60,7 @@ async def letter_page(asking: Asking, samples: Samples, query: Query) -> Page:
     group, wanted = query.needed("group"), query.needed("id")
     await check_group(asking, group)
     topic = dead_letter_topic(group)
-    known = topic in await asking.ask(asking.admin.list_topics)
+    known = topic in await asking.ask(asking.admin.topics.list)
     found = await asking.message(topic, wanted) if known else None
     if found is None:
         raise NotFound(f"group {group} has no dead letter {wanted}")
@@ -84,9 +84,9 @@ def letter_filter(query: Query) -> dict[str, Any]:
 async def closed_brokers(asking: Asking, group: str) -> list[str]:
     """Brokers on which the dead letters may only be written."""
     topic = dead_letter_topic(group)
-    if topic not in await asking.ask(asking.admin.list_topics):
+    if topic not in await asking.ask(asking.admin.topics.list):
         return []
-    configs: dict[str, TopicConfig] = await asking.ask(asking.admin.topic_config, topic)
+    configs: dict[str, TopicConfig] = await asking.ask(asking.admin.topics.config, topic)
     return sorted(broker for broker, config in configs.items() if not config.perm & PERM_READ)
 
 

@@ -45,7 +45,7 @@ async def messages_page(asking: Asking, samples: Samples, query: Query) -> Page:
         found = [await _needed(asking, topic, message_id)]
     elif key:
         found = await asking.ask(
-            asking.admin.query_messages, topic, key, max_count=limit, begin_ms=begin, end_ms=end
+            asking.admin.messages.query, topic, key, max_count=limit, begin_ms=begin, end_ms=end
         )
     else:
         found = await _stored_between(asking, topic, begin, end, limit)

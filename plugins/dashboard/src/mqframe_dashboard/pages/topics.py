@@ -24,7 +24,7 @@ from mqframe_dashboard.view import (
 async def topics_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """All topics; those of the system with `all=1`."""
     await samples.fresh()
-    info = await asking.ask(asking.admin.cluster_info)
+    info = await asking.ask(asking.admin.cluster.info)
     # Brokers and clusters are topics too, for clients that ask for their routes.
     hidden = {*info.broker_addr_table, *info.cluster_addr_table, *map(reply_topic, info.cluster_addr_table)}
     every = query.text("all") == "1"
@@ -56,8 +56,8 @@ async def topic_page(asking: Asking, samples: Samples, query: Query) -> Page:
     """The queues of one topic, and who reads it."""
     name = query.needed("name")
     await asking.check_topic(name)
-    stats = await asking.ask(asking.admin.topic_stats, name)
-    groups = await asking.ask(asking.admin.groups_of_topic, name)
+    stats = await asking.ask(asking.admin.topics.stats, name)
+    groups = await asking.ask(asking.admin.topics.groups, name)
     rows = [
         {
             "broker": queue.broker_name,

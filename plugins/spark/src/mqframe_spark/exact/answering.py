@@ -101,7 +101,7 @@ def lookup(options: SinkOptions) -> Lookup:
 
     def find(topic: str, unique_key: str) -> ReceivedMessage | None:
         with Admin(nameserver=options.nameserver, **options.access.client_arguments()) as admin:
-            return admin.message_by_unique_key(topic, unique_key)
+            return admin.messages.by_unique_key(topic, unique_key)
 
     return find
 

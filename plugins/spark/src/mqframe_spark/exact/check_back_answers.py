@@ -84,10 +84,10 @@ def limits(options: SinkOptions, topics: Sequence[str]) -> list[Limit]:
     found: dict[str, Limit] = {}
     with Admin(nameserver=options.nameserver, **options.access.client_arguments()) as admin:
         for topic in topics:
-            for data in admin.topic_route(topic).broker_datas:
+            for data in admin.topics.route(topic).broker_datas:
                 address = data.broker_addrs.get(0)
                 if address and data.broker_name not in found:
-                    config = admin.broker_config(address)
+                    config = admin.brokers.config(address)
                     found[data.broker_name] = limit_of(data.broker_name, config)
     return sorted(found.values())
 

@@ -88,7 +88,7 @@ def open_admin(source: Mapping[str, str]) -> Admin:
 def write_queues(admin: Admin, topic: str) -> dict[str, int]:
     """How many queues each broker lets be written of `topic`; empty when nobody has the topic."""
     try:
-        configs = admin.topic_config(topic)
+        configs = admin.topics.config(topic)
     except RouteError as problem:
         cause = problem.__cause__
         if isinstance(cause, AnswerError) and cause.code == ResponseCode.TOPIC_NOT_EXIST:
@@ -126,15 +126,15 @@ def check_target(admin: Admin, option: str, topic: str, queues: int | None = Non
 
 def make_topic(admin: Admin, topic: str, queues: int) -> None:
     """Make `topic` on every broker, and wait until name servers tell of it."""
-    admin.create_topic(topic, queues=queues)
-    retrying(lambda: admin.topic_route(topic))
+    admin.topics.create(topic, queues=queues)
+    retrying(lambda: admin.topics.route(topic))
 
 
 def check_group_rests(admin: Admin, group: str) -> None:
     """Raise `FixError` when `group` does not exist, or when a member of it is consuming."""
-    if group not in admin.list_groups():
+    if group not in admin.groups.list():
         raise FixError(f"--group {group}: there is no such consumer group")
-    members = admin.consumer_connections(group).connection_set
+    members = admin.members.consumers(group).connection_set
     if members:
         raise FixError(
             f"--group {group}: {len(members)} members are consuming and would get the same messages; stop "

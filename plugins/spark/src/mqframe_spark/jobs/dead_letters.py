@@ -95,7 +95,7 @@ def open_letters(options: Republish) -> list[str]:
     with open_admin(options.source) as admin:
         if not write_queues(admin, options.topic):
             raise FixError(f"group {options.group} has no dead letters: there is no topic {options.topic}")
-        return admin.open_dead_letters(options.group)
+        return admin.dead_letters.open(options.group)
 
 
 def republish_dead_letters(spark: SparkSession, options: Republish, *, dry_run: bool = False) -> Republished:

@@ -35,7 +35,7 @@ class Resend:
     again: bool
 
     def __call__(self, marks: pa.Array) -> pa.Array:
-        """Send a copy of each one; 1 for each. Raises as `Admin.resend_dead_letters` does."""
+        """Send a copy of each one; 1 for each. Raises as `Admin.dead_letters.resend` does."""
         if len(marks):
             with open_admin(self.cluster) as admin:
                 for start in range(0, len(marks), AT_ONCE):
@@ -45,10 +45,10 @@ class Resend:
 
     def _read(self, admin: Admin, mark: str) -> DeadLetter:
         place = mark.rpartition("@")[2], dead_letter_topic(self.group)
-        return dead_letter(self.group, retrying(lambda: admin.message_by_id(*place)))
+        return dead_letter(self.group, retrying(lambda: admin.messages.by_id(*place)))
 
     def _send(self, admin: Admin, letters: list[DeadLetter]) -> None:
-        send = partial(admin.resend_dead_letters, letters, again=self.again)
+        send = partial(admin.dead_letters.resend, letters, again=self.again)
         if self.again:
             send()  # once: a second try could not tell the copies of the first
         else:

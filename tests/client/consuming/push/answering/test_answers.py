@@ -174,7 +174,7 @@ def test_a_body_that_cannot_be_decoded_is_told_and_kept_as_a_dead_letter() -> No
         await scene.pass_time(5)
         assert scene.seen == []
         admin = await scene.start(AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock))
-        found = await scene.end(admin.dead_letters(GROUP))
+        found = await scene.end(admin.dead_letters.list(GROUP))
         assert [each.message.body for each in found] == [b'{"number": "x"}']
         assert "$.number" in found[0].reason
 

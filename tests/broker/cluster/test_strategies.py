@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqframe.broker.popping.strategies import Strategies
+from mqframe.broker.cluster.strategies import Strategies
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl

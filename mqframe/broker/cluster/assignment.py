@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.cluster.registration import NameServerRegistration
-from mqframe.broker.popping.strategies import Strategies
+from mqframe.broker.cluster.strategies import Strategies
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.client_registry import BROADCASTING

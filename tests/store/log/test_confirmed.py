@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mqframe.core.replication.in_sync import InSync, InSyncLimits
-from mqframe.replication.confirmed import flushed_and_copied, flushed_as_configured
+from mqframe.store.log.confirmed import flushed_and_copied, flushed_as_configured
 
 
 def test_what_is_flushed_as_configured():

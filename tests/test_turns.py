@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from mqframe.net.turns import Pace, Stint, in_turns, next_turn
+from mqframe.turns import Pace, Stint, in_turns, next_turn
 
 
 def test_each_slice_has_a_turn_of_the_loop_of_its_own() -> None:

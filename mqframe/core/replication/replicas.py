@@ -1,12 +1,7 @@
-"""The confirmed-offset port: up to where the log holds what the configured durability promises.
+"""What copies of a log confirm, as the store of that log asks for it (replication.md §4).
 
-Consumers never see a record at or past the confirmed offset, so they cannot commit past one that a crash
-would take back, and whoever has to know that a write lasts waits for the same offset. It is the smaller of
-two: what is flushed as configured (store.md §3), and, where a broker's log is copied and that counts, what
-enough copies have (replication.md §4).
-
-What copies have is told by a `Replicas`, of which a store is opened with one, or with none: then nothing but
-the flush counts. The rule of a `SYNC_MASTER` is `mqframe.core.replication.in_sync.InSync`.
+A store is opened with one `Replicas`, or with none: then nothing but the flush counts. The rule of a
+`SYNC_MASTER` is `mqframe.core.replication.in_sync.InSync`.
 """
 
 from __future__ import annotations
@@ -16,14 +11,6 @@ from typing import Protocol
 
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.storage.outcome import Outcome
-
-
-class ConfirmedOffset(Protocol):
-    """Names the first commit-log offset, in bytes, that is not confirmed yet."""
-
-    def __call__(self) -> int:
-        """The offset. It never goes back."""
-        ...
 
 
 class Replicas(Protocol):
@@ -65,26 +52,3 @@ class Replicas(Protocol):
         Those who wait for something that is not confirmed are told at once, with what `trouble` says. Asked
         for before each message is stored. A copy has none: what its leader sends is always stored.
         """
-
-
-def flushed_as_configured(
-    sync: bool, appended: Callable[[], int], flushed: Callable[[], int]
-) -> ConfirmedOffset:
-    """The port of a broker whose copies do not count: `flushed` with synchronous flush, else `appended`."""
-    return flushed if sync else appended
-
-
-def flushed_and_copied(
-    flushed: ConfirmedOffset, appended: Callable[[], int], replicas: Replicas
-) -> ConfirmedOffset:
-    """The port of a broker whose copies count: what both the flush, as configured, and copies confirm.
-
-    `appended`: where the log ends.
-    """
-    copied = replicas.confirmed
-
-    def both() -> int:
-        on_disk, elsewhere = flushed(), copied(appended())
-        return min(on_disk, elsewhere)
-
-    return both

@@ -1,0 +1,1 @@
+"""The administration for plain threads, generated from the asyncio one."""

@@ -1,0 +1,1 @@
+"""The log of a slave: a copy of its master's."""

@@ -1,0 +1,31 @@
+"""The log of a slave: a copy of its master's."""
+
+from __future__ import annotations
+
+from mqframe.store.appending.dispatching import Dispatching
+from mqframe.store.copying.copy_appender import CopyAppender
+from mqframe.store.copying.missing_records import MissingRecords
+from mqframe.store.log.log_offsets import LogOffsets
+
+
+class ReplicaLog:
+    """Takes what the master's log holds. `missing`: what was taken out of it since, and was not put back."""
+
+    def __init__(
+        self, appender: CopyAppender, missing: MissingRecords, dispatch: Dispatching, log: LogOffsets
+    ) -> None:
+        self.missing = missing
+        self._log = log
+        self.append_copy = appender.append
+        self.forget_partial = appender.forget_partial
+        self.dispatch_soon = dispatch.soon
+
+    @property
+    def max_offset(self) -> int:
+        """Log offset behind the last whole record, bytes."""
+        return self._log.max_offset
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing that the master has."""
+        return not (self.missing.reports() and self.missing.needed())

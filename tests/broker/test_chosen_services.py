@@ -1,0 +1,98 @@
+"""Which services a broker has, and what is loaded and refused without one."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mqframe.broker.chosen_services import BUILT_IN, service_names
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import SettingError
+from mqframe.core.requests.replies import SendReplyMessageV2
+from mqframe.hooks.manager import PluginManager
+
+
+def names(**settings):
+    return service_names(BrokerSettings(**settings), PluginManager())
+
+
+def test_a_broker_has_its_own_services_then_those_that_are_named():
+    assert names() == ["transactions", "delay", "pop", "request_reply"]
+    assert names(services=("mine", "pop")) == [*BUILT_IN, "mine"]
+
+
+def test_each_of_its_own_can_be_left_out():
+    for name in BUILT_IN:
+        assert names(services_blocked=(name,)) == [each for each in BUILT_IN if each != name]
+    assert names(services_blocked=BUILT_IN, services=("mine",)) == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        (
+            {"services_blocked": ("pops",)},
+            "blocked = pops: .*transactions, delay, pop, request_reply",
+        ),
+        (
+            {"services_blocked": ("pop",), "services": ("pop",)},
+            "pop is in broker.services and in broker.services_blocked",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(settings, problem):
+    with pytest.raises(SettingError, match=problem):
+        names(**settings)
+
+
+def test_without_a_service_what_it_serves_is_refused(run):
+    async def scenario(world):
+        await world.talker.ok_send("t")
+        for properties, code in (
+            ("DELAY\x013\x02", ResponseCode.SYSTEM_ERROR),
+            ("TRAN_MSG\x01true\x02", ResponseCode.NO_PERMISSION),
+        ):
+            assert (await world.talker.send("t", properties=properties)).code == code
+        reply = SendReplyMessageV2(
+            topic="t", producer_group="p", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0,
+            sys_flag=0, born_timestamp=0, flag=0,
+        )  # fmt: skip
+        assert (await world.talker.invoke(reply, b"x")).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        assert [world.store.queue_max("t", queue_id) for queue_id in (0, 1)] == [1, 0]
+
+    run(scenario, broker={"services_blocked": BUILT_IN})
+
+
+_STARTS = """
+import asyncio, sys
+from mqframe.testing.cluster import AsyncCluster
+
+async def serve():
+    async with AsyncCluster(broker={"services_blocked": BLOCKED}) as cluster:
+        async for _ in cluster.broker.measure().families():
+            pass
+
+BLOCKED = tuple(sys.argv[1:])
+asyncio.run(serve())
+print(*(name for name in sys.modules if name.startswith("mqframe.broker.")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("blocked", "rooms"),
+    [
+        (BUILT_IN, ("popping", "delay", "transactions", "sending.replies")),
+        (("pop",), ("popping",)),
+        (("delay",), ("delay",)),
+        (("transactions",), ("transactions",)),
+        (("request_reply",), ("sending.replies",)),
+    ],
+)
+def test_nothing_is_loaded_of_what_is_left_out(blocked, rooms):
+    loaded = subprocess.run(
+        [sys.executable, "-c", _STARTS, *blocked], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "mqframe.broker.sending.processor" in loaded
+    left_out = tuple(f"mqframe.broker.{room}" for room in rooms)
+    assert [name for name in loaded if name.startswith(left_out)] == []
