@@ -120,7 +120,7 @@ SPECS = [
         f"{CLIENT}.consuming.push.consumer:AsyncPushConsumer",
         f"{CLIENT}.consuming.push.blocking_consumer",
         "PushConsumer",
-        f"{SYNC}:SyncRunner",
+        f"{CLIENT}.connection.sync_runner:SyncRunner",
         '"consumer", group',
     ),
     Spec(

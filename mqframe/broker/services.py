@@ -11,7 +11,7 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.errors import PluginError
 from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerService, OnArrival
 from mqframe.hooks.interfaces.broker_service import Notices, with_parts
-from mqframe.hooks.isolate import isolated
+from mqframe.hooks.isolate_services import isolated
 
 
 def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerService]:

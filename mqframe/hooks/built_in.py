@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from typing import Final
 
+from mqframe.hooks.specs import Factories, hookimpl
+
 DISTRIBUTION: Final = "mqframe"
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -13,7 +15,7 @@ _NAMES: Final[Mapping[str, str]] = {
         "server nameserver broker quickstart plugins topic group message offset dlq user cluster replica"
         " store consume worker top bench config context mqadmin"
     ),
-    "codec mqframe.hooks.codecs": "json",
+    "codec mqframe.hooks.built_in": "json",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",
     "broker_service mqframe.broker.transactions.service": "transactions",
     "broker_service mqframe.broker.delay.service": "delay",
@@ -31,3 +33,9 @@ def entry_points() -> list[EntryPoint]:
         kind, module = place.split()
         found += [EntryPoint(f"{kind}.{name}", module, DISTRIBUTION) for name in names.split()]
     return found
+
+
+@hookimpl
+def register_codecs() -> Factories:
+    """The codec of those who choose none."""
+    return {"json": "mqframe.core.messages.json_codec:JsonCodec"}

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from mqframe.core.messages.codec import Codec
-from mqframe.core.messages.json_codec import JSON, JsonCodec
+from mqframe.core.messages.json_codec import JSON
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.typed import content_type
 from mqframe.hooks.interfaces import Plugins
-from mqframe.hooks.specs import Factories, hookimpl
 
 BY_CONTENT_TYPE: Final[Mapping[str, str]] = {
     "application/json": "json",
@@ -21,12 +20,6 @@ BY_CONTENT_TYPE: Final[Mapping[str, str]] = {
     "application/x-protobuf": "protobuf",
 }
 """Names of codecs by the media types that senders write."""
-
-
-@hookimpl
-def register_codecs() -> Factories:
-    """The kernel's own."""
-    return {"json": JsonCodec}
 
 
 class Codecs:

@@ -7,8 +7,7 @@ them for truth first, so that nothing is spent where there is no hook.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from mqframe.core.errors import MessageError, Refusal
@@ -17,20 +16,15 @@ from mqframe.core.sending.encoding import message_properties
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import (
     ClientHook,
-    ConsumeContext,
-    ConsumeHook,
     Forbidden,
     ForbiddenContext,
     ForbiddenHook,
     HookPort,
     IllegalProperty,
-    PendingRecord,
     RpcHook,
     SendContext,
     SendHook,
     SendOperation,
-    SendRule,
-    StoredAt,
     TransactionEnd,
 )
 from mqframe.log import get_logger
@@ -47,12 +41,17 @@ def hook_name(hook: object) -> str:
     return str(own) if own else f"{type(hook).__module__}.{type(hook).__qualname__}"
 
 
+def hook_failed(kind: str, hook: Any, call: str, problem: Exception) -> None:
+    """Log that `call` of a hook of this kind raised `problem`."""
+    _log.error("hook failed", kind=kind, plugin=hook_name(hook), call=call, exc_info=problem)
+
+
 def attach_hook(hook: ClientHook[Any], port: HookPort) -> None:
     """Hand a hook its port."""
     try:
         hook.attach(port)
     except Exception as problem:  # isolation boundary: a hook only watches
-        _failed("hook", hook, "attach", problem)
+        hook_failed("hook", hook, "attach", problem)
 
 
 def detach_hook(hook: ClientHook[Any]) -> None:
@@ -60,7 +59,7 @@ def detach_hook(hook: ClientHook[Any]) -> None:
     try:
         hook.detach()
     except Exception as problem:  # isolation boundary: a hook only watches
-        _failed("hook", hook, "detach", problem)
+        hook_failed("hook", hook, "detach", problem)
 
 
 def before_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
@@ -69,7 +68,7 @@ def before_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
         try:
             hook.before(context)
         except Exception as problem:  # isolation boundary: a hook only watches
-            _failed(_kind(context), hook, "before", problem)
+            hook_failed(_kind(context), hook, "before", problem)
 
 
 def after_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
@@ -78,7 +77,7 @@ def after_each(hooks: Sequence[ClientHook[C]], context: C) -> None:
         try:
             hook.after(context)
         except Exception as problem:  # isolation boundary: a hook only watches
-            _failed(_kind(context), hook, "after", problem)
+            hook_failed(_kind(context), hook, "after", problem)
 
 
 def prepare_each(hooks: Sequence[SendHook], operation: SendOperation) -> dict[int, dict[str, str]]:
@@ -96,7 +95,7 @@ def prepare_each(hooks: Sequence[SendHook], operation: SendOperation) -> dict[in
             raise IllegalProperty(f"send hook {hook_name(hook)}: {problem}") from problem
         except Exception as problem:  # isolation boundary: only IllegalProperty may stop a send
             operation.take_properties()
-            _failed("send_hook", hook, "prepare", problem)
+            hook_failed("send_hook", hook, "prepare", problem)
         else:
             for index, properties in given.items():
                 everything.setdefault(index, {}).update(properties)
@@ -109,7 +108,7 @@ def finish_each(hooks: Sequence[SendHook], operation: SendOperation) -> None:
         try:
             hook.finish(operation)
         except Exception as problem:  # isolation boundary: a hook only watches
-            _failed("send_hook", hook, "finish", problem)
+            hook_failed("send_hook", hook, "finish", problem)
 
 
 def transaction_ended(hooks: Sequence[SendHook], end: TransactionEnd) -> None:
@@ -118,38 +117,7 @@ def transaction_ended(hooks: Sequence[SendHook], end: TransactionEnd) -> None:
         try:
             hook.transaction_ended(end)
         except Exception as problem:  # isolation boundary: a hook only watches
-            _failed("send_hook", hook, "transaction_ended", problem)
-
-
-Entered = tuple[ConsumeHook, AbstractContextManager[object]]
-
-
-def enter_each(hooks: Sequence[ConsumeHook], context: ConsumeContext) -> list[Entered]:
-    """Every `around`, in order. Those that were entered, for `leave_each`."""
-    entered: list[Entered] = []
-    for hook in hooks:
-        try:
-            manager = hook.around(context)
-            manager.__enter__()
-            entered.append((hook, manager))
-        except Exception as problem:  # isolation boundary: the listener is called all the same
-            _failed("consume_hook", hook, "around", problem)
-    return entered
-
-
-def leave_each(entered: Sequence[Entered], error: BaseException | None) -> None:
-    """Leave what was entered, last hook first; `error`: what the listener raised. It stays what it is."""
-    kind = None if error is None else type(error)
-    trace = None if error is None else error.__traceback__
-    for hook, manager in reversed(entered):
-        try:
-            manager.__exit__(kind, error, trace)
-        except BaseException as problem:  # isolation boundary: a hook neither hides nor changes an error
-            if problem is error:
-                continue  # let out again, as some managers do
-            if not isinstance(problem, Exception):
-                raise
-            _failed("consume_hook", hook, "around", problem)
+            hook_failed("send_hook", hook, "transaction_ended", problem)
 
 
 def check_forbidden(hooks: Sequence[ForbiddenHook], context: ForbiddenContext) -> None:
@@ -160,27 +128,7 @@ def check_forbidden(hooks: Sequence[ForbiddenHook], context: ForbiddenContext) -
         except Forbidden:
             raise
         except Exception as problem:  # isolation boundary: only Forbidden may stop a send
-            _failed("forbidden_hook", hook, "check", problem)
-
-
-def after_stored(rule: SendRule, record: PendingRecord, result: StoredAt) -> None:
-    """Tell `rule` where `record` was stored."""
-    try:
-        rule.after(record, result)
-    except Exception as problem:  # isolation boundary: the message is stored, whatever a rule makes of that
-        _failed("send_rule", rule, "after", problem)
-
-
-def isolated(hook: object, call: str, function: Callable[..., object]) -> Callable[..., None]:
-    """`function`, the `call` of a broker service; its exceptions are logged and go no further."""
-
-    def isolated_call(*arguments: object) -> None:
-        try:
-            function(*arguments)
-        except Exception as problem:  # isolation boundary: other services are waiting to be called
-            _failed("broker_service", hook, call, problem)
-
-    return isolated_call
+            hook_failed("forbidden_hook", hook, "check", problem)
 
 
 def before_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, *, serving: bool) -> None:
@@ -191,9 +139,9 @@ def before_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, *, servin
         except Refusal as refusal:
             if serving:
                 raise
-            _failed("rpc_hook", hook, "before", refusal)
+            hook_failed("rpc_hook", hook, "before", refusal)
         except Exception as problem:  # isolation boundary: only a server's hook may refuse
-            _failed("rpc_hook", hook, "before", problem)
+            hook_failed("rpc_hook", hook, "before", problem)
 
 
 def after_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, answer: Frame | None) -> None:
@@ -202,7 +150,7 @@ def after_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, answer: Fr
         try:
             hook.after(address, request, answer)
         except Exception as problem:  # isolation boundary: a hook only watches
-            _failed("rpc_hook", hook, "after", problem)
+            hook_failed("rpc_hook", hook, "after", problem)
 
 
 def _with_properties(
@@ -222,7 +170,3 @@ def _with_properties(
 
 def _kind(context: object) -> str:
     return "send_hook" if isinstance(context, SendContext) else "consume_hook"
-
-
-def _failed(kind: str, hook: Any, call: str, problem: Exception) -> None:
-    _log.error("hook failed", kind=kind, plugin=hook_name(hook), call=call, exc_info=problem)

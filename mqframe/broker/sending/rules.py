@@ -23,7 +23,7 @@ from mqframe.core.messages.sent_properties import drop_notes, has_waited, takes_
 from mqframe.core.retry.policy import TIMER_NAMES
 from mqframe.core.transactions.rules import is_half
 from mqframe.hooks.interfaces import PendingRecord, SendRule, StoredAt
-from mqframe.hooks.isolate import after_stored
+from mqframe.hooks.isolate_services import after_stored
 
 _Word = tuple[str, frozenset[str] | None]
 """What is looked for in properties, and the names that are looked for where it is found, if any."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from mqframe.client.connection.lifecycle import AsyncClient, RunnableClient
-from mqframe.client.connection.sync_api import SyncClient, SyncRunner, called_in_thread
-from mqframe.core.errors import ClosedError, RouteError
+from mqframe.client.connection.lifecycle import AsyncClient
+from mqframe.client.connection.sync_api import SyncClient, called_in_thread
+from mqframe.core.errors import ClosedError
 
 
 class Client(AsyncClient):
@@ -34,35 +33,6 @@ class Client(AsyncClient):
 
     def here(self, mark: str = "") -> str:
         return threading.current_thread().name + mark
-
-
-class Run(Client, RunnableClient):
-    """A client that can be run. `never`: it waits to start until it is ended."""
-
-    def __init__(self, *, never: bool = False, problem: Exception | None = None) -> None:
-        super().__init__()
-        self._never = never
-        self._problem = problem
-        self._over = asyncio.Event()
-        self.waiting = threading.Event()
-        self.fail_fast: bool | None = None
-
-    def end(self) -> None:
-        self._over.set()
-
-    async def stop(self) -> None:
-        await super().stop()
-        self.end()
-
-    async def _start_or_end(self, *, fail_fast: bool) -> None:
-        self.fail_fast = fail_fast
-        if self._problem is not None:
-            raise self._problem
-        if not self._never:
-            await self.start()
-            return
-        self.waiting.set()
-        await self._over.wait()
 
 
 class Wrapped(SyncClient[Client]):
@@ -124,41 +94,6 @@ def test_a_start_that_fails_may_be_tried_again() -> None:
     with sync:
         pass
     assert client.events[-1] == "stop"
-    assert threading.active_count() == before
-
-
-@pytest.mark.parametrize("way", ["end", "stop"])
-def test_a_run_lasts_until_somebody_ends_it(way: str) -> None:
-    client = Run()
-    sync: SyncRunner[Run] = SyncRunner(client, "client")
-    thread = threading.Thread(target=sync.run)
-    thread.start()
-    assert client.started.wait(120)
-    getattr(sync, way)()
-    thread.join(120)
-    assert not thread.is_alive()
-    assert client.events == ["start in mqframe-client", "stop"]
-
-
-@pytest.mark.parametrize("way", ["end", "stop"])
-def test_a_run_that_cannot_start_yet_is_ended_all_the_same(way: str) -> None:
-    client = Run(never=True)
-    sync: SyncRunner[Run] = SyncRunner(client, "client")
-    thread = threading.Thread(target=sync.run)
-    thread.start()
-    assert client.waiting.wait(120)
-    getattr(sync, way)()
-    thread.join(120)
-    assert not thread.is_alive()
-    assert client.events == ["stop"]
-
-
-def test_a_run_that_cannot_start_raises_what_the_start_raised() -> None:
-    client = Run(problem=RouteError("no name server answered"))
-    before = threading.active_count()
-    with pytest.raises(RouteError, match="no name server answered"):
-        SyncRunner(client, "client").run(fail_fast=True)
-    assert (client.fail_fast, client.events) == (True, [])
     assert threading.active_count() == before
 
 

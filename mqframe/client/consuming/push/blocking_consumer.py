@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, overload
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
-from mqframe.client.connection.sync_api import SyncRunner
+from mqframe.client.connection.sync_runner import SyncRunner
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer, L, T
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_rules import OnDecodeError

@@ -8,7 +8,8 @@ import attrs
 
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook
-from mqframe.hooks.isolate import Entered, after_each, before_each, enter_each, leave_each
+from mqframe.hooks.isolate import after_each, before_each
+from mqframe.hooks.isolate_listeners import Entered, enter_each, leave_each
 
 
 @attrs.frozen(kw_only=True)
