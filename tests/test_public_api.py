@@ -51,5 +51,47 @@ def test_importing_the_package_imports_nothing_else() -> None:
     assert result.stdout.strip() == "[]"
 
 
+LOADED = """
+import sys, mqframe
+{use}
+for name, module in sorted(sys.modules.items()):
+    if name.partition(".")[0] == "mqframe":
+        print(name, module.__file__)
+"""
+PACKAGE_LINES_MAX = 300
+PRODUCER_LINES_MAX = 15_000
+"""Of source, comments and docstrings included: what a program waits for that only sends."""
+NOT_FOR_PRODUCERS = (
+    "broker cli client.admin client.consuming client.transactions metrics nameserver replication store"
+    " testing net.access net.server net.tls hooks.catalog core.popping core.config.configuration core.requests.pop"
+).split()
+"""What sending needs nothing of."""
+
+
+def loaded(use: str) -> dict[str, int]:
+    """The modules of mqframe that a process has loaded after `use`, and the lines of each."""
+    code = LOADED.format(use=use)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    return {name: len(Path(file).read_text("utf-8").splitlines()) for name, file in found.items()}
+
+
+def test_the_package_alone_is_one_file() -> None:
+    lines = loaded("")
+    assert list(lines) == ["mqframe"]
+    assert lines["mqframe"] <= PACKAGE_LINES_MAX
+
+
+@pytest.mark.parametrize("use", ["mqframe.Producer", "mqframe.Producer('shop', nameserver='127.0.0.1:1')"])
+def test_a_producer_loads_what_sending_needs_and_little_else(use: str) -> None:
+    lines = loaded(use)
+    loaded_in_vain = [
+        name for name in lines for part in NOT_FOR_PRODUCERS if f"{name}.".startswith(f"mqframe.{part}.")
+    ]
+    assert loaded_in_vain == []
+    largest = sorted(lines.items(), key=lambda item: -item[1])[:20]
+    assert sum(lines.values()) <= PRODUCER_LINES_MAX, f"the largest of {len(lines)} files: {largest}"
+
+
 def test_dir_lists_the_public_names() -> None:
     assert dir(mqframe) == sorted(mqframe.__all__)

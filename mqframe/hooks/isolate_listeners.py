@@ -1,4 +1,4 @@
-"""Runs what consume hooks put around listeners, so that a faulty hook cannot stop the listener (`isolate`)."""
+"""Runs what consume hooks put around listeners so that a faulty hook cannot stop them (`isolate`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is behind a manager of plugins is imported when something is asked for, and shared by those made of it."""
+"""What is behind a manager of plugins is imported when it is asked for something; its copies share it."""
 
 from __future__ import annotations
 

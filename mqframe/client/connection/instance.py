@@ -17,7 +17,6 @@ import attrs
 from mqframe.client.connection.identity import client_id, local_ip, nameserver_text
 from mqframe.client.connection.outages import Outages
 from mqframe.client.connection.patience import Patience
-from mqframe.client.connection.replies import Replies
 from mqframe.client.connection.route_cache import RouteCache
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
@@ -38,6 +37,7 @@ from mqframe.net.settings import NetSettings
 
 if TYPE_CHECKING:
     from mqframe.client.connection.operator_requests import OperatorRequests
+    from mqframe.client.connection.replies import Replies
 
 log = get_logger("client")
 
@@ -95,9 +95,22 @@ class ClientInstance:
         remoting.serve(self)
         remoting.on_open = self._connection_opened
         remoting.on_close = self._connection_closed
-        self.replies = Replies(remoting, clock)
-        """The replies that brokers hand to this client."""
+        self._replies: Replies | None = None
+        self._stopped = False
         remoting.serve_late(lambda: self.operator_requests)
+        remoting.serve_late(lambda: self.replies)
+
+    @property
+    def replies(self) -> Replies:
+        """The replies that brokers hand to this client; made for the first request, or the first reply."""
+        if self._replies is None:
+            # Few producers ask for replies.
+            from mqframe.client.connection.replies import Replies
+
+            self._replies = Replies(self.clock)
+            if self._stopped:
+                self._replies.close()
+        return self._replies
 
     @cached_property
     def operator_requests(self) -> OperatorRequests:
@@ -134,7 +147,9 @@ class ClientInstance:
 
     async def stop(self) -> None:
         """Leave all groups, then close all connections."""
-        self.replies.close()
+        self._stopped = True
+        if self._replies is not None:
+            self._replies.close()
         self._routes.stop()
         for periodic in self._periodic:
             periodic.stop()
@@ -263,7 +278,7 @@ class ClientInstance:
 
     def _connection_closed(self, address: str) -> None:
         """Replies come over connections that this client has opened: while some are missing, it returns."""
-        if len(self.replies) and address in self._notified and address not in self._beats:
+        if self._replies and address in self._notified and address not in self._beats:
             self._beat(address, self._heartbeat(), patient=True)
 
     async def _unregister(self, request: UnregisterClient) -> None:

@@ -16,7 +16,6 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.request_reply import pushed_reply
 from mqframe.core.wire.request_table import RequestTable
 from mqframe.log import get_logger
-from mqframe.net.client import Client
 from mqframe.net.clock import LoopClock, Timer
 
 log = get_logger("client")
@@ -27,13 +26,12 @@ Waiter = asyncio.Future[ReceivedMessage]
 class Replies:
     """All requests of one client instance that wait, on its loop. One timer serves them."""
 
-    def __init__(self, remoting: Client, clock: LoopClock) -> None:
+    def __init__(self, clock: LoopClock) -> None:
         self._clock = clock
         self._table: RequestTable[Waiter] = RequestTable()
         self._timer: Timer | None = None
         self._timer_at = 0.0
         self._closed = False
-        remoting.serve(self)
 
     def __len__(self) -> int:
         return len(self._table)

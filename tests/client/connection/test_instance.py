@@ -2,11 +2,15 @@
 
 import asyncio
 
+import pytest
 from instances import consumer, scene, settle
 
-from mqframe.core.errors import AnswerError, ConnectError
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.settings import ClientSettings
+from mqframe.core.errors import AnswerError, ClosedError, ConnectError
 from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
 from mqframe.core.wire.frame import Frame
+from mqframe.testing.manual_clock import ManualClock
 
 
 def test_heartbeats_at_once_and_every_thirty_seconds():
@@ -191,3 +195,20 @@ def test_a_heartbeat_that_a_new_connection_asks_for_names_no_group_after_its_lea
         assert [type(request) for request in broker.requests[-2:]] == [HeartBeat, UnregisterClient]
 
     scene(play)
+
+
+def test_replies_and_answers_for_operators_are_made_when_they_are_needed() -> None:
+    async def story() -> None:
+        instance = ClientInstance.connect(ClientSettings(nameserver="127.0.0.1:1"), ManualClock())
+        assert instance.replies is instance.replies
+        assert instance.operator_requests is instance.operator_requests
+        instance.replies.expect(5.0)
+        await instance.stop()
+        with pytest.raises(ClosedError, match="the client was stopped"):
+            instance.replies.expect(5.0)
+        late = ClientInstance.connect(ClientSettings(nameserver="127.0.0.1:1"), ManualClock())
+        await late.stop()
+        with pytest.raises(ClosedError, match="the client was stopped"):
+            late.replies.expect(5.0)
+
+    asyncio.run(story())

@@ -22,7 +22,9 @@ def play(story):
     async def whole():
         clock = ManualClock()
         broker = ScriptedBroker(clock, {})
-        await story(Replies(broker, clock), broker, clock)
+        replies = Replies(clock)
+        broker.serve(replies)
+        await story(replies, broker, clock)
 
     asyncio.run(whole())
 
