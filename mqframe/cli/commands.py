@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.contexts.chosen import forget_cluster, offer_contexts
@@ -94,6 +94,10 @@ class Commands(TyperGroup):
         names = _plugins(ctx).names("command")
         return [name for name in COMMANDS if name in names] + [name for name in names if name not in COMMANDS]
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands; those of this distribution are not imported for that."""
+        _Listed(self).format_commands(ctx, formatter)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command called `cmd_name`, imported now; `None` when there is none."""
         plugins = _plugins(ctx)
@@ -144,6 +148,22 @@ class Commands(TyperGroup):
         finally:
             _RUN.reset(run)
             forget_cluster()
+
+
+class _Listed(TyperGroup):
+    """The commands of `group` as a list shows them: by what is known of them before they are imported."""
+
+    def __init__(self, group: Commands) -> None:
+        super().__init__()
+        self._group = group
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return self._group.list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in COMMANDS:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name].help)
+        return self._group.get_command(ctx, cmd_name)
 
 
 def _refuse(problem: Any, *, as_json: bool) -> NoReturn:

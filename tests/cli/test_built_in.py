@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib import import_module
+from typing import Any
 
+import pytest
+import typer
+from typer.core import TyperCommand
+
+from mqframe.cli.app import app
 from mqframe.cli.built_in import COMMANDS, register_commands
 from mqframe.hooks.built_in import entry_points
+
+
+def app_command(name: str) -> Any:
+    """The command, imported."""
+    group = typer.main.get_command(app)
+    return group.get_command(group.make_context("mqframe", [name]), name)
 
 
 def test_every_command_leads_to_something_that_can_be_run() -> None:
@@ -18,3 +32,22 @@ def test_every_command_leads_to_something_that_can_be_run() -> None:
 def test_the_names_are_those_that_the_kernel_announces() -> None:
     announced = {entry.name.removeprefix("command.") for entry in entry_points() if "command." in entry.name}
     assert announced == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("width", [20, 40, 62, 100, 200])
+def test_lists_say_of_a_command_what_it_says_of_itself(name: str, width: int) -> None:
+    own = app_command(name).get_short_help_str(width)
+    assert TyperCommand(name, help=COMMANDS[name].help).get_short_help_str(width) == own
+
+
+def test_a_list_of_commands_imports_none_of_this_distribution() -> None:
+    code = (
+        "import sys\nfrom mqframe import PluginManager\nfrom mqframe.cli.app import app\n"
+        "plugins = PluginManager(list)\n"
+        "try:\n    app(['--help'], obj=plugins)\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('mqframe.client', 'mqframe.broker', 'mqframe.cli.topic') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "  topic " in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"

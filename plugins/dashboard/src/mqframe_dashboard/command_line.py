@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvicorn
 
 from mqframe import log
 from mqframe.cli.extension import NameServer, access
 from mqframe.core.errors import SettingError
-from mqframe_dashboard.app import LOOPBACK_HOSTS, create_app
 from mqframe_dashboard.changes.user_file import user_line
-from mqframe_dashboard.connections import Room, config
 
 
 def dashboard(
@@ -39,6 +36,12 @@ def dashboard(
     nameserver: NameServer = "",
 ) -> None:
     """Serve a web dashboard of the cluster until Ctrl-C; read-only, unless users may sign in."""
+    # Imported when the command runs: lists and help need no web server.
+    import uvicorn
+
+    from mqframe_dashboard.app import LOOPBACK_HOSTS, create_app
+    from mqframe_dashboard.connections import Room, config
+
     app = create_app(
         nameserver,
         trusted_hosts=[*LOOPBACK_HOSTS, host, *(trusted_host or ())],

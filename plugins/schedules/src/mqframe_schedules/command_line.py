@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mqframe import Admin
 from mqframe.cli.extension import Json, NameServer, access, new_app, show, show_one, time_text
 from mqframe.core.errors import FixError
 from mqframe_schedules.admin import SchedulesAdmin
 from mqframe_schedules.bodies import Schedule, ScheduleState
+
+if TYPE_CHECKING:
+    from mqframe import Admin
 
 app = new_app(help="Recurring messages: make, list, pause, resume and remove schedules.")
 Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
@@ -53,7 +55,7 @@ def create(
         properties=dict(map(_pair, property_ or [])),
         queue_id=queue,
     )
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with _admin(nameserver) as admin:
         state = SchedulesAdmin(admin).create(schedule, broker=broker)
     show_one(_row(state, json), as_json=json)
 
@@ -61,7 +63,7 @@ def create(
 @app.command("list")
 def list_schedules(nameserver: NameServer = "", json: Json = False) -> None:
     """List schedules with the time of their next message."""
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with _admin(nameserver) as admin:
         states = SchedulesAdmin(admin).list()
     rows = [_row(state, json) for state in states]
     if not json and not any(row["problem"] for row in rows):
@@ -73,7 +75,7 @@ def list_schedules(nameserver: NameServer = "", json: Json = False) -> None:
 @app.command()
 def pause(name: Name, nameserver: NameServer = "", json: Json = False) -> None:
     """Send nothing for a schedule until it is resumed."""
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with _admin(nameserver) as admin:
         state = SchedulesAdmin(admin).pause(name)
     show_one(_row(state, json), as_json=json)
 
@@ -81,7 +83,7 @@ def pause(name: Name, nameserver: NameServer = "", json: Json = False) -> None:
 @app.command()
 def resume(name: Name, nameserver: NameServer = "", json: Json = False) -> None:
     """Go on with a paused schedule; what was planned meanwhile is not sent."""
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with _admin(nameserver) as admin:
         state = SchedulesAdmin(admin).resume(name)
     show_one(_row(state, json), as_json=json)
 
@@ -89,7 +91,7 @@ def resume(name: Name, nameserver: NameServer = "", json: Json = False) -> None:
 @app.command()
 def remove(name: Name, nameserver: NameServer = "", json: Json = False) -> None:
     """Remove a schedule."""
-    with Admin(nameserver=nameserver, **access()) as admin:
+    with _admin(nameserver) as admin:
         SchedulesAdmin(admin).remove(name)
     show_one({"schedule": name, "removed": True}, as_json=json)
 
@@ -120,3 +122,10 @@ def _row(state: ScheduleState, as_json: bool) -> dict[str, Any]:
     for name in ("next", "last"):
         row[name] = "" if row[name] is None else time_text(row[name])
     return row
+
+
+def _admin(nameserver: str) -> Admin:
+    # Imported when a command runs: help needs no client.
+    from mqframe import Admin
+
+    return Admin(nameserver=nameserver, **access())
