@@ -60,9 +60,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending", "transactions"},
     ],
     "mqframe.hooks": [
-        {"built_in", "interfaces", "options", "specs"},
-        {"codecs", "isolate", "kinds"},
-        {"plugin_info"},
+        {"interfaces", "options", "specs"},
+        {"built_in", "codecs", "isolate", "kinds"},
+        {"isolate_listeners", "isolate_services", "plugin_info"},
+        {"catalog"},
         {"manager"},
     ],
     "mqframe.net": [
