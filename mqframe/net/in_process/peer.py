@@ -139,6 +139,8 @@ class InProcessPeer:
 
     async def _answer_of(self, call: InProcessCall) -> Reply:
         """Wait for the answer, and for what it depends on."""
+        if self.closed:  # by what was served
+            raise self._lost(call)
         call.waiter = self._loop.create_future()
         self._waiting[call] = None
         if call.found is not None:

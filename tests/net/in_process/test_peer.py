@@ -407,6 +407,21 @@ def test_a_closed_peer_leaves_and_what_waits_fails(caplog: pytest.LogCaptureFixt
     assert "never retrieved" not in caplog.text
 
 
+def test_nobody_waits_for_an_answer_after_a_request_that_closed_its_peer() -> None:
+    def close(call: Call) -> None:
+        call.peer.close("asked for too much")
+
+    async def scenario() -> None:
+        async with served({1: close}) as place:
+            client = Client()
+            with pytest.raises(ConnectionLost, match="asked for too much"):
+                await place.ask(place.requests.connect(client))
+            await place.settle()
+            assert client.ends == ["asked for too much"]
+
+    run(scenario)
+
+
 def test_nobody_waits_for_a_server_that_stops() -> None:
     async def scenario() -> None:
         client, held = Client(), []  # type: ignore[var-annotated]
