@@ -15,7 +15,7 @@ from mqframe.broker.elected.posts import Post
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.replication.roles import RoleChanger
 from mqframe.broker.replication.slave import refusals, refused_at_slaves
-from mqframe.broker.replication_parts import make_replication
+from mqframe.broker.replication_parts import GroupRole, make_replication
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services
@@ -73,7 +73,8 @@ class Broker:
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
         opening = StoreOpening(self._arrived, recovered)
-        self._state = state = BrokerState(sections, clock, opening, plugins, post)
+        role = GroupRole.of(sections.replication, post)
+        self._state = state = BrokerState(sections, clock, opening, plugins, role.replicas)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = NameServerRegistration(
@@ -82,7 +83,7 @@ class Broker:
         self._client.on_close = self._registration.connection_closed
         try:
             self._services = services = [] if sections.is_slave else make_services(state, settings)
-            self._replication = make_replication(sections, state, self._client, self._registration, post)
+            self._replication = make_replication(sections, state, self._client, self._registration, role)
             sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
             # Copies come first: where they have to have what a service stores at its start, they can get it.

@@ -14,7 +14,7 @@ from mqframe.broker.elected.kept import EPOCHS, REPLICA
 from mqframe.broker.elected.leader import LeaderPart
 from mqframe.broker.elected.posts import FollowerPost, Post
 from mqframe.broker.replication.commits import forget_commits
-from mqframe.broker.replication.master import MasterPart
+from mqframe.broker.replication.master import MasterPart, in_sync_of
 from mqframe.broker.replication.roles import ELECTED_GROUP, OWN_PROGRAM, RolePart, noting_copies
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.sections import BrokerSections
@@ -23,6 +23,7 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal, StoreError
+from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.admin import (
     ExchangeBrokerHaInfo,
     GetAllSubscriptionGroupConfig,
@@ -32,7 +33,8 @@ from mqframe.core.requests.election import ForceElection
 from mqframe.core.requests.serving import Call, Handler, serves
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
-from mqframe.replication.settings import NONE
+from mqframe.replication.confirmed import Replicas
+from mqframe.replication.settings import NONE, ReplicationSettings
 from mqframe.store.reading.reads import StoreReads
 
 
@@ -67,6 +69,27 @@ class NoFollowerPart(BrokerPart):
 
 
 @attrs.frozen
+class GroupRole:
+    """What a broker is among those with the same log.
+
+    `post`: what it is in an elected group; `in_sync`: the rule of a SYNC_MASTER that is in none.
+    """
+
+    post: Post | None = None
+    in_sync: InSync | None = None
+
+    @classmethod
+    def of(cls, settings: ReplicationSettings, post: Post | None) -> GroupRole:
+        """The role of a broker of these settings, which has `post` in an elected group."""
+        return cls(post, in_sync_of(settings) if post is None else None)
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """What has to have a message besides the disk, before it counts."""
+        return self.in_sync if self.post is None else self.post.replicas
+
+
+@attrs.frozen
 class Replication:
     """`push`: sends slaves what was appended; `enforce`: has access control count for what is copied;
     `refuses_readers`: whether a slave refuses pulls now; `roles`: changes the role; `watch`: has the part
@@ -85,14 +108,14 @@ def make_replication(
     state: BrokerState,
     client: Client,
     registration: NameServerRegistration,
-    post: Post | None = None,
+    role: GroupRole,
 ) -> Replication:
-    """The parts of a broker for its role; `post`: what it is in an elected group.
+    """The parts of a broker for its role.
 
     Raises `StoreError` for a master whose store belongs to such a group.
     """
-    made = _of_role(sections, state, client, registration, post)
-    epochs = EpochsPart(sections.replication.id, state.identity, state.store, post)
+    made = _of_role(sections, state, client, registration, role)
+    epochs = EpochsPart(sections.replication.id, state.identity, state.store, role.post)
     return attrs.evolve(made, parts=[*made.parts, epochs])
 
 
@@ -101,9 +124,9 @@ def _of_role(
     state: BrokerState,
     client: Client,
     registration: NameServerRegistration,
-    post: Post | None,
+    role: GroupRole,
 ) -> Replication:
-    settings = sections.replication
+    settings, post = sections.replication, role.post
 
     def roles(part: BrokerPart, fixed: str = OWN_PROGRAM) -> RolePart:
         return RolePart(settings, part, client, state, fixed)
@@ -127,7 +150,7 @@ def _of_role(
     if settings.role == NONE:
         alone = AlonePart(state.store)
         return Replication([alone, change := roles(alone), NoFollowerPart()], change)
-    master = MasterPart(sections, state)
+    master = MasterPart(sections, state, role.in_sync)
     return _of_master(master, roles(master))
 
 

@@ -37,7 +37,7 @@ class LeaderPart(MasterPart):
             LeaderFeeding, replicas=post.replicas, history=lambda: post.kept.history, newer=post.ring
         )
         always = attrs.evolve(sections, replication=attrs.evolve(replication, hello=ALWAYS))
-        super().__init__(always, state, feeding)
+        super().__init__(always, state, feeding=feeding)
         self._post = post
         self._brokers: int = sections.election.brokers
         self._topics = state.topics

@@ -15,6 +15,7 @@ from mqframe.core.measuring.family import Family, Kind, Metric, one
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.replication.hello import PROTOCOL
+from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.core.requests.admin import ExchangeBrokerHaAnswer, ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
@@ -22,7 +23,7 @@ from mqframe.hooks.interfaces import Periodic
 from mqframe.log import get_logger
 from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
 from mqframe.replication.reception import Reception
-from mqframe.replication.settings import ASYNC_MASTER, OFF
+from mqframe.replication.settings import ASYNC_MASTER, OFF, SYNC_MASTER, ReplicationSettings
 from mqframe.trouble import Trouble
 
 log: Final = get_logger("replication")
@@ -30,9 +31,24 @@ LOOK_SECONDS: Final = 0.1
 """As in Apache RocketMQ: what no request has brought is sent so much later at most."""
 
 
+def in_sync_of(settings: ReplicationSettings) -> InSync | None:
+    """The rule of a master of these settings that waits for its slaves; `None`: it waits for nobody."""
+    if settings.role != SYNC_MASTER:
+        return None
+    limits = InSyncLimits(
+        settings.in_sync,
+        settings.min_in_sync,
+        settings.all_acknowledge,
+        settings.auto_in_sync,
+        settings.behind_bytes_max,
+    )
+    return InSync(limits, settings.timeout_ms / 1000)
+
+
 class MasterPart(BrokerPart):
     """The replication port.
 
+    `in_sync`: the rule by which what is stored waits for slaves, that of the store; `None`: it does not.
     `push`: sends what was appended. `enforce`: takes only those slaves whom access control lets. `feeding`:
     makes what feeds them.
     """
@@ -41,6 +57,7 @@ class MasterPart(BrokerPart):
         self,
         sections: BrokerSections,
         state: BrokerState,
+        in_sync: InSync | None = None,
         feeding: Callable[..., Feeding] = Feeding,
     ) -> None:
         settings, broker = sections.replication, sections.broker
@@ -60,7 +77,7 @@ class MasterPart(BrokerPart):
             settings.bytes_per_second_max if settings.flow_control else None,
             settings.gather_ms / 1000 if settings.role == ASYNC_MASTER else 0,
         )
-        self._in_sync = state.replicas
+        self._in_sync = in_sync
         home = Home(broker.cluster, broker.name, settings.id, limits.file_bytes)
         reception = Reception(home, settings.hello)
         self.enforce = reception.enforce
