@@ -63,6 +63,13 @@ FLOORS: dict[str, list[set[str]]] = {
         {"message_store", "reader"},
         {"checking", "replica_store"},
     ],
+    "mqframe.replication": [
+        {"confirmed", "coordination", "dialing", "election_settings", "refusals", "reigning", "settings"}
+        | {"copy_rules", "feed_rules"},
+        {"elector", "fetching", "follower", "reign", "slave_admission", "slave_connection"},
+        {"follower_rules", "handshake", "leader_rules"},
+        {"feeding"},
+    ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
         {"object_store_options", "pull_window", "records", "retrying", "zones"},

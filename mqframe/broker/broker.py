@@ -11,7 +11,7 @@ from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
-from mqframe.broker.elected.posts import Post
+from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.replication.roles import RoleChanger
 from mqframe.broker.replication.slave import refusals, refused_at_slaves
@@ -51,8 +51,8 @@ class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
-    and the dispatchers and RPC hooks that the settings name, come from, with their options. `post`: what it
-    is in an elected group. `recovered`: what was recovered of the store already, see `made_beside`.
+    and the dispatchers and RPC hooks that the settings name, come from, with their options. `elected`: what
+    it is in an elected group. `recovered`: what was recovered of the store already, see `made_beside`.
 
     Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has
     no address.
@@ -63,7 +63,7 @@ class Broker:
         sections: BrokerSections,
         clock: LoopClock,
         plugins: PluginManager | None = None,
-        post: Post | None = None,
+        elected: ElectedRole | None = None,
         recovered: RecoveredStore | None = None,
     ) -> None:
         self._sections, net = sections, sections.net
@@ -73,7 +73,7 @@ class Broker:
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
         opening = StoreOpening(self._arrived, recovered)
-        role = GroupRole.of(sections.replication, post)
+        role = GroupRole.of(sections.replication, elected)
         self._state = state = BrokerState(sections, clock, opening, plugins, role.replicas)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
