@@ -20,9 +20,14 @@ MakeBroker = Callable[[BrokerSections, ElectedRole | None], Broker | Awaitable[B
 
 
 class RoleDecider(Protocol):
-    """Says what the broker of a host is: an operator's word (`RoleByOperator`), or an election."""
+    """Says what the broker of a host is: an operator's word (`RoleByOperator`), or an election.
 
-    async def start(self, host: BrokerHost) -> None:
+    `host`: set by the host that is handed it, once.
+    """
+
+    host: BrokerHost
+
+    async def start(self) -> None:
         """Have `host` make the broker that it has first and serve it, and decide from then on.
 
         Raises what making a broker raises, and as `Broker.start`.
@@ -48,6 +53,7 @@ class BrokerHost:
     def __init__(self, make: MakeBroker, decider: RoleDecider) -> None:
         self._make = make
         self.decider = decider
+        decider.host = self
         self._broker: Broker | None = None
         self._starting: asyncio.Task[None] | None = None
         self._failed: Callable[[BaseException], object] = lambda problem: None
@@ -94,7 +100,7 @@ class BrokerHost:
 
     async def start(self) -> None:
         """Make a broker, and start it. Raises what making a broker raises, and as `Broker.start`."""
-        await self.decider.start(self)
+        await self.decider.start()
 
     async def stop(self) -> None:
         """As `Broker.stop`; a change that is under way ends first."""

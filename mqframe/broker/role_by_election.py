@@ -47,6 +47,8 @@ class RoleByElection:
     taken is found by it. Raises `SettingError` for settings of a group that cannot work.
     """
 
+    host: BrokerHost
+
     def __init__(
         self, sections: BrokerSections, clock: LoopClock, plugins: PluginManager, *, boot: str
     ) -> None:
@@ -64,7 +66,6 @@ class RoleByElection:
         self._replica = ReplicaState(sections.store.directory, uuid.uuid4().hex)
         self._note_start()
         self._role: ElectedRole = self._follower_role()
-        self._host: BrokerHost | None = None
         self._leader: LeaderNote | None = None
         self._epoch = self._replica.epoch
         self._end = self._confirmed = 0
@@ -95,15 +96,8 @@ class RoleByElection:
         )
 
     @property
-    def host(self) -> BrokerHost:
-        """What has the broker. Raises `SettingError` before it was started."""
-        if self._host is None:
-            raise SettingError("the broker was not started yet")
-        return self._host
-
-    @property
     def _broker(self) -> Broker | None:
-        return None if self._host is None else self._host.present
+        return self.host.present
 
     def _present_store(self) -> MessageStore | None:
         return None if self._broker is None else self._broker.store
@@ -121,10 +115,9 @@ class RoleByElection:
 
     # As the host wants it
 
-    async def start(self, host: BrokerHost) -> None:
+    async def start(self) -> None:
         """As `RoleDecider.start`: serve as follower, and take part in elections from then on."""
-        self._host = host
-        async with host.changing:
+        async with self.host.changing:
             await self._make(self._role)
             await self._serve()
         self._disk.start()

@@ -37,6 +37,8 @@ class RoleByOperator:
     `sections`: the settings of the broker that is there. A `RoleChanger`.
     """
 
+    host: BrokerHost
+
     def __init__(self, sections: BrokerSections, clock: LoopClock) -> None:
         self._configured = sections.replication
         self._clock = clock
@@ -44,7 +46,6 @@ class RoleByOperator:
         """When operators changed the role the last time; 0: they did not, or it was configured since."""
         self._file = ConfigFile(Layout(sections.store.directory).config / CHANGED_ROLE)
         self.sections = self._with_saved_role(sections)
-        self._host: BrokerHost | None = None
         self._task: asyncio.Task[None] | None = None
         self.trouble = ""
         self.on_change: Callable[[Broker], object] = lambda broker: None
@@ -63,18 +64,10 @@ class RoleByOperator:
         self.changed_ms = saved.changed_ms
         return _in_role(sections, _evolved(self._configured, saved.role, saved.broker_id))
 
-    @property
-    def host(self) -> BrokerHost:
-        """What has the broker. Raises `SettingError` before it was started."""
-        if self._host is None:
-            raise SettingError("the broker was not started yet")
-        return self._host
-
-    async def start(self, host: BrokerHost) -> None:
+    async def start(self) -> None:
         """As `RoleDecider.start`."""
-        self._host = host
         await self._serve(self.sections)
-        self.sections = host.on_its_ports(self.sections)
+        self.sections = self.host.on_its_ports(self.sections)
 
     async def _serve(self, sections: BrokerSections) -> None:
         broker = await self.host.make(sections)
@@ -100,8 +93,7 @@ class RoleByOperator:
     @property
     def pause(self) -> str:
         """As `RoleDecider.pause`."""
-        is_changing = self._host is not None and self._host.changing.locked()
-        return "its role is being changed" if is_changing else ""
+        return "its role is being changed" if self.host.changing.locked() else ""
 
     # Changes of the role
 

@@ -20,16 +20,17 @@ from mqframe.replication.settings import ReplicationSettings
 class Decider:
     """Has a broker of `sections`, whatever happens."""
 
+    host: BrokerHost
+
     def __init__(self, sections: BrokerSections) -> None:
         self.sections = sections
         self.pause = ""
         self.done: list[str] = []
         self.problem: Exception | None = None
 
-    async def start(self, host: BrokerHost) -> None:
-        self.host = host
-        await host.make(self.sections)
-        await host.serve()
+    async def start(self) -> None:
+        await self.host.make(self.sections)
+        await self.host.serve()
 
     async def stop(self) -> None:
         self.done.append("stop")
@@ -74,7 +75,7 @@ def test_metrics_are_those_of_the_broker_that_is_there(tmp_path: Path) -> None:
         assert len([each async for each in metrics.families()]) > 10
         await host.end(leave=False)
         assert [each async for each in metrics.families()] == []
-        await decider.start(host)
+        await decider.start()
         assert len([each async for each in metrics.families()]) > 10
         await host.stop()
 
@@ -182,7 +183,7 @@ def test_whoever_is_cancelled_leaves_the_end_to_the_next_who_waits(tmp_path: Pat
         ended.set_result(None)
         assert str(await host.end()) == "the disk is full"
         assert await host.end() is None
-        await decider.start(host)
+        await decider.start()
         await host.stop()
 
     play(tmp_path, scenario)
