@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from thread_pools import at_rest
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.holder import BrokerHolder
+from mqframe.broker.elected.roles import ElectedRole
+from mqframe.broker.host import BrokerHost, MakeBroker
+from mqframe.broker.role_by_operator import RoleByOperator
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import PullFlag
@@ -39,6 +41,29 @@ FILE_BYTES = 64 << 10
 T = TypeVar("T")
 
 
+class Held:
+    """A broker whose role operators may change; it is started by whoever makes it."""
+
+    def __init__(self, sections: BrokerSections, make: MakeBroker, clock: ManualClock) -> None:
+        self.roles = RoleByOperator(sections, clock)
+        self.host = BrokerHost(make, self.roles)
+
+    @property
+    def broker(self) -> Broker:
+        return self.host.broker
+
+    @property
+    def address(self) -> str:
+        return self.host.address
+
+    @property
+    def sections(self) -> BrokerSections:
+        return self.roles.sections
+
+    async def stop(self) -> None:
+        await self.host.stop()
+
+
 class Pair:
     """A name server, a master and slaves, each started and stopped by the test.
 
@@ -57,7 +82,7 @@ class Pair:
         self.names = NameServer(NameServerSettings(port=0), self.clock, self.net)
         self.running: list[Broker] = []
         self.settings: dict[str, Any] = {}
-        self.held: list[BrokerHolder] = []
+        self.held: list[Held] = []
 
     def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
         fields = {**SMALL_STORE, "commit_log_file_bytes": FILE_BYTES, **store}
@@ -82,15 +107,15 @@ class Pair:
 
     async def hold(
         self, folder: str, role: str, store: dict[str, Any] | None = None, **replication: Any
-    ) -> BrokerHolder:
+    ) -> Held:
         """A broker whose role operators may change."""
-        holder = BrokerHolder(self.sections(folder, role, store or {}, **replication), self.make, self.clock)
-        await holder.start()
-        self.held.append(holder)
-        return holder
+        held = Held(self.sections(folder, role, store or {}, **replication), self.make, self.clock)
+        await held.host.start()
+        self.held.append(held)
+        return held
 
-    def make(self, sections: BrokerSections) -> Broker:
-        broker = Broker(sections, self.clock)
+    def make(self, sections: BrokerSections, elected: ElectedRole | None = None) -> Broker:
+        broker = Broker(sections, self.clock, elected=elected)
         broker.save_by(AtOnce())
         return broker
 

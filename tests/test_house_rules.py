@@ -125,6 +125,13 @@ FLOORS: dict[str, list[set[str]]] = {
         | {"quickstart", "server", "store", "topic", "user", "worker"},
         {"mqadmin"},
     ],
+    "mqframe.replication": [
+        {"confirmed", "coordination", "dialing", "election_settings", "refusals", "reigning", "settings"}
+        | {"copy_rules", "feed_rules"},
+        {"elector", "fetching", "follower", "reign", "slave_admission", "slave_connection"},
+        {"follower_rules", "handshake", "leader_rules"},
+        {"feeding"},
+    ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
         {"object_store_options", "pull_window", "records", "retrying", "zones"},

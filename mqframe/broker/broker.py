@@ -11,11 +11,11 @@ from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
-from mqframe.broker.elected.posts import Post
+from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.replication.roles import RoleChanger
 from mqframe.broker.replication.slave import refusals, refused_at_slaves
-from mqframe.broker.replication_parts import make_replication
+from mqframe.broker.replication_parts import GroupRole, make_replication
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, make_services, notified
@@ -51,8 +51,8 @@ class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
-    and the dispatchers and RPC hooks that the settings name, come from, with their options. `post`: what it
-    is in an elected group. `recovered`: what was recovered of the store already, see `made_beside`.
+    and the dispatchers and RPC hooks that the settings name, come from, with their options. `elected`: what
+    it is in an elected group. `recovered`: what was recovered of the store already, see `made_beside`.
 
     Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has
     no address.
@@ -63,7 +63,7 @@ class Broker:
         sections: BrokerSections,
         clock: LoopClock,
         plugins: PluginManager | None = None,
-        post: Post | None = None,
+        elected: ElectedRole | None = None,
         recovered: RecoveredStore | None = None,
     ) -> None:
         self._sections, net = sections, sections.net
@@ -73,7 +73,8 @@ class Broker:
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
         opening = StoreOpening(self._arrived, recovered)
-        self._state = state = BrokerState(sections, clock, opening, plugins, post)
+        role = GroupRole.of(sections.replication, elected)
+        self._state = state = BrokerState(sections, clock, opening, plugins, role.replicas)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = NameServerRegistration(
@@ -82,7 +83,7 @@ class Broker:
         self._client.on_close = self._registration.connection_closed
         try:
             self._services = services = [] if sections.is_slave else make_services(state, settings)
-            self._replication = make_replication(sections, state, self._client, self._registration, post)
+            self._replication = make_replication(sections, state, self._client, self._registration, role)
             sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
             # Copies come first: where they have to have what a service stores at its start, they can get it.

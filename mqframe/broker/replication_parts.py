@@ -10,11 +10,13 @@ import attrs
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.elected.epochs import EpochsPart
 from mqframe.broker.elected.follower import FollowerPart
-from mqframe.broker.elected.kept import EPOCHS, REPLICA
 from mqframe.broker.elected.leader import LeaderPart
-from mqframe.broker.elected.posts import FollowerPost, Post
+from mqframe.broker.elected.replica_state import EPOCHS, REPLICA
+from mqframe.broker.elected.roles import ElectedRole, FollowerRole
 from mqframe.broker.replication.commits import forget_commits
-from mqframe.broker.replication.master import MasterPart
+from mqframe.broker.replication.listed_master import ListedMaster
+from mqframe.broker.replication.master import MasterPart, in_sync_of
+from mqframe.broker.replication.port import ReplicationPort
 from mqframe.broker.replication.roles import ELECTED_GROUP, OWN_PROGRAM, RolePart, noting_copies
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.sections import BrokerSections
@@ -23,6 +25,8 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal, StoreError
+from mqframe.core.replication.in_sync import InSync
+from mqframe.core.replication.replicas import Replicas
 from mqframe.core.requests.admin import (
     ExchangeBrokerHaInfo,
     GetAllSubscriptionGroupConfig,
@@ -32,7 +36,7 @@ from mqframe.core.requests.election import ForceElection
 from mqframe.core.requests.serving import Call, Handler, serves
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
-from mqframe.replication.settings import NONE
+from mqframe.replication.settings import NONE, ReplicationSettings
 from mqframe.store.message_store import MessageStore
 
 
@@ -67,6 +71,28 @@ class NoFollowerPart(BrokerPart):
 
 
 @attrs.frozen
+class GroupRole:
+    """What a broker is among those with the same log.
+
+    `elected`: what it is in a group that elects its leader; `in_sync`: the rule of a SYNC_MASTER that is in
+    none.
+    """
+
+    elected: ElectedRole | None = None
+    in_sync: InSync | None = None
+
+    @classmethod
+    def of(cls, settings: ReplicationSettings, elected: ElectedRole | None) -> GroupRole:
+        """The role of a broker of these settings, which is `elected` in a group that elects its leader."""
+        return cls(elected, in_sync_of(settings) if elected is None else None)
+
+    @property
+    def replicas(self) -> Replicas | None:
+        """What has to have a message besides the disk, before it counts."""
+        return self.in_sync if self.elected is None else self.elected.replicas
+
+
+@attrs.frozen
 class Replication:
     """`push`: sends slaves what was appended; `enforce`: has access control count for what is copied;
     `refuses_readers`: whether a slave refuses pulls now; `roles`: changes the role; `watch`: has the part
@@ -85,14 +111,14 @@ def make_replication(
     state: BrokerState,
     client: Client,
     registration: NameServerRegistration,
-    post: Post | None = None,
+    role: GroupRole,
 ) -> Replication:
-    """The parts of a broker for its role; `post`: what it is in an elected group.
+    """The parts of a broker for its role.
 
     Raises `StoreError` for a master whose store belongs to such a group.
     """
-    made = _of_role(sections, state, client, registration, post)
-    epochs = EpochsPart(sections.replication.id, state.identity, state.store, post)
+    made = _of_role(sections, state, client, registration, role)
+    epochs = EpochsPart(sections.replication.id, state.identity, state.store, role.elected)
     return attrs.evolve(made, parts=[*made.parts, epochs])
 
 
@@ -101,41 +127,43 @@ def _of_role(
     state: BrokerState,
     client: Client,
     registration: NameServerRegistration,
-    post: Post | None,
+    role: GroupRole,
 ) -> Replication:
-    settings = sections.replication
+    settings, elected = sections.replication, role.elected
 
     def roles(part: BrokerPart, fixed: str = OWN_PROGRAM) -> RolePart:
         return RolePart(settings, part, client, state, fixed)
 
-    if isinstance(post, FollowerPost):
-        follower = FollowerPart(sections, state, client, registration, post)
-        return _of_slave(follower, roles(follower, ELECTED_GROUP))
-    if post is None and sections.is_slave:
-        slave = SlavePart(sections, state, client, registration)
-        return _of_slave(slave, roles(slave), NoFollowerPart())
-    if post is None and (state.directory / REPLICA).exists():
+    if isinstance(elected, FollowerRole):
+        follower = FollowerPart(sections, state, client, elected)
+        made = _of_slave(follower.slave, follower, roles(follower.slave, ELECTED_GROUP))
+        return attrs.evolve(made, refuses_readers=follower.refuses_readers)
+    if elected is None and sections.is_slave:
+        slave = SlavePart(sections, state, client, ListedMaster(sections, state, client, registration))
+        return _of_slave(slave, NoFollowerPart(), roles(slave))
+    if elected is None and (state.directory / REPLICA).exists():
         raise StoreError(
             f"the store in {state.directory} is of a broker of an elected group; written to by itself, its"
             " log would differ from theirs under the same epochs. To leave the group for good, move"
             f" {EPOCHS} and {REPLICA} away first; to stay, set replication.role = ELECTED"
         )
     forget_commits(state.directory / "config")
-    if post is not None:
-        leader = LeaderPart(sections, state, post)
-        return _of_master(leader, roles(leader, ELECTED_GROUP))
+    if elected is not None:
+        leader = LeaderPart(sections, state, elected)
+        return _of_master(leader.port, leader, roles(leader.port, ELECTED_GROUP))
     if settings.role == NONE:
         alone = AlonePart(state.store)
         return Replication([alone, change := roles(alone), NoFollowerPart()], change)
-    master = MasterPart(sections, state)
-    return _of_master(master, roles(master))
+    master = MasterPart(sections, state, role.in_sync)
+    return _of_master(master.port, master, roles(master.port))
 
 
-def _of_slave(slave: SlavePart, roles: RolePart, *more: BrokerPart) -> Replication:
-    parts = [slave, roles, *more]
-    return Replication(parts, roles, enforce=slave.enforce, refuses_readers=slave.refuses_readers)
+def _of_slave(slave: SlavePart, more: BrokerPart, roles: RolePart) -> Replication:
+    return Replication(
+        [slave, more, roles], roles, enforce=slave.enforce, refuses_readers=slave.refuses_readers
+    )
 
 
-def _of_master(master: MasterPart, roles: RolePart) -> Replication:
-    watch = partial(noting_copies, master, kind=GetAllSubscriptionGroupConfig)
-    return Replication([master, roles, NoFollowerPart()], roles, master.push, master.enforce, watch=watch)
+def _of_master(port: ReplicationPort, more: BrokerPart, roles: RolePart) -> Replication:
+    watch = partial(noting_copies, port, kind=GetAllSubscriptionGroupConfig)
+    return Replication([port, more, roles, NoFollowerPart()], roles, port.push, port.enforce, watch=watch)

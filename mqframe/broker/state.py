@@ -10,7 +10,6 @@ from mqframe.broker.chosen_services import service_names
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.due_task import DueTask
-from mqframe.broker.elected.posts import Post
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -37,27 +36,27 @@ from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
-from mqframe.core.replication.in_sync import InSync, InSyncLimits
+from mqframe.core.replication.replicas import Replicas
 from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.net.in_process.requests import InProcessRequests
-from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 
 class BrokerState:
     """Opens the store and makes empty tables; `keeper.load` fills them. A `BrokerPort` for services.
 
-    `opening`: how the store is; `plugins`: where message filters and allocation strategies come from.
+    `opening`: how the store is; `plugins`: where message filters and allocation strategies come from;
+    `replicas`: what has to have a message besides the disk, before it counts.
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
 
     def __init__(
         self, sections: BrokerSections, clock: LoopClock, opening: StoreOpening, plugins: PluginManager,
-        post: Post | None = None,
+        replicas: Replicas | None = None,
     ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
@@ -98,8 +97,7 @@ class BrokerState:
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
-        self.replicas = None if post else _replicas(sections.replication)
-        self.store = opening.store(sections, clock, post.replicas if post else self.replicas)
+        self.store = opening.store(sections, clock, replicas)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in service_names(settings, plugins)
@@ -126,20 +124,6 @@ class BrokerState:
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
-
-
-def _replicas(settings: ReplicationSettings) -> InSync | None:
-    """What has to have a message besides the disk, before it counts."""
-    if settings.role != SYNC_MASTER:
-        return None
-    limits = InSyncLimits(
-        settings.in_sync,
-        settings.min_in_sync,
-        settings.all_acknowledge,
-        settings.auto_in_sync,
-        settings.behind_bytes_max,
-    )
-    return InSync(limits, settings.timeout_ms / 1000)
 
 
 def _timer_limits(settings: StoreSettings, delivers: bool) -> TimerLimits:

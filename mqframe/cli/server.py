@@ -330,11 +330,10 @@ def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | N
 
 
 def _watch(metrics: MetricsServer, name: str, service: Service | Services) -> None:
-    from mqframe.broker.elected_broker import ElectedBroker
-    from mqframe.broker.holder import BrokerHolder
+    from mqframe.broker.host import BrokerHost
     from mqframe.nameserver.server import NameServer
 
-    if isinstance(service, BrokerHolder | ElectedBroker):
+    if isinstance(service, BrokerHost):
         metrics.watch(name, service.measure(), service)
     elif isinstance(service, NameServer):
         metrics.watch(name, service.measure())

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple
 
-from mqframe.core.errors import FrameError
-from mqframe.core.measuring.per_second import PerSecond
 from mqframe.core.replication.admission import Home, taken_id
-from mqframe.core.replication.feed import Due, Feed, FeedLimits
+from mqframe.core.replication.feed import Feed, FeedLimits
 from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.replication.send_rate import SendRate
 from mqframe.log import get_logger
@@ -19,34 +16,17 @@ from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
 from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.gate import TlsGate
-from mqframe.replication.greeting import Lobby
-from mqframe.replication.reception import Reception
+from mqframe.replication.feed_rules import FeedRules, LogSource
+from mqframe.replication.handshake import PendingConnections
 from mqframe.replication.settings import AS_NEEDED
+from mqframe.replication.slave_admission import SlaveAdmission
+from mqframe.replication.slave_connection import BYTES_AT_ONCE, SlaveConnection
 
 log = get_logger("replication")
 SLAVES_MAX: Final = 64
-"""Most connections at once; more would be strangers."""
+"""Most connections at once; more would be no slaves."""
 _HANDSHAKES_MAX: Final = 512
 """Most connections at once that have not ended their TLS handshake."""
-_BYTES_AT_ONCE: Final = 1 << 20
-"""After so much to one slave others have their turn."""
-_WRITE_BYTES: Final = 1 << 18
-"""About as much is written with one call."""
-
-
-class LogSource(Protocol):
-    """A log that is sent: as `LogOffsets`."""
-
-    @property
-    def min_offset(self) -> int:
-        """Oldest log offset that is kept, bytes."""
-
-    @property
-    def max_offset(self) -> int:
-        """Log offset behind the last record, bytes."""
-
-    def log_bytes(self, offset: int, size: int) -> memoryview | None:
-        """`size` bytes from `offset` on, within one file; `None` where they are not (any more) there."""
 
 
 class FedSlave(NamedTuple):
@@ -63,10 +43,10 @@ class FedSlave(NamedTuple):
 
 
 class Feeding:
-    """Sends the log of `source` to all slaves that connect and whom `reception` takes; `None`: plain ones.
+    """Sends the log of `source` to all slaves that connect and whom `admission` takes; `None`: plain ones.
 
-    `push` is to be called when there is more of the log; `look` from time to time. `on_report` is called when
-    a slave told how far it is, or left.
+    `rules`: what is said to them, and what they say means. `push` is to be called when there is more of the
+    log; `look` from time to time.
 
     With `limits.gather_seconds` what `push` is called for leaves so much later, with all that came meanwhile:
     each frame costs a slave about as much as ten messages in it.
@@ -77,18 +57,19 @@ class Feeding:
         source: LogSource,
         clock: LoopClock,
         limits: FeedLimits,
-        on_report: Callable[[], object],
-        reception: Reception | None = None,
+        rules: FeedRules,
+        admission: SlaveAdmission | None = None,
     ) -> None:
         self.source = source
         self.clock = clock
         self.limits = limits
-        self.on_report = on_report
+        self._rules = rules
         most = limits.bytes_per_second_max
         self.rate = None if most is None else SendRate(most, clock.monotonic())
-        self._slaves: dict[Connection, None] = {}
-        reception = reception or Reception(Home("", "", 0, limits.file_bytes), AS_NEEDED)
-        self.lobby = Lobby(reception, self, clock, limits.silent_seconds)
+        self._slaves: dict[SlaveConnection, None] = {}
+        admission = admission or SlaveAdmission(Home("", "", 0, limits.file_bytes), AS_NEEDED)
+        self._pending = PendingConnections(admission, self, clock, limits.silent_seconds)
+        self.refusals = self._pending.refusals
         self._gate: TlsGate | None = None
         self._listener: asyncio.Server | None = None
         self._pushes_again = False
@@ -102,7 +83,7 @@ class Feeding:
             return
         plain = settings.tls_server_mode == "permissive"
         patience = self.limits.silent_seconds
-        self._gate = gate = TlsGate(context, self.clock, self.lobby.arrive, plain=plain, patience=patience)
+        self._gate = gate = TlsGate(context, self.clock, self._pending.arrive, plain=plain, patience=patience)
         gate.waiting_max = _HANDSHAKES_MAX
         gate.plain_refused = (
             "a slave without TLS is refused: this replication port takes TLS only. Have it use TLS (net.tls),"
@@ -111,7 +92,7 @@ class Feeding:
 
     async def start(self, host: str, port: int) -> None:
         """Listen; 0: at any free port. Raises `OSError`."""
-        arrive = self.lobby.arrive if self._gate is None else self._gate.arrive
+        arrive = self._pending.arrive if self._gate is None else self._gate.arrive
         self._listener = await listen(arrive, host, port)
         self.port = port_of(self._listener)
 
@@ -129,7 +110,7 @@ class Feeding:
             self._listener.close()
         if self._gate is not None:
             self._gate.close()
-        self.lobby.close()
+        self._pending.close()
         for each in tuple(self._slaves):
             each.close()
 
@@ -181,7 +162,7 @@ class Feeding:
         if not hungry:
             return
         allowed = rate.allowed(sum(each.wanted for each in hungry), self.clock.monotonic())
-        part = min(allowed // len(hungry), _BYTES_AT_ONCE)
+        part = min(allowed // len(hungry), BYTES_AT_ONCE)
         for each in hungry:
             rate.spend(each.send_part(part))
         if part and not self._pushes_again:
@@ -195,18 +176,20 @@ class Feeding:
     def look(self) -> None:
         """Send heartbeats and whatever is due; close silent connections."""
         now = self.clock.monotonic()
-        self.lobby.look()
+        self._pending.look()
         if self._gate is not None:
             self._gate.tell()
         for each in tuple(self._slaves):
             lacks = "says" if each.feed.is_silent(now) else "takes" if each.is_stuck(now) else ""
             if lacks:
-                self.lobby.refusals.note_closed(each.address, lacks)
+                self.refusals.note_closed(each.address, lacks)
                 each.close()
         self.push()
 
     def objection(self, hello: Hello | None) -> str:
-        """Why another slave cannot come in now; empty: nothing is against it (`Entrance`)."""
+        """Why another slave cannot come in now; empty: nothing is against it (`SlavePort`)."""
+        if objection := self._rules.objection(hello):
+            return objection
         if len(self._slaves) >= SLAVES_MAX:
             return "too many slaves are connected"
         for each, said in self._alike(hello):
@@ -214,187 +197,37 @@ class Feeding:
                 return taken_id(hello, each.address)
         return ""
 
-    def _alike(self, hello: Hello | None) -> list[tuple[Connection, Hello]]:
+    def _alike(self, hello: Hello | None) -> list[tuple[SlaveConnection, Hello]]:
         """The connections of slaves of the same number, and what they said."""
         said = [(each, each.hello) for each in self._slaves if each.hello is not None]
         return [(each, other) for each, other in said if hello is not None and other.id == hello.id]
 
     def welcome(self, hello: Hello) -> Welcome:
-        """What is said to a slave that comes in (`Entrance`)."""
-        return Welcome(start=self.source.min_offset, end=self.source.max_offset)
+        """What is said to a slave that comes in (`SlavePort`)."""
+        return self._rules.welcome(hello)
 
     def enter(self, hello: Hello | None) -> asyncio.Protocol:
-        """What goes on with the connection of a slave (`Entrance`)."""
+        """What goes on with the connection of a slave (`SlavePort`)."""
         for each, said in self._alike(hello):
             if hello is not None and said.fetches == hello.fetches:
                 log.info("a slave comes again; its former connection is closed", slave=each.address)
                 each.close()
-        return Connection(self, hello)
+        feed = Feed(self.limits, self.clock.monotonic(), self._rules.framing(hello))
+        return SlaveConnection(self, hello, feed)
 
-    def feed_of(self, hello: Hello | None) -> Feed:
-        """What feeds a slave that said `hello`."""
-        return Feed(self.limits, self.clock.monotonic())
-
-    def join(self, slave: Connection) -> None:
+    def join(self, slave: SlaveConnection) -> None:
         """Take `slave` in."""
         self._slaves[slave] = None
+        self._rules.joined(slave.hello)
 
-    def heard(self, slave: Connection) -> None:
+    def heard(self, slave: SlaveConnection) -> None:
         """`slave` has said how far it is."""
-        self.on_report()
+        seconds = self._rules.heard(slave.hello, slave.feed)
+        if seconds is not None:
+            self.push_later(seconds)
 
-    def leave(self, slave: Connection) -> None:
+    def leave(self, slave: SlaveConnection) -> None:
         """`slave` is gone."""
         if slave in self._slaves:
             del self._slaves[slave]
-            self.on_report()
-
-
-class Connection(asyncio.Protocol):
-    """The connection of one slave. `hello`: what it said; `None`: it is a plain one."""
-
-    def __init__(self, feeding: Feeding, hello: Hello | None) -> None:
-        self._feeding = feeding
-        self._transport: asyncio.Transport | None = None
-        self._paused = self._pushes_again = False
-        self.hello = hello
-        self.feed = feeding.feed_of(hello)
-        self.sent = PerSecond()
-        self.address = ""
-
-    @property
-    def is_followed(self) -> bool:
-        """Whether the slave reports where its log ends, and has."""
-        return self.feed.following >= 0 and (self.hello is None or not self.hello.fetches)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the slave in (asyncio.Protocol)."""
-        self._transport = cast("asyncio.Transport", transport)
-        host, port = transport.get_extra_info("peername")[:2]
-        self.address = f"{host}:{port}"
-        self._feeding.join(self)
-
-    def data_received(self, data: bytes) -> None:
-        """Take its reports (asyncio.Protocol)."""
-        feeding, source = self._feeding, self._feeding.source
-        new = self.feed.following < 0
-        try:
-            self.feed.hear(data, source.min_offset, source.max_offset, feeding.clock.monotonic())
-        except FrameError as problem:
-            feeding.lobby.refusals.note(self.address, str(problem))
-            self.close()
-            return
-        if new and self.feed.following >= 0:
-            feeding.lobby.refusals.over(self.address, self.feed.following)
-        if new or not feeding.limits.gather_seconds:
-            self.push()
-        feeding.heard(self)
-
-    def push(self) -> None:
-        """Send what is due, as long as it leaves."""
-        if self._feeding.rate is not None:
-            return self._feeding.push()  # the others are to have as much of it
-        left = _BYTES_AT_ONCE
-        while self._transport is not None and not self._paused:
-            if left <= 0:
-                if not self._pushes_again:
-                    self._pushes_again = True
-                    asyncio.get_running_loop().call_soon(self._push_again)
-                return
-            parts = self._parts_due()
-            if not parts:
-                return
-            left -= self._write(parts)
-
-    def _parts_due(self) -> list[bytes | memoryview]:
-        """Frames that are due, of some `_WRITE_BYTES`, in parts; empty when none is, or the slave is left."""
-        source, now = self._feeding.source, self._feeding.clock.monotonic()
-        parts: list[bytes | memoryview] = []
-        left = _WRITE_BYTES
-        while left > 0 and (due := self.feed.due(source.max_offset, now)) is not None:
-            if not self._add(due, parts):
-                return []
-            left -= due.size
-        return parts
-
-    def _add(self, due: Due, parts: list[bytes | memoryview]) -> bool:
-        """Add the frame of `due` to `parts`; False: the log does not have it any more, the slave is left."""
-        parts.append(self.feed.head(due))
-        if due.size:
-            data = self._feeding.source.log_bytes(due.offset, due.size)
-            if data is None:
-                log.error(
-                    "a slave is so far behind that what it needs is deleted; start it with an empty store",
-                    slave=self.address, offset=due.offset
-                )  # fmt: skip
-                self.close()
-                return False
-            parts.append(data)
-        return True
-
-    def _write(self, parts: list[bytes | memoryview]) -> int:
-        """Write `parts`; how many bytes."""
-        assert self._transport is not None
-        # Joined: parts are views of mapped files, which must not outlive this turn.
-        data = b"".join(parts)
-        self._transport.write(data)
-        self.sent.add(len(data), self._feeding.clock.monotonic())
-        return len(data)
-
-    @property
-    def wanted(self) -> int:
-        """How many bytes there are for the slave that it can take."""
-        if self._transport is None or self._paused or self.feed.following < 0:
-            return 0
-        return max(0, self._feeding.source.max_offset - self.feed.following)
-
-    def send_part(self, size: int) -> int:
-        """Send `size` bytes of the log, or what there is of that; how many were sent."""
-        left = size
-        while left and (sent := self.send_next(left)) is not None and sent.size:
-            left -= sent.size
-        return size - left
-
-    def send_next(self, most: int | None = None) -> Due | None:
-        """Send one frame, of `most` bytes of the log at most, if there is one to send; what was sent."""
-        feeding = self._feeding
-        if self._transport is None or self._paused:
-            return None
-        due = self.feed.due(feeding.source.max_offset, feeding.clock.monotonic(), most)
-        parts: list[bytes | memoryview] = []
-        if due is None or not self._add(due, parts):
-            return None
-        self._write(parts)
-        return due
-
-    def is_stuck(self, now: float) -> bool:
-        """Whether the slave takes nothing of what waits for it."""
-        line = self._transport
-        return line is not None and self.feed.is_stuck(line.get_write_buffer_size(), now)
-
-    def _push_again(self) -> None:
-        self._pushes_again = False
-        self.push()
-
-    def pause_writing(self) -> None:
-        """It takes no more for now (asyncio.Protocol)."""
-        self._paused = True
-
-    def resume_writing(self) -> None:
-        """It takes more again (asyncio.Protocol)."""
-        self._paused = False
-        self.push()
-
-    def close(self) -> None:
-        """Close the connection; it counts no more."""
-        if self._transport is not None:
-            self._transport.abort()
-        self._transport = None
-        self._feeding.leave(self)
-
-    def connection_lost(self, problem: Exception | None) -> None:
-        """It is gone (asyncio.Protocol)."""
-        if self._transport is not None:
-            log.info("a slave has left", slave=self.address)
-        self._transport = None
-        self._feeding.leave(self)
+            self._rules.left(slave.hello)

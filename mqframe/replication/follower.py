@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Final, Protocol, cast
+from typing import Final, Generic, cast
 
 from mqframe.core.errors import ConnectError, FrameError, StoreError
 from mqframe.core.measuring.per_second import PerSecond
-from mqframe.core.replication.following import Following, FollowLimits
+from mqframe.core.replication.following import F, Following, FollowLimits
 from mqframe.core.replication.hello import Welcome
-from mqframe.core.replication.stream import CopyFrame
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
+from mqframe.replication.copy_rules import CopyRules, CopyTarget
 from mqframe.replication.dialing import Dialer
 from mqframe.trouble import Trouble
 
@@ -23,33 +22,12 @@ _PAUSE_SECONDS_MAX: Final = 20.0
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
 
 
-class CopyTarget(Protocol):
-    """A log that is written from what comes: as `ReplicaLog`."""
-
-    @property
-    def max_offset(self) -> int:
-        """Log offset behind the last whole record, bytes."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is missing before `max_offset`."""
-
-    def append_copy(self, offset: int, *parts: bytes | memoryview) -> None:
-        """Append what lies from log offset `offset` of the master on. Raises `StoreError`."""
-
-    def forget_partial(self) -> None:
-        """Drop what has come of a record that is not whole."""
-
-    def dispatch_soon(self) -> None:
-        """Let consumers see it."""
-
-
-class Follower(asyncio.BufferedProtocol):
+class Follower(asyncio.BufferedProtocol, Generic[F]):
     """Copies the log of a master into `target`, one connection at a time.
 
     A connection is made by `connect`, and says nothing before `begin`: what is asked of the master in between
     is true of the process that will send, for a new one has other connections. `dialer`: what opens them;
-    `None`: plain ones.
+    `rules`: what comes on them, and how far a copy is acknowledged.
 
     `trouble`: why the last connection was given up; empty while all is well. `unstored`: why what came could
     not be stored, empty once something is stored again; `failures`: how often since. `heard_ms`,
@@ -58,18 +36,24 @@ class Follower(asyncio.BufferedProtocol):
     """
 
     def __init__(
-        self, target: CopyTarget, clock: LoopClock, limits: FollowLimits, dialer: Dialer | None = None
+        self,
+        target: CopyTarget,
+        clock: LoopClock,
+        limits: FollowLimits,
+        dialer: Dialer,
+        rules: CopyRules[F],
     ) -> None:
         self._target = target
-        self._dialer = dialer or Dialer(clock)
+        self._dialer = dialer
+        self._rules = rules
         self._clock = clock
         self._limits = limits
         self._transport: asyncio.Transport | None = None
-        self._following: Following | None = None
+        self._following: Following[F] | None = None
         # One for all that comes: to make and drop large blocks costs more than what is done with them.
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self.trouble = self.unstored = self._address = ""
-        self._told = Trouble(log, clock.monotonic, level=logging.ERROR)
+        self._unfollowed = Trouble(log, clock.monotonic, level=logging.ERROR)
         self.failures = 0
         self.heard_ms = self.reported_ms = self.heard_end = 0
         self.received = PerSecond()
@@ -106,26 +90,11 @@ class Follower(asyncio.BufferedProtocol):
         now = self._clock.monotonic()
         self._target.forget_partial()
         stored = self._target.max_offset
-        self._following = self._new_following(stored, now)
+        self._following = Following(self._limits, stored, now, self._rules.begin(self.look))
         self.trouble = ""
-        self._say(self._following.greeting(stored, now))
+        self._say(self._following.first_report(stored, now))
         if not self.unstored:
-            self._tell_followed()
-
-    def _new_following(self, stored: int, now: float) -> Following:
-        """What checks what comes, behind log offset `stored`."""
-        return Following(self._limits, stored, now)
-
-    def _coming(self, frames: Sequence[CopyFrame]) -> None:
-        """`frames` are sound, and are stored next. May raise `StoreError`."""
-
-    def _came(self, frames: Sequence[CopyFrame]) -> None:
-        """`frames` are stored."""
-
-    @property
-    def _safe(self) -> int:
-        """Up to which log offset this log is as the master is to be told."""
-        return self._target.max_offset
+            self._note_followed()
 
     def _say(self, report: bytes) -> None:
         if not self._target.is_whole:
@@ -153,20 +122,20 @@ class Follower(asyncio.BufferedProtocol):
         self.heard_ms = self._clock.now_ms()
         now = self._clock.monotonic()
         self.received.add(len(data), now)
-        frames: list[CopyFrame] = []
+        frames: list[F] = []
         try:
             try:
                 frames.extend(following.hear(data, now))
             finally:
                 if frames:  # each follows on the one before: they are one stretch of the log
-                    self._coming(frames)
+                    self._rules.coming(frames)
                     self._target.append_copy(frames[0].offset, *[frame.data for frame in frames])
-                    self._came(frames)
+                    self._rules.stored(frames)
             if frames:
                 if self.unstored:
-                    self._tell_followed()
+                    self._note_followed()
                 self.unstored, self.failures = "", 0
-                self._say(following.report(self._safe, now))
+                self._say(following.report(self._rules.acknowledged, now))
         except (FrameError, StoreError) as problem:
             self.failures += 1
             self._give_up(str(problem))
@@ -182,19 +151,19 @@ class Follower(asyncio.BufferedProtocol):
         if self._following.is_silent(now):
             self._give_up("the master says nothing")
             return
-        self._say(self._following.report(self._safe, now))
+        self._say(self._following.report(self._rules.acknowledged, now))
 
-    def tell(self, trouble: str, *, may_pass: bool = False) -> None:
+    def note_trouble(self, trouble: str, *, may_pass: bool = False) -> None:
         """The master is not followed, for `trouble`. `may_pass`: for its first seconds that is no error."""
-        self._told.note("the master is not followed", kind=trouble, may_pass=may_pass, problem=trouble)
+        self._unfollowed.note("the master is not followed", kind=trouble, may_pass=may_pass, problem=trouble)
 
-    def _tell_followed(self) -> None:
+    def _note_followed(self) -> None:
         event, offset = "a master is followed", self._target.max_offset
-        if not self._told.over(event, master=self._address, offset=offset):
+        if not self._unfollowed.over(event, master=self._address, offset=offset):
             log.info(event, master=self._address, offset=offset)
 
     def _give_up(self, trouble: str) -> None:
-        self.tell(trouble)
+        self.note_trouble(trouble)
         self.trouble = trouble
         self.close()
 
@@ -216,3 +185,4 @@ class Follower(asyncio.BufferedProtocol):
     def _end(self) -> None:
         self._transport = self._following = None
         self._target.forget_partial()
+        self._rules.ended()

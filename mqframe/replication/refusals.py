@@ -1,4 +1,4 @@
-"""Who is refused at the replication port, and told in the log: slaves as errors, strangers as a warning."""
+"""Who is refused at the replication port, and told in the log: slaves as errors, others as a warning."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Refusals:
     """What is told of connections that are refused, of each machine once a minute at most."""
 
     def __init__(self, clock: Clock) -> None:
-        self._strangers = Trouble(log, clock.monotonic)
+        self._unknown = Trouble(log, clock.monotonic)
         self._slaves = Troubles(log, clock.monotonic, level=logging.ERROR)
         self._closed = Troubles(log, clock.monotonic)
 
-    def note_stranger(self, address: str, why: str) -> None:
+    def note_unknown(self, address: str, why: str) -> None:
         """Somebody at `address`, who did not say who it is, is refused."""
-        self._strangers.note("a connection to the replication port is refused", peer=address, problem=why)
+        self._unknown.note("a connection to the replication port is refused", peer=address, problem=why)
 
     def note(self, address: str, why: str) -> None:
         """A slave at `address`, "host:port", is refused."""
@@ -42,8 +42,8 @@ class Refusals:
         self._closed.leave(machine)
 
     def tell(self, *, last: bool = False) -> None:
-        """Say how many strangers were refused since that was said (as `Trouble`)."""
-        self._strangers.tell(last=last)
+        """Say how many others were refused since that was said (as `Trouble`)."""
+        self._unknown.tell(last=last)
 
 
 def _machine(address: str) -> str:

@@ -176,7 +176,7 @@ def test_a_message_that_is_too_large_is_refused(run: Any) -> None:
         reply = await guest.peer.ask(HeartBeat(), bytes(3 << 20))
         assert reply.code == ResponseCode.INVALID_PARAMETER
         assert "net.body_bytes_max" in (reply.remark or "")
-        assert world.store.queue_max("t", 0) == 0
+        assert world.store.queues.max_offset("t", 0) == 0
 
     run(scenario)
 
@@ -365,7 +365,7 @@ def test_an_answer_that_tells_of_a_new_topic_waits_until_that_is_saved(run: Any)
         asked = guest.later(send_request("made-by-itself", KEY), b"first")
         await world.settle_loop()
         assert not asked.done()
-        assert world.store.queue_max("made-by-itself", 0) == 1
+        assert world.store.queues.max_offset("made-by-itself", 0) == 1
         assert (await guest.ok(send_request("t", KEY), b"of another topic")).code == 0
         slow.going = True
         slow.go()

@@ -17,7 +17,8 @@ from replicas import Pair, play
 from scrapes import scrape
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected_broker import ElectedBroker
+from mqframe.broker.host import BrokerHost
+from mqframe.broker.role_by_election import RoleByElection
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.measuring.family import Family, Table
@@ -69,14 +70,15 @@ async def group(folder: Path, gathered: list[tuple[Family, set[str]]]) -> None:
         election=ElectionSettings(coordination="sqlite", first_wait_ms=0),
     )
     plugins = PluginManager().configured({"sqlite": {"file": str(folder / "group.sqlite")}})
-    broker = ElectedBroker(sections, clock, plugins, boot="1")
+    election = RoleByElection(sections, clock, plugins, boot="1")
+    broker = BrokerHost(lambda sections, elected: Broker(sections, clock, plugins, elected), election)
     with work_at_once():  # its lease lasts by the clock, files and the engine's are written in threads
         await broker.start()
         for _ in range(200):
             await clock.aadvance(0.1)
-            if broker.leads and broker.address:
+            if election.leads and broker.address:
                 break
-        assert broker.leads
+        assert election.leads
         gathered.extend(await families_of(broker.broker))
         await broker.stop()
 

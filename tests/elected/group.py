@@ -149,9 +149,9 @@ class Group:
         if self._unanswered is None:
             return
         member, newest = self._unanswered
-        if member.broker is None or member.inner is None:
+        if member.election is None or member.inner is None:
             return
-        seen = member.broker.elector.seen
+        seen = member.election.elector.seen
         if seen is not None and seen.leader == member.number and seen.forced_epoch > newest:
             self._unanswered = None
             self._is_forced(member)

@@ -13,7 +13,9 @@ from trust.disk import Disk
 
 from mqframe import hookimpl
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected_broker import ElectedBroker
+from mqframe.broker.elected.roles import ElectedRole
+from mqframe.broker.host import BrokerHost
+from mqframe.broker.role_by_election import RoleByElection
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.election.history import EpochHistory
@@ -70,7 +72,8 @@ class Member:
         self.boot = 0
         self.process = 0
         self.way: Mortal | None = None
-        self.broker: ElectedBroker | None = None
+        self.broker: BrokerHost | None = None
+        self.election: RoleByElection | None = None
 
     @property
     def address(self) -> str:
@@ -91,7 +94,7 @@ class Member:
     @property
     def leads(self) -> bool:
         """Whether it leads, as far as it knows."""
-        return self.inner is not None and self.broker is not None and self.broker.leads
+        return self.inner is not None and self.election is not None and self.election.leads
 
     @property
     def epoch(self) -> int:
@@ -153,13 +156,18 @@ class Members:
         member, host = self.all[name], self.simulation.host(name)
         member.process += 1
         plugins = self.engine.plugins(member)
-        broker = ElectedBroker(self.sections(member), host.clock, plugins, boot=f"{name} {member.boot}")
-        member.broker = broker
-        await host.run(broker.start())
+
+        def make(sections: BrokerSections, elected: ElectedRole | None) -> Broker:
+            return Broker(sections, host.clock, plugins, elected)
+
+        boot = f"{name} {member.boot}"
+        member.election = RoleByElection(self.sections(member), host.clock, plugins, boot=boot)
+        member.broker = BrokerHost(make, member.election)
+        await host.run(member.broker.start())
 
     async def stop(self, name: str, *, kill: bool) -> None:
         member, host = self.all[name], self.simulation.host(name)
-        broker, member.broker = member.broker, None
+        broker, member.broker, member.election = member.broker, None, None
         assert broker is not None
         host.resume()  # whoever ends a process that stands still lets it go on for that
         if kill and member.way is not None:

@@ -44,7 +44,9 @@ class Scene:
                 if each.broker is not None and each.broker.is_registered and not each.broker.refusal:
                     return each
             await self.clock.sleep(0.25)
-        raise AssertionError([each.broker.elector.trouble for each in self.members.running() if each.broker])
+        raise AssertionError(
+            [each.election.elector.trouble for each in self.members.running() if each.election]
+        )
 
     async def send(self, member: Member, body: bytes) -> Frame:
         request = SendMessageV2(

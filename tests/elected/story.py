@@ -281,10 +281,10 @@ class Story:
         state, notes = await group.recorded()
         told = [f"engine: {state}", *[f"{note}" for note in notes.values()]]
         for each in group.members.running():
-            inner, broker = each.inner, each.broker
+            inner, election = each.inner, each.election
             counters = {} if inner is None else inner.counters()
             kept = {key: value for key, value in counters.items() if key.startswith("replication")}
-            trouble = "" if broker is None else broker.elector.trouble
+            trouble = "" if election is None else election.elector.trouble
             told.append(f"{each.name}: {kept}, {group.members.history(each)}, trouble: {trouble}")
         return "\n    ".join(told)
 

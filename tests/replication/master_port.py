@@ -13,8 +13,9 @@ from mqframe.core.replication.hello import Hello, Welcome, WelcomeReader, encode
 from mqframe.core.replication.stream import encode_report
 from mqframe.net.access.access import Access
 from mqframe.net.settings import NetSettings
+from mqframe.replication.feed_rules import MasterRules
 from mqframe.replication.feeding import Feeding
-from mqframe.replication.reception import Reception
+from mqframe.replication.slave_admission import SlaveAdmission
 from mqframe.testing.manual_clock import ManualClock
 
 HOME = Home("C", "broker-a", 0, 1000)
@@ -72,17 +73,19 @@ class Line:
 
 
 class Place:
-    """A port where `greeting` is what masters are told, with a log of 250 bytes."""
+    """A port where `hello` is what masters are told, with a log of 250 bytes."""
 
     def __init__(
-        self, greeting: str, net: NetSettings | None, access: Access | None, limits: FeedLimits
+        self, hello: str, net: NetSettings | None, access: Access | None, limits: FeedLimits
     ) -> None:
         self.clock = ManualClock()
         self.log = Log(bytes(range(250)))
-        self.reception = Reception(HOME, greeting)
+        self.admission = SlaveAdmission(HOME, hello)
         if access is not None:
-            self.reception.enforce(access)
-        self.feeding = Feeding(self.log, self.clock, limits, lambda: None, self.reception)
+            self.admission.enforce(access)
+        self.feeding = Feeding(
+            self.log, self.clock, limits, MasterRules(self.log, lambda: None), self.admission
+        )
         if net is not None:
             self.feeding.secure(net)
         self.lines: list[Line] = []
@@ -105,14 +108,14 @@ class Place:
 
 def play(
     scenario: Callable[[Place], Coroutine[Any, Any, None]],
-    greeting: str = "as_needed",
+    hello: str = "as_needed",
     *,
     net: NetSettings | None = None,
     access: Access | None = None,
     limits: FeedLimits = LIMITS,
 ) -> None:
     async def whole() -> None:
-        place = Place(greeting, net, access, limits)
+        place = Place(hello, net, access, limits)
         await place.feeding.start("127.0.0.1", 0)
         try:
             await scenario(place)

@@ -13,6 +13,7 @@ from replication import master_port
 
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.replication.stream import FrameReader, encode_report, frame_head
+from mqframe.replication.feed_rules import MasterRules
 from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
 from mqframe.testing.manual_clock import ManualClock
 
@@ -42,9 +43,8 @@ class Place:
         self.log = Log(bytes(range(250)))
         self.writers: list[asyncio.StreamWriter] = []
         self.reports: list[list[int]] = []
-        self.feeding = Feeding(
-            self.log, self.clock, limits, lambda: self.reports.append(self.feeding.acknowledged())
-        )
+        rules = MasterRules(self.log, lambda: self.reports.append(self.feeding.acknowledged()))
+        self.feeding = Feeding(self.log, self.clock, limits, rules)
 
     async def close(self) -> None:
         for writer in self.writers:

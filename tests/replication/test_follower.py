@@ -10,7 +10,9 @@ import pytest
 
 from mqframe.core.errors import ConnectError, StoreError
 from mqframe.core.replication.following import FollowLimits
-from mqframe.core.replication.stream import encode_report, frame_head
+from mqframe.core.replication.stream import CopyFrame, encode_report, frame_head
+from mqframe.replication.copy_rules import SlaveRules
+from mqframe.replication.dialing import Dialer
 from mqframe.replication.follower import Follower
 from mqframe.testing.manual_clock import ManualClock
 
@@ -39,6 +41,10 @@ class Target:
         self.dispatched += 1
 
 
+def follower_of(target: Target, clock: ManualClock) -> Follower[CopyFrame]:
+    return Follower(target, clock, FollowLimits(5, 20), Dialer(clock), SlaveRules(target))
+
+
 class Place:
     """A follower that is connected to `writer`; `reader` gets what it reports."""
 
@@ -48,7 +54,7 @@ class Place:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.target = Target()
-        self.follower = Follower(self.target, self.clock, FollowLimits(5, 20))
+        self.follower = follower_of(self.target, self.clock)
 
     async def connect(self, *, begin: bool = True) -> asyncio.Server:
         came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -159,7 +165,7 @@ def test_the_next_connection_begins_behind_what_is_stored() -> None:
 def test_an_address_that_does_not_answer_is_named(address: str) -> None:
     async def scenario() -> None:
         with pytest.raises(ConnectError, match=address):
-            await Follower(Target(), ManualClock(), FollowLimits(5, 20)).connect(address)
+            await follower_of(Target(), ManualClock()).connect(address)
 
     asyncio.run(scenario())
 

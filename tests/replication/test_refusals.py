@@ -25,7 +25,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 def test_strangers_are_a_warning_a_minute(clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
     refusals = Refusals(clock)
     for number in range(300):
-        refusals.note_stranger(f"192.0.2.{number % 250}:7", "it says nothing")
+        refusals.note_unknown(f"192.0.2.{number % 250}:7", "it says nothing")
         clock.advance(0.1)
     refusals.tell()
     assert [level for level, _ in told(caplog)] == ["WARNING"]

@@ -14,7 +14,7 @@ from broker.replication.test_comparison import spoil
 from certificates import Pems
 from replicas import Pair, play, texts
 
-from mqframe.broker.replication.master import MasterPart
+from mqframe.broker.replication.port import ReplicationPort
 from mqframe.core.errors import SettingError
 from mqframe.core.replication.stream import encode_report
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
@@ -112,10 +112,10 @@ def test_slaves_without_a_hello_do_not_follow_a_master_with_access_control(
 
 def of_rocketmq(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have masters tell as little of their replication port as those of RocketMQ do."""
-    counters = MasterPart.counters
+    counters = ReplicationPort.counters
     said = ("replicationProtocol",)
     monkeypatch.setattr(
-        MasterPart, "counters", lambda part: {k: v for k, v in counters(part).items() if k not in said}
+        ReplicationPort, "counters", lambda part: {k: v for k, v in counters(part).items() if k not in said}
     )
 
 

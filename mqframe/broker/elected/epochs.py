@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.broker.elected.posts import Post
+from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.identity import Identity
 from mqframe.core.cluster.broker_info import EpochEntry, EpochEntryCache
@@ -20,17 +20,19 @@ _TO_THE_LOGS_END: Final = 2**63 - 1
 
 
 class EpochsPart(BrokerPart):
-    """Tells the epochs of broker `number` of an elected group; a broker of none has no epochs."""
+    """Says the epochs of broker `number` of an elected group; a broker of none has no epochs."""
 
-    def __init__(self, number: int, identity: Identity, store: MessageStore, post: Post | None) -> None:
+    def __init__(
+        self, number: int, identity: Identity, store: MessageStore, role: ElectedRole | None
+    ) -> None:
         self._number = number
         self._identity = identity
         self._store = store
-        self._post = post
+        self._role = role
 
     @serves(GetBrokerEpochCache)
     def epochs(self, fields: GetBrokerEpochCache, call: Call) -> EpochEntryCache:
-        if self._post is None:
+        if self._role is None:
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
                 "the log of this broker has no epochs: it is of no group that elects (replication.role ="
@@ -40,7 +42,7 @@ class EpochsPart(BrokerPart):
             broker_id=self._number,
             broker_name=self._identity.name,
             cluster_name=self._identity.cluster,
-            epoch_list=_entries(self._post.kept.history),
+            epoch_list=_entries(self._role.replica.history),
             max_offset=self._store.log.max_offset,
         )
 

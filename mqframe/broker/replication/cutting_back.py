@@ -9,7 +9,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.errors import MqframeError
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
-from mqframe.store.upkeep.cutting import cut_log, cuts
+from mqframe.store.upkeep.cutting import cut_log
 
 log = get_logger("replication")
 Reopen = Callable[[Callable[[], Awaitable[object]]], object]
@@ -17,15 +17,15 @@ Reopen = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class CuttingBack:
-    """Has the log in `layout` cut. `count`: how often that was done; `reopen`: `None` where nobody can."""
+    """Has the log in `layout`, that of `comparison`, cut. `reopen`: `None` where nobody can."""
 
-    def __init__(self, layout: Layout, clock: Clock) -> None:
+    def __init__(self, comparison: Comparison, layout: Layout, clock: Clock) -> None:
+        self._comparison = comparison
         self._layout = layout
         self._clock = clock
-        self.count = len(cuts(layout))
         self.reopen: Reopen | None = None
 
-    async def begin(self, comparison: Comparison, master: str) -> str:
+    async def begin(self, master: str) -> str:
         """Have the log cut back to what `master` has of it, and the broker started on that.
 
         Why that is not done, to be added to what is wrong; empty: it is under way.
@@ -33,7 +33,7 @@ class CuttingBack:
         if self.reopen is None:
             return ". It is not cut back: this broker runs in a program of its own"
         try:
-            end = await comparison.last_common(master)
+            end = await self._comparison.last_common(master)
         except MqframeError as problem:
             return f". It is not known from where on: {problem}"
         if end is None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from mqframe.broker.replication.asking import ask
-from mqframe.broker.replication.master import MasterPart
+from mqframe.broker.replication.port import ReplicationPort
 from mqframe.broker.replication.slave import SlavePart
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
@@ -42,7 +42,7 @@ _NEAR_BYTES: Final = 1 << 20
 
 
 class RoleChanger(Protocol):
-    """What makes a broker anew in another role: as `BrokerHolder`."""
+    """What makes a broker anew in another role: as `RoleByOperator`."""
 
     @property
     def trouble(self) -> str:
@@ -91,8 +91,9 @@ class RolePart(BrokerPart):
     def let(self, changer: RoleChanger, quiesce: Callable[[], Awaitable[None]]) -> None:
         """Change the role by `changer`. `quiesce`: takes no more messages, and writes none."""
         self._changer, self._quiesce = changer, quiesce
-        if isinstance(self._part, SlavePart):
-            self._part.cutting_back.reopen = partial(changer.change_soon, self._replication)
+        cutting_back = self._part.cutting_back if isinstance(self._part, SlavePart) else None
+        if cutting_back is not None:
+            cutting_back.reopen = partial(changer.change_soon, self._replication)
 
     def counters(self) -> Mapping[str, str]:
         """When operators changed the role, and why the last change failed."""
@@ -132,7 +133,7 @@ class RolePart(BrokerPart):
         self, fields: DemoteBroker, changer: RoleChanger, wanted: ReplicationSettings
     ) -> RoleChange:
         assert self._quiesce is not None
-        master = self._part if isinstance(self._part, MasterPart) else None
+        master = self._part if isinstance(self._part, ReplicationPort) else None
         objections = [] if master is not None and await self._near(master, fields) else [_nobody(master)]
         if master is not None and fields.tables_ms:
             # Messages are taken all the while: slaves of RocketMQ may take a minute.
@@ -151,7 +152,7 @@ class RolePart(BrokerPart):
         slaves = [] if master is None else [f"{each.address}:{each.acknowledged}" for each in master.slaves()]
         return RoleChange(fields.id, self._store.log.max_offset, objections, SLAVE, slaves)
 
-    async def _near(self, master: MasterPart, fields: DemoteBroker) -> bool:
+    async def _near(self, master: ReplicationPort, fields: DemoteBroker) -> bool:
         """Wait until a slave is near; whether one is."""
         return await self._until(
             lambda: any(master.log_end - each.acknowledged <= _NEAR_BYTES for each in master.slaves()),
@@ -159,7 +160,7 @@ class RolePart(BrokerPart):
             only_while=lambda: bool(master.slaves()),
         )
 
-    async def _without_tables(self, master: MasterPart, wait_ms: int) -> list[str]:
+    async def _without_tables(self, master: ReplicationPort, wait_ms: int) -> list[str]:
         """Wait until all slaves have copied tables from now on; what stands against going on."""
         begun = self._clock.monotonic()
 
@@ -171,7 +172,7 @@ class RolePart(BrokerPart):
             return []
         return [f"tables were not copied within {wait_ms} ms by {', '.join(late())}"]
 
-    async def _handed_over(self, master: MasterPart, fields: DemoteBroker) -> list[str]:
+    async def _handed_over(self, master: ReplicationPort, fields: DemoteBroker) -> list[str]:
         """Wait until slaves have all; what stands against going on."""
         end = master.log_end
         master.push()
@@ -261,7 +262,7 @@ class RolePart(BrokerPart):
         return ["topics, groups and their progress were never copied from a master since this broker started"]
 
 
-def _nobody(master: MasterPart | None) -> str:
+def _nobody(master: ReplicationPort | None) -> str:
     if master is None or not master.slaves():
         return "no slave is connected, so nobody has the messages that are here"
     least = min(master.log_end - each.acknowledged for each in master.slaves())
@@ -273,7 +274,7 @@ def _refusal(why: str) -> Refusal:
 
 
 def noting_copies(
-    master: MasterPart, handlers: Mapping[int, Handler], kind: type[Request]
+    master: ReplicationPort, handlers: Mapping[int, Handler], kind: type[Request]
 ) -> dict[int, Handler]:
     """`handlers`, that of `kind` such that `master` knows when and from which hosts it was asked."""
     handler = handlers[kind.CODE]

@@ -7,16 +7,13 @@ does not (replication.md §1.5, §1.6).
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
-import msgspec
-
-from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
+from mqframe.broker.cluster.registration import MasterPlace
 from mqframe.broker.replication.behind_log import BehindLog
-from mqframe.broker.replication.comparison import Comparison, LogsDiffer
+from mqframe.broker.replication.comparison import LogsDiffer
 from mqframe.broker.replication.cutting_back import CuttingBack
+from mqframe.broker.replication.followed_master import FollowedMaster, MasterUnknown, copy_of
 from mqframe.broker.replication.tables import CopiedTables
 from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
 from mqframe.broker.sections import BrokerSections
@@ -27,7 +24,6 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal, RetryError, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
-from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetAllDelayOffset, GetBrokerHaStatus
 from mqframe.core.requests.lasting import AtSlaves
@@ -35,15 +31,11 @@ from mqframe.core.requests.serving import Answer, Call, Handler, serves
 from mqframe.hooks.interfaces import Periodic
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
-from mqframe.net.tls.contexts import client_context
-from mqframe.net.tls.following import FollowingContext
-from mqframe.replication.dialing import Dialer
 from mqframe.replication.fetching import fetch
 from mqframe.replication.follower import Follower
-from mqframe.replication.settings import ALWAYS, CUT, OFF
+from mqframe.replication.settings import CUT
 from mqframe.store.files.layout import Layout
-
-LOOK_SECONDS: Final = 1.0
+from mqframe.store.upkeep.cutting import cuts
 
 
 def refused_at_slaves(
@@ -85,65 +77,44 @@ def _refusing(code: ResponseCode, why: str) -> Handler:
     return refuse
 
 
-class MasterUnknown(StoreError):
-    """Nobody says where the master is, which may be a matter of seconds."""
-
-
 class SlavePart(BrokerPart):
-    """Finds the master by the name servers, compares logs, follows, and copies tables.
-
-    `follower`: makes what copies the log.
-    """
+    """Finds `master`, compares logs, follows, and copies tables."""
 
     def __init__(
         self,
         sections: BrokerSections,
         state: BrokerState,
         client: Client,
-        registration: NameServerRegistration,
-        follower: Callable[..., Follower] = Follower,
+        master: FollowedMaster,
     ) -> None:
         self._settings = settings = sections.replication
         self._store = state.store
-        assert state.store.replica is not None, "the store of a slave is a copy"
-        self._replica = state.store.replica
+        self._copy = copy_of(state.store)
         self._clock = state.clock
         self._live = state.live
-        self._client = client
-        self._registration = registration
+        self._master = master
         self._behind = BehindLog(state.store, client)
         self._tables = CopiedTables(state, client, self._behind)
         self._timer = TimerCopy(state, client, self._behind) if state.store.settings.timer_enabled else None
-        self._comparison = Comparison(self._store, self._replica.missing, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
-        self._hello = Hello(
-            sections.broker.cluster,
-            sections.broker.name,
-            settings.id,
-            sections.store.commit_log_file_bytes,
-            end=0,
-            boot=secrets.token_hex(8),
-        )
-        self._secured = secured = sections.net.tls and settings.tls != OFF
-        contexts = FollowingContext(client_context, sections.net, state.clock) if secured else None
-        self._greets = secured or settings.hello == ALWAYS
-        self._dialer = Dialer(state.clock, contexts)
-        self._follower = follower(self._replica, state.clock, limits, self._dialer)
-        self._look_seconds = LOOK_SECONDS
-        self._retry_seconds = settings.retry_ms / 1000
-        self._tables_seconds = settings.tables_interval_ms / 1000
+        self._follower = Follower(self._copy, state.clock, limits, master.dialer, master.rules)
         self._next_try = 0.0
-        self.cutting_back = CuttingBack(Layout(self._store.settings.directory), state.clock)
+        self._cuts = len(cuts(Layout(self._store.settings.directory)))
         self._trouble = "the broker has just started"
-
-    def _introduce(self) -> Hello:
-        return msgspec.structs.replace(self._hello, end=self._store.log.max_offset)
 
     def enforce(self, access: Access) -> None:
         """Say to masters who this is, signed as other requests of `access` are."""
-        if access.authentication is not None:
-            self._greets = True
-            self._dialer.signer = access.signer()
+        self._master.enforce(access)
+
+    def follow_anew(self) -> None:
+        """Leave the master; another one is looked for at the next look."""
+        self._follower.close()
+        self._next_try = 0.0
+
+    @property
+    def cutting_back(self) -> CuttingBack | None:
+        """What cuts this log where it differs; `None`: nothing does by itself."""
+        return self._master.cutting_back
 
     @property
     def is_following(self) -> bool:
@@ -162,7 +133,7 @@ class SlavePart(BrokerPart):
     @property
     def known_end(self) -> int:
         """Up to where the master's log went, as far as this process ever heard, bytes."""
-        return max(self._comparison.end, self._follower.heard_end)
+        return max(self._master.known_end, self._follower.heard_end)
 
     @property
     def tables_copied_ms(self) -> int:
@@ -170,9 +141,11 @@ class SlavePart(BrokerPart):
         return self._tables.copied_ms
 
     async def look_for_master(self) -> str:
-        """Where name servers know a master of this name, "host:port", asked now; empty: nowhere."""
-        master = await self._registration.find_master()
-        return "" if master is None else master.address
+        """Where the master is, "host:port", asked for now; empty: nobody knows one."""
+        try:
+            return (await self._master.find()).address
+        except MasterUnknown:
+            return ""
 
     async def copy_tables(self, address: str) -> list[str]:
         """Take over the tables of the broker at `address`; the requests that failed."""
@@ -190,17 +163,17 @@ class SlavePart(BrokerPart):
             "replicationFollows": str(self.is_following).lower(),
             "replicationTrouble": self.trouble,
             "replicationTablesTrouble": self._tables.trouble,
-            "replicationMissing": str(len(self._replica.missing.reports())),
-            "replicationCuts": str(self.cutting_back.count),
+            "replicationMissing": str(len(self._copy.missing.reports())),
+            "replicationCuts": str(self._cuts),
         }
 
     async def metrics(self) -> Sequence[Metric]:
         """Whether the master is followed, and whether what it sends is stored; why not is in the counters."""
         refuses = float(bool(self._follower.unstored or self._store.disk.refusal))
-        told, following = "1: what the master sends cannot be stored.", float(self.is_following)
+        refusing, following = "1: what the master sends cannot be stored.", float(self.is_following)
         return (
             one("mqframe_replication_following", Kind.GAUGE, "1: the master is followed.", following),
-            one("mqframe_replication_refusing", Kind.GAUGE, told, refuses),
+            one("mqframe_replication_refusing", Kind.GAUGE, refusing, refuses),
         )
 
     @serves(GetBrokerHaStatus)
@@ -218,7 +191,7 @@ class SlavePart(BrokerPart):
 
     def _followed_address(self) -> str | None:
         try:
-            return self._place().replication_address
+            return self._master.place().replication_address
         except StoreError:
             return None
 
@@ -237,8 +210,8 @@ class SlavePart(BrokerPart):
     def periodic(self) -> Sequence[Periodic]:
         """Reports, new connections, and copies of tables."""
         return (
-            Periodic(self._look_seconds, self._look, "replication"),
-            Periodic(self._tables_seconds, self._copy_tables, "tables of the master"),
+            Periodic(self._master.times.look, self._look, "replication"),
+            Periodic(self._master.times.tables, self._copy_tables, "tables of the master"),
             Periodic(COPY_SECONDS, self._copy_timer, "timer of the master"),
         )
 
@@ -248,42 +221,27 @@ class SlavePart(BrokerPart):
         now = self._clock.monotonic()
         if self.is_following or now < self._next_try:
             return
-        self._next_try = now + self._follower.pause(self._retry_seconds)
+        self._next_try = now + self._follower.pause(self._master.times.retry)
         try:
             if refusal := self._store.disk.refusal:
                 # To connect would be to have the master count on what cannot come.
                 raise StoreError(f"nothing is copied, for this broker cannot store: {refusal}")
-            await self._find()
-            await self._follow(self._place())
+            await self._follow(await self._master.find())
         except MqframeError as problem:
-            self._follower.tell(str(problem), may_pass=isinstance(problem, RetryError | MasterUnknown))
+            may_pass = isinstance(problem, RetryError | MasterUnknown)
+            self._follower.note_trouble(str(problem), may_pass=may_pass)
             self._trouble, self._follower.trouble = str(problem), ""
-            if isinstance(problem, LogsDiffer) and self._settings.diverged == CUT:
-                self._trouble += await self.cutting_back.begin(self._comparison, self._place().address)
-
-    async def _find(self) -> None:
-        """Ask name servers for the master."""
-        # It may be back, or be another one, since this broker registered the last time.
-        await self._registration.find_master()
-
-    def _place(self) -> MasterPlace:
-        """Where the master is. Raises `StoreError` where that is not known."""
-        master = self._registration.master
-        if master is None:
-            raise MasterUnknown("no name server knows a master of this broker's name")
-        return master._replace(replication_address=self._settings.master or master.replication_address)
-
-    async def _compare(self, master: MasterPlace, welcome: Welcome | None) -> None:
-        """Raises `StoreError` where this log is not the beginning of that of `master`."""
-        await self._comparison.compare(master.address)
+            cutting_back = self.cutting_back if self._settings.diverged == CUT else None
+            if isinstance(problem, LogsDiffer) and cutting_back is not None:
+                self._trouble += await cutting_back.begin(self._master.place().address)
 
     async def _follow(self, master: MasterPlace) -> None:
         address = master.replication_address
-        await self._choose_greeting(master)
+        await self._master.choose_hello(master)
         # First of all: what the master says from now on is of the process at the other end, or that is gone.
         welcome = await self._follower.connect(address)
         try:
-            await self._compare(master, welcome)
+            await self._master.compare(master, welcome)
             await self._tables.copy(master.address)
             await self._tables.tell(master.address)
             await self._mend(address)
@@ -293,28 +251,17 @@ class SlavePart(BrokerPart):
                 self._follower.close()
         self._trouble = ""
 
-    async def _choose_greeting(self, master: MasterPlace) -> None:
-        """Say hello to masters of mqframe only. Raises `StoreError` where another one has to be told."""
-        greets = self._greets and await self._comparison.takes_hello(master.address)
-        if not greets and (self._secured or self._settings.hello == ALWAYS):
-            raise StoreError(
-                f"the master {master.address} does not say that it takes a hello, or TLS, at its replication"
-                " port: masters of RocketMQ, which take whatever comes for a report, get none. To follow one,"
-                " set replication.tls = off and replication.hello = as_needed"
-            )
-        self._dialer.introduce = self._introduce if greets else None
-
     async def _mend(self, address: str) -> None:
         """Fetch what was taken out of the middle of the log. Raises `StoreError`, or as `fetch`."""
         silent = self._settings.silent_ms / 1000
-        while needed := self._replica.missing.needed():
+        while needed := self._copy.missing.needed():
             report = needed[0]
-            data = await fetch(self._clock, address, (report.start, report.end), silent, self._dialer)
-            self._replica.missing.put_back(report, data)
+            data = await fetch(self._clock, address, (report.start, report.end), silent, self._master.dialer)
+            self._copy.missing.put_back(report, data)
 
     async def _copy_tables(self) -> None:
         with contextlib.suppress(StoreError):  # it is not known where the master is
-            master = self._place()
+            master = self._master.place()
             await self._tables.copy(master.address)
             if self.is_following:  # else its log may be another one
                 await self._tables.tell(master.address)
@@ -322,7 +269,7 @@ class SlavePart(BrokerPart):
     async def _copy_timer(self) -> None:
         if self._timer is not None and self.is_following:
             with contextlib.suppress(StoreError):  # name servers know no master any more, as after a demotion
-                await self._timer.copy(self._place().address)
+                await self._timer.copy(self._master.place().address)
 
     async def stop(self) -> None:
         """Leave the master."""

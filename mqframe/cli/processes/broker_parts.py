@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import attrs
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.posts import Post
-from mqframe.broker.elected_broker import ElectedBroker
-from mqframe.broker.holder import BrokerHolder
+from mqframe.broker.elected.roles import ElectedRole
+from mqframe.broker.host import BrokerHost, MakeBroker
+from mqframe.broker.role_by_election import RoleByElection
+from mqframe.broker.role_by_operator import RoleByOperator
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import made_beside
@@ -40,17 +40,15 @@ class BrokerParts(NamedTuple):
     progress: OpeningProgress
 
 
-def broker_of(
-    resolved: Resolved, nameservers: tuple[str, ...], parts: BrokerParts
-) -> BrokerHolder | ElectedBroker:
+def broker_of(resolved: Resolved, nameservers: tuple[str, ...], parts: BrokerParts) -> BrokerHost:
     """The broker of these settings. `nameservers`: of its process, in addition to those of the settings."""
     sections = _sections(resolved, nameservers)
     make = _maker(parts)
     if sections.replication.role == ELECTED:
-        return ElectedBroker(sections, parts.clock, parts.plugins, boot=boot_id(), make=make)
-    holder = BrokerHolder(sections, make, parts.clock)
-    holder.on_lost = end_process
-    return holder
+        return BrokerHost(make, RoleByElection(sections, parts.clock, parts.plugins, boot=boot_id()))
+    decider = RoleByOperator(sections, parts.clock)
+    decider.on_lost = end_process
+    return BrokerHost(make, decider)
 
 
 def _sections(resolved: Resolved, nameservers: tuple[str, ...]) -> BrokerSections:
@@ -65,13 +63,13 @@ def _sections(resolved: Resolved, nameservers: tuple[str, ...]) -> BrokerSection
     )
 
 
-def _maker(parts: BrokerParts) -> Callable[..., Awaitable[Broker]]:
-    """Makes a broker of its settings, and of its post in an elected group, while the loop goes on."""
+def _maker(parts: BrokerParts) -> MakeBroker:
+    """Makes a broker of its settings, and of its role in an elected group, while the loop goes on."""
     clock, plugins, access, progress = parts
 
-    async def make(sections: BrokerSections, post: Post | None = None) -> Broker:
+    async def make(sections: BrokerSections, elected: ElectedRole | None) -> Broker:
         def with_store(recovered: RecoveredStore) -> Broker:
-            return Broker(sections, clock, plugins, post, recovered)
+            return Broker(sections, clock, plugins, elected, recovered)
 
         broker = await made_beside(sections, clock, with_store, progress)
         if access is not None:

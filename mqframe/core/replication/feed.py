@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import attrs
 
@@ -33,15 +33,44 @@ class Due(NamedTuple):
     size: int
 
 
+class Framing(Protocol):
+    """How the log is framed on one connection."""
+
+    def end(self, at: int, end: int) -> int:
+        """Where a frame that begins at log offset `at` ends at most, while the log ends at `end`."""
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a frame without bytes is to be sent at once, for what stands before them."""
+
+    def head(self, due: Due) -> bytes:
+        """What stands before the bytes of `due`, which are sent now."""
+
+
+class PlainFraming:
+    """The frames of Apache's masters: a `Framing`."""
+
+    has_news = False
+
+    def end(self, at: int, end: int) -> int:
+        """As `Framing.end`."""
+        return end
+
+    def head(self, due: Due) -> bytes:
+        """As `Framing.head`."""
+        return frame_head(due.offset, due.size)
+
+
 class Feed:
-    """Follows the reports of one slave, and says what it is to be sent.
+    """Follows the reports of one slave, and says what it is to be sent, framed by `framing`.
 
     `following`: the log offset of the next byte to send, -1 before the first report; `acknowledged`: up to
     where the slave has the log, bytes; 0 before. `now`: seconds of a clock that never goes back.
     """
 
-    def __init__(self, limits: FeedLimits, now: float) -> None:
+    def __init__(self, limits: FeedLimits, now: float, framing: Framing) -> None:
         self._limits = limits
+        self._framing = framing
         self._reader = ReportReader()
         self._heard = self._sent = self._taken_at = now
         self._taken = 0
@@ -83,10 +112,12 @@ class Feed:
         at, limits = self.following, self._limits
         if at < 0:
             return None
-        size = min(end - at, limits.batch_bytes, limits.file_bytes - at % limits.file_bytes)
+        size = min(
+            self._framing.end(at, end) - at, limits.batch_bytes, limits.file_bytes - at % limits.file_bytes
+        )
         if most is not None:
             size = min(size, most)
-        if size <= 0 and now - self._sent <= limits.heartbeat_seconds:
+        if size <= 0 and now - self._sent <= limits.heartbeat_seconds and not self._framing.has_news:
             return None
         size = max(size, 0)
         self._sent = now
@@ -95,7 +126,7 @@ class Feed:
 
     def head(self, due: Due) -> bytes:
         """What stands before the bytes of `due`, which are sent now."""
-        return frame_head(due.offset, due.size)
+        return self._framing.head(due)
 
     def is_silent(self, now: float) -> bool:
         """Whether no report of the slave has come for so long that it is taken for dead."""

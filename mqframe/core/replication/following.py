@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import attrs
 
@@ -18,27 +19,63 @@ class FollowLimits:
     silent_seconds: float
 
 
-class Following:
+class LogFrame(Protocol):
+    """A part of the master's log: where it begins, bytes, and what lies there; nothing in a heartbeat."""
+
+    @property
+    def offset(self) -> int:
+        """Log offset of its first byte."""
+
+    @property
+    def data(self) -> memoryview:
+        """What lies there."""
+
+
+F = TypeVar("F", bound=LogFrame)
+
+
+class Frames(Protocol[F]):
+    """How what comes on one connection is read, and checked besides where it lies."""
+
+    def read(self, data: bytes | memoryview) -> Sequence[F]:
+        """The frames that are whole now, in order. Raises `FrameError` for what no master sends."""
+
+    def check(self, frame: F) -> None:
+        """Raises `FrameError` for a frame that cannot be of the log that was followed."""
+
+
+class PlainFrames:
+    """The frames of Apache's masters: a `Frames`."""
+
+    def __init__(self) -> None:
+        self.read = FrameReader().read
+
+    def check(self, frame: CopyFrame) -> None:
+        """As `Frames.check`: where they lie is all that they say."""
+
+
+class Following(Generic[F]):
     """Checks that what the master sends follows on what the slave has, and says when to report.
 
+    `frames`: how what it sends is read.
     `end`: log offset behind the last byte that was received, 0 before any. `stored`: up to where the slave
     keeps the log. `now`: seconds of a clock that never goes back.
     """
 
-    def __init__(self, limits: FollowLimits, stored: int, now: float) -> None:
+    def __init__(self, limits: FollowLimits, stored: int, now: float, frames: Frames[F]) -> None:
         self._limits = limits
-        self._reader = FrameReader()
+        self._frames = frames
         self._heard = now
         self._reported_at = now
         self._reported = stored
         self.end = stored
 
-    def hear(self, data: bytes | memoryview, now: float) -> Iterator[CopyFrame]:
+    def hear(self, data: bytes | memoryview, now: float) -> Iterator[F]:
         """The frames that are whole now, in order; each is to be stored before the next is asked for.
 
         Raises `FrameError` for one that does not follow; the connection is to be closed.
         """
-        for frame in self._reader.read(data):
+        for frame in self._frames.read(data):
             self._heard = now
             if self.end not in (0, frame.offset):
                 raise FrameError(
@@ -46,15 +83,16 @@ class Following:
                     " the log that was followed, or of another file size"
                 )
             self.end = frame.offset + len(frame.data)
+            self._frames.check(frame)
             yield frame
 
     def report(self, stored: int, now: float) -> bytes:
         """The report to send at once: where more is stored than the last one said, or that is long ago."""
         if stored <= self._reported and now - self._reported_at <= self._limits.report_seconds:
             return b""
-        return self.greeting(stored, now)
+        return self.first_report(stored, now)
 
-    def greeting(self, stored: int, now: float) -> bytes:
+    def first_report(self, stored: int, now: float) -> bytes:
         """The report, whatever was reported before: the first of a connection."""
         self._reported, self._reported_at = stored, now
         return encode_report(stored)

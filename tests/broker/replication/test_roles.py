@@ -6,11 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from replicas import Pair, play, texts
+from replicas import Held, Pair, play, texts
 
 from mqframe import AsyncAdmin
 from mqframe.broker.broker import Broker
-from mqframe.broker.holder import BrokerHolder
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.requests.admin import GetAllConsumerOffset, GetAllSubscriptionGroupConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
@@ -23,7 +22,7 @@ def admin(pair: Pair) -> AsyncAdmin:
     return AsyncAdmin(nameserver=pair.names.address, clock=pair.clock)
 
 
-async def two(pair: Pair, count: int = 20, role: str = MASTER) -> tuple[BrokerHolder, BrokerHolder]:
+async def two(pair: Pair, count: int = 20, role: str = MASTER) -> tuple[Held, Held]:
     master = await pair.hold("a", role)
     slave = await pair.hold("b", SLAVE)
     await pair.sent(master.broker, *texts(0, count))

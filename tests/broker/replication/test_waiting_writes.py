@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker.replication.test_master import replication_metrics
+from broker.replication.test_port import replication_metrics
 from broker.transactions.halves import COMMIT, HALF, end_request
 from popping import pop_request, popped
 from replicas import Pair, play

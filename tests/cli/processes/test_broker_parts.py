@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mqframe.broker.elected_broker import ElectedBroker
-from mqframe.broker.holder import BrokerHolder
+from mqframe.broker.role_by_election import RoleByElection
+from mqframe.broker.role_by_operator import RoleByOperator
 from mqframe.cli.configuration import load
 from mqframe.cli.processes.broker_parts import BrokerParts, broker_of
 from mqframe.core.config.configuration import Resolved
@@ -32,15 +32,16 @@ def parts() -> BrokerParts:
 
 def test_a_broker_by_itself_may_change_its_role_and_knows_the_process_s_name_servers(tmp_path: Path) -> None:
     async def scenario() -> None:
-        holder = broker_of(settings(tmp_path), ("127.0.0.1:1",), parts())
-        assert isinstance(holder, BrokerHolder)
-        assert holder.sections.broker.nameservers[0] == "127.0.0.1:1"
-        await holder.start()
-        assert holder.address == holder.broker.address
-        holder.check(holder.sections.replication)
-        await holder.stop()
-        await holder.start()  # nobody holds the store
-        await holder.stop()
+        host = broker_of(settings(tmp_path), ("127.0.0.1:1",), parts())
+        roles = host.decider
+        assert isinstance(roles, RoleByOperator)
+        assert roles.sections.broker.nameservers[0] == "127.0.0.1:1"
+        await host.start()
+        assert host.address == host.broker.address
+        roles.check(roles.sections.replication)
+        await host.stop()
+        await host.start()  # nobody holds the store
+        await host.stop()
 
     asyncio.run(scenario())
 
@@ -51,4 +52,5 @@ def test_an_elected_one_is_a_member_of_its_group(tmp_path: Path) -> None:
         broker_of(settings(tmp_path, **more), ("127.0.0.1:1",), parts())
     chosen = settings(tmp_path, **more, **{"election.coordination": "sqlite"})
     plugins = PluginManager().configured({"sqlite": {"file": str(tmp_path / "group.sqlite")}})
-    assert isinstance(broker_of(chosen, ("127.0.0.1:1",), parts()._replace(plugins=plugins)), ElectedBroker)
+    host = broker_of(chosen, ("127.0.0.1:1",), parts()._replace(plugins=plugins))
+    assert isinstance(host.decider, RoleByElection)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from mqframe.core.errors import FrameError
-from mqframe.core.replication.feed import Due, Feed, FeedLimits
+from mqframe.core.replication.feed import Due, Feed, FeedLimits, PlainFraming
 from mqframe.core.replication.stream import encode_report
 
 LIMITS = FeedLimits(batch_bytes=300, file_bytes=1000, heartbeat_seconds=5, silent_seconds=20)
 
 
 def fed(first: int, start: int = 1000, end: int = 2500) -> Feed:
-    feed = Feed(LIMITS, now=0)
+    feed = Feed(LIMITS, 0, PlainFraming())
     feed.hear(encode_report(first), start, end, now=0)
     return feed
 
 
 def test_nothing_is_sent_before_the_first_report() -> None:
-    feed = Feed(LIMITS, now=0)
+    feed = Feed(LIMITS, 0, PlainFraming())
     feed.hear(encode_report(1500)[:7], 1000, 2500, now=0)
     assert feed.due(2500, now=100) is None
     feed.hear(encode_report(1500)[7:], 1000, 2500, now=0)

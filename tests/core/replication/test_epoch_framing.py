@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import FrameError
-from mqframe.core.replication.epoch_feed import EpochFeed, EpochFollowing
-from mqframe.core.replication.feed import Due, FeedLimits
-from mqframe.core.replication.following import FollowLimits
+from mqframe.core.replication.epoch_framing import EpochFrames, EpochFraming
+from mqframe.core.replication.feed import Due, Feed, FeedLimits
+from mqframe.core.replication.following import Following, FollowLimits
 from mqframe.core.replication.stream import encode_report, epoch_frame_head
 
 HISTORY = EpochHistory([(1, 0), (3, 100), (4, 250)])
@@ -20,7 +20,7 @@ class Leader:
     def __init__(self, start: int, end: int, batch: int = 60) -> None:
         self.end, self.confirmed = end, 0
         limits = FeedLimits(batch_bytes=batch, file_bytes=1000, heartbeat_seconds=5, silent_seconds=20)
-        self.feed = EpochFeed(limits, 0.0, HISTORY, lambda: self.confirmed)
+        self.feed = Feed(limits, 0.0, EpochFraming(HISTORY, lambda: self.confirmed))
         self.feed.hear(encode_report(start), 0, end, 0.0)
 
     def sent(self, now: float = 1.0) -> list[tuple[Due, bytes]]:
@@ -60,7 +60,8 @@ def test_a_follower_gets_every_byte_with_its_epoch_however_it_is_split(
         head + bytes(HISTORY.at(offset) for offset in range(due.offset, due.offset + due.size))
         for due, head in Leader(start, 300, batch).sent()
     )
-    following = EpochFollowing(FollowLimits(5, 20), start, 0.0, 4, HISTORY.at(max(0, start - 1)))
+    frames = EpochFrames(4, HISTORY.at(max(0, start - 1)))
+    following = Following(FollowLimits(5, 20), start, 0.0, frames)
     got: list[int] = []
     for size in [*cuts, len(stream) + 1]:
         part, stream = stream[:size], stream[size:]
@@ -72,6 +73,6 @@ def test_a_follower_gets_every_byte_with_its_epoch_however_it_is_split(
 
 @pytest.mark.parametrize("epoch", [5, 2])
 def test_bytes_of_an_epoch_that_cannot_be_are_refused(epoch: int) -> None:
-    following = EpochFollowing(FollowLimits(5, 20), 100, 0.0, epoch=4, last_epoch=3)
+    following = Following(FollowLimits(5, 20), 100, 0.0, EpochFrames(epoch=4, last_epoch=3))
     with pytest.raises(FrameError, match=f"sends bytes of epoch {epoch} behind some of epoch 3"):
         list(following.hear(epoch_frame_head(100, 2, epoch, 0) + b"xx", 1.0))

@@ -20,7 +20,7 @@ from mqframe.hooks.specs import hookimpl
 from mqframe.net.access.access import FAILED, Access, kept_below
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.tls.contexts import client_context
-from mqframe.replication.reception import Reception
+from mqframe.replication.slave_admission import SlaveAdmission
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.testing.manual_clock import ManualClock
 
@@ -176,6 +176,6 @@ def test_a_certificate_of_the_connection_may_stand_for_a_signature(tmp_path: Pat
 
 
 def test_access_control_that_asks_nobody_changes_nothing() -> None:
-    reception = Reception(HOME, "as_needed")
-    reception.enforce(Access(AccessSettings(), ManualClock(), PluginManager()))
-    assert reception.plain_refusal == reception.challenge() == ""
+    admission = SlaveAdmission(HOME, "as_needed")
+    admission.enforce(Access(AccessSettings(), ManualClock(), PluginManager()))
+    assert admission.plain_refusal == admission.challenge() == ""

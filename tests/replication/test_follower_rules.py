@@ -13,7 +13,8 @@ from mqframe.core.errors import StoreError
 from mqframe.core.replication.following import FollowLimits
 from mqframe.core.replication.stream import encode_report, epoch_frame_head
 from mqframe.replication.dialing import Dialer
-from mqframe.replication.epoch_follower import EpochFollower
+from mqframe.replication.follower import Follower
+from mqframe.replication.follower_rules import FollowerRules
 from mqframe.replication.reign import FollowerReplicas
 from mqframe.testing.manual_clock import ManualClock
 
@@ -76,11 +77,9 @@ class Place:
         self.target = Target(self.happened)
         self.replicas = FollowerReplicas(0)
         self.epochs = Epochs(self.happened)
-        self.follower = EpochFollower(
-            self.target, self.clock, FollowLimits(5, 20), Dialer(self.clock), self.replicas
-        )
-        self.follower.epochs = self.epochs
-        self.follower.epoch = 7
+        self.rules = FollowerRules(self.target, self.replicas, self.epochs, syncs=False)
+        self.rules.epoch = 7
+        self.follower = Follower(self.target, self.clock, FollowLimits(5, 20), Dialer(self.clock), self.rules)
 
     async def connect(self) -> asyncio.Server:
         came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -192,7 +191,7 @@ def test_bytes_older_than_the_end_of_the_log_close_the_connection_when_they_are_
 
 def test_with_synchronous_flush_what_is_on_disk_is_reported_and_the_rest_after_its_own_flush() -> None:
     async def scenario(place: Place) -> None:
-        place.follower.syncs = True
+        place.rules.syncs = True
         await place.say(1000, b"ab", 7)
         await place.reports_nothing()
         await place.say(1002, b"c", 7)  # while the first is flushed
@@ -211,7 +210,7 @@ def test_with_synchronous_flush_what_is_on_disk_is_reported_and_the_rest_after_i
 
 def test_what_could_not_be_flushed_is_not_reported() -> None:
     async def scenario(place: Place) -> None:
-        place.follower.syncs = True
+        place.rules.syncs = True
         await place.say(1000, b"ab", 7)
         await place.flush_ends(well=False)
         await place.reports_nothing()
@@ -222,7 +221,7 @@ def test_what_could_not_be_flushed_is_not_reported() -> None:
 
 def test_a_connection_that_ends_takes_its_flush_with_it() -> None:
     async def scenario(place: Place) -> None:
-        place.follower.syncs = True
+        place.rules.syncs = True
         await place.say(1000, b"ab", 7)
         place.follower.close()
         await place.clock.aadvance(0)

@@ -10,7 +10,7 @@ import pytest
 from elected.members import Members
 from elected.scene import Scene, play
 
-from mqframe.broker.elected_broker import ElectedBroker
+from mqframe.broker.role_by_election import RoleByElection
 from mqframe.core.errors import MqframeError, SettingError
 from mqframe.core.requests.election import ForceElection
 from mqframe.core.wire.loose_json import loads
@@ -100,9 +100,9 @@ def test_an_engine_that_is_away_at_the_start_is_told_of_and_waited_for(place: Pa
         await scene.start("one")
         await scene.clock.sleep(20)
         one = scene["one"]
-        assert one.broker is not None
+        assert one.election is not None
         assert not one.leads
-        assert "did not answer" in one.broker.elector.trouble
+        assert "did not answer" in one.election.elector.trouble
         scene.members.engine.memory.come_back()
         assert await scene.leader() is one
         await scene.sent(one, *BODIES)
@@ -124,8 +124,8 @@ def test_an_operator_is_told_what_a_forced_election_may_lose_before_it_is_done(p
         await scene.start(other.name)
         await scene.clock.sleep(10)
         assert not other.leads
-        assert other.broker is not None
-        assert f"only broker {leader.number} had all that was acknowledged" in other.broker.elector.trouble
+        assert other.election is not None
+        assert f"only broker {leader.number} had all that was acknowledged" in other.election.elector.trouble
         told = await scene.client.invoke(other.address, ForceElection(), timeout=30)
         assert (told.code, told.ext["members"]) == (0, str(leader.number))
         await scene.clock.sleep(10)
@@ -154,7 +154,7 @@ def test_an_engine_that_is_not_named_or_not_there_is_refused(
             members.sections(members.all["one"]), election=ElectionSettings(coordination=coordination)
         )
         with pytest.raises(MqframeError, match=told):
-            ElectedBroker(sections, simulation.clock, PluginManager(), boot="1")
+            RoleByElection(sections, simulation.clock, PluginManager(), boot="1")
 
 
 def test_a_replication_port_that_nobody_knows_before_is_refused(place: Path) -> None:
@@ -171,5 +171,5 @@ def test_a_machine_whose_boots_have_no_names_is_refused(place: Path) -> None:
         member = members.all["one"]
         plugins = members.engine.plugins(member)
         with pytest.raises(SettingError, match="does not name the boot"):
-            ElectedBroker(members.sections(member), simulation.clock, plugins, boot="")
+            RoleByElection(members.sections(member), simulation.clock, plugins, boot="")
         assert not (place / member.folder).exists()

@@ -16,7 +16,7 @@ from mqframe.core.replication.hello import HELLO as HELLO_NUMBER
 from mqframe.core.replication.hello import Welcome, encode_hello
 from mqframe.core.replication.stream import encode_report, frame_head
 from mqframe.net.tls.contexts import client_context
-from mqframe.replication.greeting import GREETINGS_MAX
+from mqframe.replication.handshake import HANDSHAKES_MAX
 
 
 def changed(**change: object) -> bytes:
@@ -132,7 +132,7 @@ def test_who_has_not_said_who_it_is_takes_no_place_of_a_slave() -> None:
     async def scenario(place: Place) -> None:
         good = await place.connect()
         await good.report(1250)
-        strangers = [await place.connect() for _ in range(GREETINGS_MAX)]
+        strangers = [await place.connect() for _ in range(HANDSHAKES_MAX)]
         refused = await place.connect()
         assert await refused.is_left()
         strangers[0].writer.close()
@@ -146,7 +146,7 @@ def test_who_has_not_said_who_it_is_takes_no_place_of_a_slave() -> None:
 
 def test_strangers_who_say_nothing_keep_no_slave_out() -> None:
     async def scenario(place: Place) -> None:
-        strangers = [await place.connect() for _ in range(GREETINGS_MAX)]
+        strangers = [await place.connect() for _ in range(HANDSHAKES_MAX)]
         await place.look(1.1)
         slave = await place.connect()
         await slave.report(1250)

@@ -6,19 +6,19 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
 
-from mqframe.broker.elected.kept import KeptReplica
+from mqframe.broker.elected.replica_state import ReplicaState
 from mqframe.core.election.group import GroupState
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
 from mqframe.replication.reigning import Reigning
 
 
 @attrs.frozen
-class LeaderPost:
-    """A reign. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers;
-    `brokers`: as of `Elector`."""
+class LeaderRole:
+    """The leader of one term. `ring`: has the set looked at soon; `opened`: is called when the log is open to
+    followers; `brokers`: as of `Elector`."""
 
-    kept: KeptReplica
-    reigning: Reigning
+    replica: ReplicaState
+    term: Reigning
     replicas: LeaderReplicas
     ring: Callable[[], object]
     opened: Callable[[], object]
@@ -26,18 +26,18 @@ class LeaderPost:
 
 
 @attrs.frozen
-class FollowerPost:
+class FollowerRole:
     """A copy.
 
-    `boot`: names this run of the process; `cut`: has the broker stopped, its log cut at an offset, and made
-    anew; `forced_epoch`: the last reign that an operator forced; `force`: `Elector.force`, upon whether loss
-    is accepted; `trouble`: why the group has no leader, as far as this broker knows; `brokers`: as of
+    `process`: names this start of the process; `cut`: has the broker stopped, its log cut at an offset, and
+    made anew; `forced_epoch`: the last term that an operator forced; `force`: `Elector.force`, upon whether
+    loss is accepted; `trouble`: why the group has no leader, as far as this broker knows; `brokers`: as of
     `Elector`.
     """
 
-    kept: KeptReplica
+    replica: ReplicaState
     replicas: FollowerReplicas
-    boot: str
+    process: str
     cut: Callable[[int], object]
     forced_epoch: Callable[[], int]
     force: Callable[[bool], Awaitable[GroupState]]
@@ -45,9 +45,9 @@ class FollowerPost:
     brokers: Callable[[], Mapping[int, str]]
 
 
-Post = LeaderPost | FollowerPost
+ElectedRole = LeaderRole | FollowerRole
 
 
-def told_brokers(post: Post) -> str:
+def listed_brokers(role: ElectedRole) -> str:
     """The brokers of the group as a counter: "number=host:port" each, no address where one is away."""
-    return " ".join(f"{number}={address}" for number, address in sorted(post.brokers().items()))
+    return " ".join(f"{number}={address}" for number, address in sorted(role.brokers().items()))

@@ -1,4 +1,4 @@
-"""What a broker of an elected group keeps beside its log, and has on disk before it acts on it."""
+"""What a broker of an elected group knows of its log and group, and has on disk before it acts on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EPOCHS: Final = "epochFileCheckpoint"
 REPLICA: Final = "replica.json"
 
 
-class _Replica(msgspec.Struct, frozen=True):
+class _Known(msgspec.Struct, frozen=True):
     """`store`: an id of this folder; `epoch`: the newest that was heard of; `confirmed`: log offset, bytes,
     that all members were known to have; `boot`: of which boot of the machine; `is_clean`: whether nothing is
     missing that was acknowledged."""
@@ -29,7 +29,7 @@ class _Replica(msgspec.Struct, frozen=True):
     is_clean: bool = True
 
 
-class KeptReplica:
+class ReplicaState:
     """Epochs of the log, and what this replica knows of its group. Reads the files in `directory`, the store.
 
     `new_store`: an id for a folder that has none yet. Raises `StoreError` when they cannot be read.
@@ -40,8 +40,8 @@ class KeptReplica:
         self._replica = ConfigFile(directory / REPLICA)
         try:
             self.history = self._epochs.load(EpochHistory.decode) or EpochHistory()
-            decode = msgspec.json.Decoder(_Replica).decode
-            self._known = self._replica.load(decode) or _Replica(new_store)
+            decode = msgspec.json.Decoder(_Known).decode
+            self._known = self._replica.load(decode) or _Known(new_store)
         except OSError as problem:
             raise StoreError(f"what is kept of the group in {directory}: {told(problem)}") from problem
 
@@ -80,7 +80,7 @@ class KeptReplica:
         if epoch > self.epoch:
             self._write(msgspec.structs.replace(self._known, epoch=epoch))
 
-    def told_confirmed(self, confirmed: int) -> None:
+    def confirmed_to(self, confirmed: int) -> None:
         """All members have the log up to `confirmed`. Raises `StoreError`."""
         if confirmed > self._known.confirmed:
             self._write(msgspec.structs.replace(self._known, confirmed=confirmed))
@@ -101,10 +101,10 @@ class KeptReplica:
             _save(self._epochs, history.encode())
             self.history = history
 
-    def _write(self, replica: _Replica) -> None:
-        if replica != self._known or not self._replica.path.exists():
-            _save(self._replica, msgspec.json.encode(replica))
-            self._known = replica
+    def _write(self, known: _Known) -> None:
+        if known != self._known or not self._replica.path.exists():
+            _save(self._replica, msgspec.json.encode(known))
+            self._known = known
 
 
 def _save(file: ConfigFile, content: bytes) -> None:

@@ -21,19 +21,19 @@ NEEDED: Final = (Need(Resource.CLUSTER, "", (Action.UPDATE,)), Need(Resource.TOP
 
 
 @attrs.frozen
-class Stranger:
+class UnknownPeer:
     """Who speaks at the replication port: a `Caller`."""
 
     address: str
     certificate: str
 
 
-class Reception:
-    """Says who may follow a master at `home`. `greeting`: the setting `replication.hello`."""
+class SlaveAdmission:
+    """Says who may follow a master at `home`. `hello`: the setting `replication.hello`."""
 
-    def __init__(self, home: Home, greeting: str) -> None:
+    def __init__(self, home: Home, hello: str) -> None:
         self._home = home
-        self._greeting = greeting
+        self._hello = hello
         self._access: Access | None = None
 
     def enforce(self, access: Access) -> None:
@@ -49,7 +49,7 @@ class Reception:
                 "it does not say who it is, and this master has access control (access.authentication)."
                 " RocketMQ's slaves cannot: they follow masters without it only"
             )
-        if self._greeting == ALWAYS:
+        if self._hello == ALWAYS:
             return "it says no hello, which this master asks for (replication.hello = always)"
         return ""
 
@@ -57,12 +57,12 @@ class Reception:
         """What a hello has to be signed with, another text each time; empty where none is signed."""
         return "" if self._access is None else secrets.token_hex(32)
 
-    def refusal(self, hello: Hello, challenge: str, stranger: Stranger) -> str:
-        """Why `stranger`, who says `hello` upon `challenge`, is not taken, a sentence; empty: it is."""
+    def refusal(self, hello: Hello, challenge: str, peer: UnknownPeer) -> str:
+        """Why `peer`, who says `hello` upon `challenge`, is not taken, a sentence; empty: it is."""
         if self._access is not None:
             try:
-                self._access.admit(stranger, signed_frame(hello, challenge), NEEDED)
+                self._access.admit(peer, signed_frame(hello, challenge), NEEDED)
             except Refused as refused:
-                log.warning("a hello is refused", cause=refused.cause, peer=stranger.address)
+                log.warning("a hello is refused", cause=refused.cause, peer=peer.address)
                 return f"{refused.remark} (access.inner_credentials of the slave)"
         return self._home.refusal(hello)

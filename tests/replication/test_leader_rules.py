@@ -17,11 +17,12 @@ from mqframe.core.election.lease import Lease, LeaseTimes
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.replication.hello import EpochStart, Hello, Welcome
 from mqframe.core.replication.stream import epoch_frame_head, frame_head
-from mqframe.replication.leader_feeding import LeaderFeeding
-from mqframe.replication.reception import Reception
+from mqframe.replication.feeding import Feeding
+from mqframe.replication.leader_rules import LeaderRules
 from mqframe.replication.reign import LeaderReplicas
 from mqframe.replication.reigning import Reigning
 from mqframe.replication.settings import ALWAYS
+from mqframe.replication.slave_admission import SlaveAdmission
 from mqframe.testing.manual_clock import ManualClock
 
 HELLO = Hello("C", "broker-a", 2, 1000, 1250, "first", epoch=3)
@@ -62,16 +63,15 @@ class Place:
         self.replicas = LeaderReplicas(reigning, self.clock, limits, 1)
         self.confirmed: list[int] = []
         self.newer: list[str] = []
-        self.feeding = LeaderFeeding(
+        rules = LeaderRules(
             self.log,
             self.clock,
-            LIMITS,
-            lambda: None,
-            Reception(attrs.evolve(HOME, id=1), ALWAYS),
-            replicas=self.replicas,
+            self.replicas,
             history=lambda: HISTORY,
             newer=lambda: self.newer.append("newer"),
         )
+        admission = SlaveAdmission(attrs.evolve(HOME, id=1), ALWAYS)
+        self.feeding = Feeding(self.log, self.clock, LIMITS, rules, admission)
         self.replicas.attach(WHOLE, self.move)
         self.lines: list[Follower] = []
 
