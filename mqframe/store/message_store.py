@@ -132,7 +132,7 @@ class MessageStore:
         appender = CopyAppender(files, self._appender, self._inline, self.refusals)
         putting_back = PuttingBack(files.log, files.queues, recovered.quarantine, levels, self._clock.now_ms)
         missing = MissingRecords(files, self.search, self.damage, self.dispatch, putting_back)
-        return ReplicaLog(appender, missing, self.dispatch, self.log)
+        return ReplicaLog(appender, missing, self.dispatch, self.log, self.confirming)
 
     @classmethod
     def open(

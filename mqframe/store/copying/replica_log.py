@@ -5,25 +5,40 @@ from __future__ import annotations
 from mqframe.store.appending.dispatching import Dispatching
 from mqframe.store.copying.copy_appender import CopyAppender
 from mqframe.store.copying.missing_records import MissingRecords
+from mqframe.store.log.confirming import Confirming
 from mqframe.store.log.log_offsets import LogOffsets
 
 
 class ReplicaLog:
-    """Takes what the master's log holds. `missing`: what was taken out of it since, and was not put back."""
+    """Takes what the master's log holds: what a follower writes to.
+
+    `missing`: what was taken out of it since, and was not put back.
+    """
 
     def __init__(
-        self, appender: CopyAppender, missing: MissingRecords, dispatch: Dispatching, log: LogOffsets
+        self,
+        appender: CopyAppender,
+        missing: MissingRecords,
+        dispatch: Dispatching,
+        log: LogOffsets,
+        confirming: Confirming,
     ) -> None:
         self.missing = missing
         self._log = log
         self.append_copy = appender.append
         self.forget_partial = appender.forget_partial
         self.dispatch_soon = dispatch.soon
+        self.flush_log = confirming.flush_log
 
     @property
     def max_offset(self) -> int:
         """Log offset behind the last whole record, bytes."""
         return self._log.max_offset
+
+    @property
+    def flushed_offset(self) -> int:
+        """First log offset that is not known to be on disk, bytes."""
+        return self._log.flushed_offset
 
     @property
     def is_whole(self) -> bool:

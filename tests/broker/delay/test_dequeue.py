@@ -115,7 +115,7 @@ def test_what_the_log_no_longer_holds_is_left_out(with_store, monkeypatch):
         with pytest.raises(TimerDamage, match="names no message"):
             await dequeue.deliver()
         # That the log does not hold it any more is no damage.
-        monkeypatch.setattr(type(local.store), "min_offset", 1 << 41)
+        monkeypatch.setattr(type(local.store.log), "min_offset", 1 << 41)
         await dequeue.deliver()
         assert local.bodies("t", 1) == [b"a", b"b"]
         assert list(local.left_out.messages.newest) == []

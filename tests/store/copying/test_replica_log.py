@@ -9,6 +9,9 @@ from pathlib import Path
 from stores import bodies, copy_all, log_of, put
 
 from mqframe.core.storage.record import decode_records
+from mqframe.replication.epoch_follower import FlushedTarget
+from mqframe.replication.feeding import LogSource
+from mqframe.replication.follower import CopyTarget
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 
@@ -66,5 +69,32 @@ def test_a_slave_goes_on_where_it_was_after_a_stop_and_after_a_kill(
         assert bodies(slave.reads.get("t", 0, 0, 1000, bytes_max=1 << 30)) == bodies(
             master.reads.get("t", 0, 0, 1000, bytes_max=1 << 30)
         )
+
+    asyncio.run(scenario())
+
+
+def test_followers_find_what_they_write_to_and_masters_what_they_send(
+    opened: Callable[..., MessageStore], replica: Open
+) -> None:
+    """These are handed on by what types do not tell."""
+    slave = replica().replica
+    for part, wanted in ((slave, CopyTarget), (slave, FlushedTarget), (opened().log, LogSource)):
+        names = {name for each in wanted.__mro__ for name in vars(each) if not name.startswith("_")}
+        assert names
+        assert [name for name in names if not hasattr(part, name)] == []
+
+
+def test_a_copy_is_brought_to_disk(
+    opened: Callable[..., MessageStore], replica: Open, message: Message
+) -> None:
+    async def scenario() -> None:
+        master, slave = opened(), replica()
+        slave.start()
+        (stored,) = put(master, message())
+        copy_all(master, slave)
+        assert (slave.replica.max_offset, slave.replica.flushed_offset) == (stored.end_offset, 0)
+        assert await slave.replica.flush_log()
+        assert slave.replica.flushed_offset == stored.end_offset
+        await slave.stop()
 
     asyncio.run(scenario())
