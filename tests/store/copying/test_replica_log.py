@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from mqframe.replication.epoch_follower import FlushedTarget
 from stores import bodies, copy_all, log_of, put
 
 from mqframe.core.storage.record import decode_records
-from mqframe.replication.feeding import LogSource
-from mqframe.replication.follower import CopyTarget
+from mqframe.replication.copy_rules import CopyTarget
+from mqframe.replication.feed_rules import LogSource
+from mqframe.replication.follower_rules import FlushedTarget
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 
