@@ -13,6 +13,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Handler, Reply
 from mqframe.core.wire.frame import Frame
 from mqframe.net.async_serving import AsyncServing
+from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
@@ -26,7 +27,8 @@ class Asker:
 
     def __init__(self, handler: Handler) -> None:
         self.endpoint = Endpoint(NetSettings(), {1: handler}, ())
-        self.group = PeerGroup(ManualClock(), self.endpoint, PeerEvents(), throttle=True)
+        limits = ConnectionBudgets(self.endpoint.settings, ManualClock())
+        self.group = PeerGroup(ManualClock(), self.endpoint, PeerEvents(), limits)
         self.requests = AsyncServing(self.group)
         self.codes: list[int] = []
 

@@ -74,9 +74,7 @@ def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytest.LogC
 
         saved = asyncio.get_running_loop().create_future()
         for turn_end, until in ((None, None), (lambda: None, None), (lambda: saved, saved), (fail, None)):
-            group = PeerGroup(
-                ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents(turn_end), throttle=True
-            )
+            group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents(turn_end))
             assert group.finish_turn("10.0.0.1:5") is until
 
     run(scenario)
@@ -86,7 +84,7 @@ def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytest.LogC
 
 def test_it_runs_from_its_start_to_its_stop() -> None:
     async def scenario() -> None:
-        group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents(), throttle=True)
+        group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents())
         assert not group.running
         group.start()
         assert group.running

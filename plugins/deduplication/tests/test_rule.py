@@ -9,7 +9,7 @@ from mqframe_deduplication.rule import Once
 from mqframe_deduplication.window import Window, identity
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay.timer_rules import recall_handle
+from mqframe.core.delay.recall_handle import recall_handle
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.batch import decode_batch, encode_element
 from mqframe.core.messages.message import ReceivedMessage

@@ -7,7 +7,7 @@ import base64
 import pytest
 from timed_messages import DAY, bodies, send
 
-from mqframe.core.delay.timer_rules import recall_handle
+from mqframe.core.delay.recall_handle import recall_handle
 from mqframe.core.requests.messages import RecallMessage
 
 NOW = 1_700_000_000_000

@@ -20,7 +20,7 @@ from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrateg
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import QueueData
-from mqframe.core.delay.timer_rules import recall_handle
+from mqframe.core.delay.recall_handle import recall_handle
 from mqframe.core.errors import AnswerError, ConnectionLost, MessageError, RouteError, TooMuchInFlight
 from mqframe.core.messages.properties import decode_properties, encode_properties
 from mqframe.core.requests.messages import RecallMessage

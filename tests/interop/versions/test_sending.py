@@ -24,7 +24,7 @@ from mqframe import (
     SendStatus,
 )
 from mqframe.core.codes import SysFlag
-from mqframe.core.delay.timer_rules import recall_handle
+from mqframe.core.delay.recall_handle import recall_handle
 
 HUGE = b"0123456789" * 30_000
 """As long as Interop.java's: several blocks of an lz4 frame."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.core.delay.timer_rules import recall_handle
+from mqframe.core.delay.recall_handle import recall_handle
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
