@@ -21,16 +21,16 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.core.election.group import LeaderNote, ReplicaNote
 from mqframe.core.election.history import UNLED, EpochHistory
 from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import MqframeError, SettingError, StoreError
 from mqframe.core.os_errors import told
 from mqframe.hooks.interfaces.coordination import GroupPlace
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
+from mqframe.replication.election_service import ElectionService
 from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.elector import Elector
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
-from mqframe.replication.reigning import ElectionLimits, Reigning
 from mqframe.replication.settings import SLAVE, SYNC_MASTER
 from mqframe.store.files.layout import Layout
 from mqframe.store.message_store import MessageStore
@@ -92,7 +92,8 @@ class ElectedBroker:
         me = sections.replication.id
         coordination = self._plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
-        self.elector = Elector(coordination, place, self, clock, self._limits())
+        limits = election.limits(sections.replication.min_in_sync)
+        self.elector = ElectionService(coordination, place, self, clock, limits)
         self._disk = DiskWatch(clock, election.stall_ms / 1000, self._present_store, self.elector.ring)
 
     def _present_store(self) -> MessageStore | None:
@@ -102,17 +103,6 @@ class ElectedBroker:
         # A killed process leaves what it wrote to the system; only a failure of the machine takes that.
         may_lack = self._layout.abort.exists() and self._sections.store.flush != "SYNC_FLUSH"
         self._kept.opened(self._boot, may_lack=may_lack)
-
-    def _limits(self) -> ElectionLimits:
-        election = self._election
-        return ElectionLimits(
-            lease=election.lease_ms / 1000,
-            renew=election.renew_ms / 1000,
-            margin=election.margin_ms / 1000,
-            patience=election.patience_ms / 1000,
-            first=election.first_wait_ms / 1000,
-            members_min=self._sections.replication.min_in_sync,
-        )
 
     # What others see
 
@@ -222,11 +212,11 @@ class ElectedBroker:
             self._end = self._broker.store.max_offset
             self._confirmed = max(self._confirmed, self._broker.store.confirmed_offset)
 
-    async def lead(self, reigning: Reigning) -> SyncSet:
+    async def lead(self, term: LeaderTerm) -> SyncSet:
         """As `Replica.lead`."""
         async with self._working:
             await self._end_life()
-            epoch = reigning.state.epoch
+            epoch = term.state.epoch
             self._kept.heard(epoch)
             self._epoch, self._leader = epoch, None
             election = self._election
@@ -234,9 +224,9 @@ class ElectedBroker:
                 self._sections.replication.min_in_sync, election.lag_ms / 1000, election.away_ms / 1000
             )
             timeout = self._sections.replication.timeout_ms / 1000
-            replicas = LeaderReplicas(reigning, self._clock, limits, timeout)
+            replicas = LeaderReplicas(term, self._clock, limits, timeout)
             opened = asyncio.Event()
-            post = LeaderPost(self._kept, reigning, replicas, self.elector.ring, opened.set, self._group)
+            post = LeaderPost(self._kept, term, replicas, self.elector.ring, opened.set, self._group)
             broker = await self._make(post)
             # On disk before anything is stored in this epoch.
             self._kept.record(self._kept.history.begin(epoch, broker.store.max_offset))

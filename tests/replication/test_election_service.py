@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
+from mqframe.core.election.limits import ElectionLimits
 from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import StoreError
 from mqframe.hooks.interfaces.coordination import GroupPlace, Snapshot
-from mqframe.replication.elector import Elector
-from mqframe.replication.reigning import ElectionLimits, Reigning
+from mqframe.replication.election_service import ElectionService
 from mqframe.testing.coordination import Fate, MemoryCoordination, MemoryEngine
 from mqframe.testing.manual_clock import ManualClock
 
@@ -31,13 +32,13 @@ class Broker:
         self.epoch = 0
         self.role = "none"
         self.members: SyncSet | None = None
-        self.reigning: Reigning | None = None
+        self.term: LeaderTerm | None = None
         self.is_clean = True
         self.refuses_to_lead = self.refuses_to_follow = False
         self.unable = ""
         self.store = f"store {number}"
         self.coordination = scene.engines(scene.engine, scene.clock)
-        self.elector = Elector(
+        self.elector = ElectionService(
             self.coordination,
             PLACE._replace(member=number),
             self,
@@ -58,27 +59,27 @@ class Broker:
     def stop_storing(self) -> None:
         self.role = "has stopped storing"
 
-    async def lead(self, reigning: Reigning) -> SyncSet:
+    async def lead(self, term: LeaderTerm) -> SyncSet:
         if self.refuses_to_lead:
             raise StoreError("the disk is gone")
-        self.role, self.reigning, self.epoch = "leads", reigning, reigning.state.epoch
+        self.role, self.term, self.epoch = "leads", term, term.state.epoch
         limits = SetLimits(LIMITS.members_min, lag_seconds=5, away_seconds=1)
         now = self.scene.clock.monotonic()
-        self.members = SyncSet(reigning.state, reigning.version, self.end, limits, now)
+        self.members = SyncSet(term.state, term.version, self.end, limits, now)
         return self.members
 
     async def follow(self, leader: LeaderNote | None, epoch: int) -> None:
         if self.refuses_to_follow:
             raise StoreError("the store cannot be opened")
         self.role = "alone" if leader is None else f"follows {leader.id}"
-        self.members = self.reigning = None
+        self.members = self.term = None
 
     def left_set(self) -> None:
         self.is_clean = True
 
     @property
     def is_trusted(self) -> bool:
-        return self.reigning is not None and self.reigning.lease.is_trusted(self.scene.clock.monotonic())
+        return self.term is not None and self.term.lease.is_trusted(self.scene.clock.monotonic())
 
     def joins(self, other: Broker) -> None:
         """The broker `other` follows this one, and has everything."""
@@ -295,8 +296,8 @@ def test_a_claim_that_took_effect_without_an_answer_is_found_and_taken_up(fate: 
         await scene.clock.aadvance(12)
         assert only.role == "leads"
         state = await scene.state()
-        assert only.reigning is not None
-        assert only.reigning.state.epoch == state.epoch
+        assert only.term is not None
+        assert only.term.state.epoch == state.epoch
         assert only.members is not None
         assert (
             only.members.version == (await MemoryCoordination(scene.engine, scene.clock).look(PLACE)).version
