@@ -1,40 +1,40 @@
 """One broker's part in the elections of its group, as a machine without clock, engine or broker.
 
-From the opening of a lease until that is lost is a *session*; what the broker does in one, `turns` says. A
-state names the call that is under way. `?`: an action that is not always needed; `<...>`: what several rows
-end with, written once. What no row names cannot happen in that state.
+From the opening of a lease until that is lost is a *session*; `...` is what `turns` does in it. A state names
+the call that is under way. `?`: an action that is not always needed; `<x>`: what several rows end with,
+written once. What no row names cannot happen in that state.
 
-    state        event               when                       next          actions
-    new          started                                        opening       open
-    opening      opened                                         checking      read
-    opening      opened              its time is too short      leaving       trouble, end calls, leave
-    opening      unanswered, failed                             resting       trouble
-    checking     saw                 its number is its own      entering      log?, announce
-    checking     saw                 another broker has it      leaving       log?, trouble, end calls, leave
-    checking     unanswered, failed                             leaving       trouble, end calls, leave
-    entering     done                                           <turns>
-    entering     unanswered, failed                             leaving       trouble, end calls, leave
-    taking part  what `turns` knows                             <turns>
-    taking part  resigned                                       <turns>       trouble
-    taking part  lease gone                                     <turns>
-    taking part  due                                            <turns>       renew?
-    taking part  renewed                                        taking part   report
-    taking part  reported                                       taking part
-    taking part  not renewed                                    taking part   trouble
-    <turns>                          they go on                 taking part   what they say
-    <turns>                          they are over, it leads    ending        trouble, end calls, log, follow
-    <turns>                          they are over              leaving       trouble, end calls, leave
-    ending       done                                           leaving       leave
-    ending       unanswered, failed                             leaving       trouble, leave
-    leaving      done                                           resting
-    leaving      unanswered, failed                             resting       trouble
-    resting      due                                            opening       open
-    resting      failed                                         resting       trouble
-    <any>        rang                                           the same
-    <any>        resigned                                       the same      trouble
-    <any>        looked                                         the same      log?
-    <any>        stopped                                        stopped       end calls?, leave?
-    stopped      <any>                                          stopped
+    state        event               when                   next          actions
+    new          started                                    opening       open
+    opening      opened                                     checking      read
+    opening      opened              its time is too short  leaving       trouble, end calls, leave
+    opening      unanswered, failed                         resting       trouble
+    checking     saw                 its number is its own  entering      log?, announce
+    checking     saw                 another broker has it  leaving       log?, trouble, end calls, leave
+    checking     unanswered, failed                         leaving       trouble, end calls, leave
+    entering     done                                       <turns>
+    entering     unanswered, failed                         leaving       trouble, end calls, leave
+    taking part  <of turns>                                 <turns>
+    taking part  due                                        <turns>       renew?
+    taking part  resigned                                   <turns>       trouble
+    taking part  lease gone                                 <turns>
+    taking part  renewed                                    taking part   report
+    taking part  reported                                   taking part
+    taking part  not renewed                                taking part   trouble
+    <turns>                          they go on             taking part   ...
+    <turns>                          over, while it leads   ending        ..., trouble, end calls, log, follow
+    <turns>                          over                   leaving       ..., trouble, end calls, leave
+    ending       done                                       leaving       leave
+    ending       unanswered, failed                         leaving       trouble, leave
+    leaving      done                                       resting
+    leaving      unanswered, failed                         resting       trouble
+    resting      due                                        opening       open
+    resting      failed                                     resting       trouble
+    <any>        rang                                       the same
+    <any>        resigned                                   the same      trouble
+    <any>        looked                                     the same      log?
+    <any>        stopped                                    stopped       end calls?, leave?
+    stopped      <any>                                      stopped
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """A broker's part in its group from one look to the next, while it has a lease: it leads, follows, or claims.
 
-A state names the call that is under way. `?`: an action that is not always needed; `<...>`: what several rows
+A state names the call that is under way. `?`: an action that is not always needed; `<x>`: what several rows
 end with, written once. What no row names cannot happen in that state.
 
     state          event               when                        next           actions
     new            done                                            <turn>         watch
     waiting        rang, group changed                             <turn>
+    waiting        watch lost                                      waiting
+    waiting        lost                                            <turn>
     waiting        due                 long enough, or the watch's <turn>
     waiting        due                 not yet                     waiting        watch?
     telling        done                                            looking        read
@@ -31,8 +33,9 @@ end with, written once. What no row names cannot happen in that state.
     <call>         unanswered                                      <end of turn>
     <call>         failed                                          over
     <call>         rang, group changed                             the same
+    <call>         watch lost                                      the same
+    <call>         lost                                            the same
     <call>         due                                             the same       watch?
-    <any>          watch lost                                      the same
 
     <turn>                             the lease is lost           over
     <turn>                             it can store, or not, anew  telling        announce
@@ -354,20 +357,21 @@ class Turns:
 
 
 _Step = Callable[[Turns, Any], None]
-_WAITING = (TurnState.NEW, TurnState.WAITING, TurnState.OVER)
-_ANY: Final[Mapping[type[events.Event], _Step]] = {
+_BETWEEN: Final = (TurnState.NEW, TurnState.WAITING, TurnState.OVER)
+_BESIDE: Final[Mapping[type[events.Event], _Step]] = {
     events.Rang: Turns._ring,
     events.GroupChanged: Turns._group_changed,
     events.WatchLost: Turns._watch_lost,
     events.Due: Turns._due,
 }
 _CALL: Final[Mapping[type[events.Event], _Step]] = {
+    **_BESIDE,
     events.Unanswered: Turns._unanswered,
     events.Failed: Turns._failed,
 }
 _STEPS: Final[dict[tuple[TurnState, type[events.Event]], _Step]] = {
-    **{(state, kind): step for state in TurnState for kind, step in _ANY.items()},
-    **{(s, kind): step for s in TurnState if s not in _WAITING for kind, step in _CALL.items()},
+    **{(state, kind): step for state in TurnState if state not in _BETWEEN for kind, step in _CALL.items()},
+    **{(TurnState.WAITING, kind): step for kind, step in _BESIDE.items()},
     (TurnState.NEW, events.Done): Turns._begin,
     (TurnState.TELLING, events.Done): Turns._told,
     (TurnState.LOOKING, events.Saw): Turns._saw,

@@ -1,17 +1,24 @@
-"""Elections as text: a line for each event, and behind the arrow what the broker 1 of the group b does then.
+"""Elections as text: a line for each event, and behind the arrow what broker 1 of the group b does then.
 
-Events stand as in `mqframe.core.election.events`, with what they carry. A view of the engine is written as the
-version of the state, its epoch with the leader of that, the set, who leads (`1/w1`: by the claim w1 of this
-broker), and who is there, with the end of its log: `v4 e1/2 set=1,2 leader=2 1@700 2@900`. Behind such an end:
-`!` it may follow somebody still, `~` it may lack what it acknowledged, `x` it cannot store.
+Their stories are in turns.txt and elector.txt.
+
+Events stand as in `mqframe.core.election.events`, with what they carry. A view of the engine is written as
+the version of the state, its epoch with the leader of that, the set, who leads (`1/w1`: by the claim w1 of
+this broker), and who is there, with the end of its log: `v4 e1/2 set=1,2 leader=2 1@700 2@900`. Behind such
+an end: `!` it may follow somebody still, `~` it may lack what it acknowledged, `x` it cannot store.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
+from itertools import count
 from math import inf, isclose
+from pathlib import Path
+from typing import NamedTuple
 
+from attrs import evolve
+from core.election.state_tables import Checker
 from msgspec.structs import replace
 
 from mqframe.core.election import actions, events
@@ -22,27 +29,16 @@ from mqframe.core.election.states import State, TurnState
 from mqframe.core.election.sync_set import SetLimits, SyncSet
 
 LIMITS = ElectionLimits(lease=5, renew=1.5, margin=1, patience=1, first=5, members_min=1)
-PLAIN = {
+PLAIN: dict[str, events.Event] = {
     "started": events.Started(), "done": events.Done(), "refused": events.Refused(),
     "renewed": events.Renewed(), "lease gone": events.LeaseGone(), "reported": events.Reported(),
     "group changed": events.GroupChanged(), "watch lost": events.WatchLost(), "rang": events.Rang(),
     "stopped": events.Stopped(),
 }  # fmt: skip
-WITH_PROBLEM = {
+WITH_PROBLEM: dict[str, Callable[[str], events.Event]] = {
     "unanswered": events.Unanswered, "failed": events.Failed, "not renewed": events.NotRenewed,
     "resigned": events.Resigned,
 }  # fmt: skip
-MAIN = (
-    actions.Open, actions.Read, actions.Announce, actions.Claim, actions.Change, actions.StepDown,
-    actions.Leave, actions.Lead, actions.Follow,
-)  # fmt: skip
-
-
-def words() -> Iterator[str]:
-    number = 0
-    while True:
-        number += 1
-        yield f"w{number}"
 
 
 def note(number: int, end: int, *, ready: int = 0, is_clean: bool = True, unable: str = "") -> ReplicaNote:
@@ -54,10 +50,11 @@ def note(number: int, end: int, *, ready: int = 0, is_clean: bool = True, unable
 class Traced:
     """The broker 1, to which each line of a trace happens."""
 
-    def __init__(self, limits: ElectionLimits = LIMITS) -> None:
-        each = words()
+    def __init__(self, checker: Checker, limits: ElectionLimits = LIMITS) -> None:
+        words = (f"w{number}" for number in count(1))
+        self.checker = checker
         self.limits = limits
-        self.elector = Elector(1, "b", limits, lambda: next(each))
+        self.elector = Elector(1, "b", limits, words.__next__)
         self.mine = note(1, 0)
         self.unable = ""
         self.now = 0.0
@@ -71,7 +68,8 @@ class Traced:
         event = self.event(found[2])
         if event is None:
             return ""
-        return self.told(self.elector.on(event, events.Moment(self.now, self.mine, self.unable)))
+        moment = events.Moment(self.now, self.mine, self.unable)
+        return self.told(self.checker.on(self.elector, event, moment))
 
     def event(self, text: str) -> events.Event | None:
         """`None`: nothing that the elector is told of."""
@@ -173,10 +171,8 @@ def said(action: actions.Action) -> str:
             return f"change set={numbers(state.members)} at v{version}"
         case actions.Lead(term):
             return f"lead e{term.state.epoch} until {term.lease.trusted_until:g} at least"
-        case actions.Follow(None, _):
-            return "follow nobody"
         case actions.Follow(leader, epoch):
-            return f"follow {leader.id} in e{epoch}"
+            return "follow nobody" if leader is None else f"follow {leader.id} in e{epoch}"
         case actions.Log(level, event, values):
             return f"{level}: {event}" + (f" ({values['problem']})" if "problem" in values else "")
         case actions.ShowTrouble(problem):
@@ -192,20 +188,44 @@ def numbers(members: tuple[int, ...]) -> str:
     return ",".join(map(str, members))
 
 
-def play(trace: str, traced: Traced | None = None) -> Traced:
-    """Have what stands before the arrows happen, and compare what is done with what stands behind them.
+class Story(NamedTuple):
+    """`lines`: of its trace, each in one; `remark`: what stands in brackets under its title."""
 
-    A line that does not begin with a time goes on with the one before.
-    """
-    traced = traced or Traced()
-    lines: list[str] = []
-    for line in map(str.strip, trace.strip().splitlines()):
-        if line.startswith("t="):
-            lines.append(line)
-        else:
-            lines[-1] += " " + line
-    asked = [line.partition("->") for line in lines]
+    title: str
+    remark: str
+    lines: list[str]
+
+
+def stories(file: str) -> list[Story]:
+    """The stories in `file`, in this folder. A line that does not begin with a time goes on with the one
+    before."""
+    found: list[Story] = []
+    for line in map(str.strip, (Path(__file__).parent / file).read_text().splitlines()):
+        if line.startswith("# "):
+            found.append(Story(line[2:], "", []))
+        elif found and line.startswith("("):
+            found[-1] = found[-1]._replace(remark=line[1:-1])
+        elif found and line.startswith("t="):
+            found[-1].lines.append(line)
+        elif found and line:
+            found[-1].lines[-1] += " " + line
+    return found
+
+
+def play(story: Story, checker: Checker) -> None:
+    """Have what stands before the arrows happen, and compare what is done with what stands behind them, and
+    with the state tables."""
+    traced = Traced(checker)
+    if story.remark == "it leads":
+        for line in LEADS.lines:
+            traced.line(line.partition("->")[0].strip())
+    elif story.remark:
+        key, _, value = story.remark.partition("=")
+        traced = Traced(checker, evolve(LIMITS, **{key: float(value)}))
+    asked = [line.partition("->") for line in story.lines]
     wanted = [(left.strip(), " ".join(right.split())) for left, _, right in asked]
     made = [(left, traced.line(left)) for left, _ in wanted]
-    assert made == wanted, "\n" + "\n".join(f"{left:<44} -> {right}" for left, right in made)
-    return traced
+    assert made == wanted, "\n" + "\n".join(f"{left:<54} -> {right}" for left, right in made)
+
+
+LEADS = next(story for story in stories("turns.txt") if story.title.endswith("that is alone leads"))
