@@ -340,7 +340,7 @@ class Group:
             case actions.Renew():
                 return lambda: events.Renewed() if engine.renew(lease, self.now) else events.LeaseGone()
             case actions.Claim():
-                return lambda: _written(engine.claim(lease, call))
+                return lambda: self._claim(broker, lease, call)
             case actions.Change():
                 return lambda: _written(engine.change(lease, call))
             case actions.StepDown():
@@ -362,6 +362,13 @@ class Group:
         broker.seen = self.engine.changes
         return events.Saw(self.engine.read())
 
+    def _claim(self, broker: Broker, lease: int, call: actions.Claim) -> events.Event:
+        version = self.engine.claim(lease, call)
+        if version:
+            has = broker.log[: len(self.acknowledged)]
+            assert has == self.acknowledged, f"{broker.number} leads, and lacks what was acknowledged"
+        return _written(version)
+
     def _watch(
         self, broker: Broker, life: int, lease: int, answered: Callable[[events.Event], object]
     ) -> None:
@@ -380,9 +387,6 @@ class Group:
         if broker.fails:
             return events.Failed("it fails")
         state = call.term.state
-        assert self.acknowledged == broker.log[: len(self.acknowledged)], (
-            "a leader lacks what was acknowledged"
-        )
         self.terms.append((state.epoch, broker.number))
         broker.epoch, broker.follows = state.epoch, None
         broker.members = SyncSet(state, call.term.version, len(broker.log), SET_LIMITS, self.local(broker))
