@@ -450,3 +450,61 @@ def test_a_broker_whose_store_cannot_be_opened_takes_part_again_once_it_can() ->
         assert scene.roles() == ["follows 2", "leads", "follows 2"]
 
     play(story)
+
+
+def test_a_fault_of_the_broker_is_logged_and_it_takes_part_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.with_three()
+
+        async def lead(term: LeaderTerm) -> SyncSet:
+            raise ValueError("no such field")
+
+        second = scene.brokers[2]
+        leading = second.lead
+        second.lead = lead  # type: ignore[method-assign]
+        await scene.stop(1)
+        await scene.clock.aadvance(3)
+        assert scene.brokers[3].role == "leads"
+        assert "elections failed" in caplog.text
+        assert "ValueError: no such field" in caplog.text
+        second.lead = leading  # type: ignore[method-assign]
+        await scene.clock.aadvance(3)
+        assert second.role == "follows 3"
+
+    play(story)
+
+
+def test_who_is_stopped_leaves_the_engine_and_no_task_or_timer_behind() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.with_three()
+        before = len(asyncio.all_tasks())
+        await scene.stop(1)
+        await scene.clock.aadvance(0)
+        assert first.task is not None
+        assert first.task.done()
+        assert len(asyncio.all_tasks()) == before - 2  # its watch, and itself
+        looked = await MemoryCoordination(scene.engine, scene.clock).look(PLACE)
+        assert 1 not in looked.replicas
+        role, term = first.role, first.term
+        first.elector.ring()
+        first.elector.resign(StoreError("the disk is gone"))
+        await scene.clock.aadvance(60)
+        assert (first.role, first.term, first.elector.trouble) == (role, term, "")
+
+    play(story)
+
+
+def test_what_another_broker_says_that_cannot_be_read_is_logged_and_passed_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(scene: Scene) -> None:
+        only = await scene.start(1)
+        stranger = MemoryCoordination(scene.engine, scene.clock)
+        await stranger.start(PLACE._replace(member=2), 5)
+        await stranger.announce(b"?")
+        await scene.clock.aadvance(6)
+        assert only.role == "leads"
+        assert "a broker of the group says what cannot be read" in caplog.text
+        assert only.elector.brokers == {1: "h:1"}
+
+    play(story)

@@ -147,6 +147,8 @@ class AnythingHappens(RuleBasedStateMachine):
         assert followed == [leader.number] * 2
         assert group.engine.state is not None
         assert group.engine.state.members == (1, 2, 3)
+        assert leader.members is not None
+        assert (leader.members.pending, leader.members.state) == (None, group.engine.state)
         assert [broker.elector.trouble for broker in group.brokers.values()] == [""] * 3
         before = len(group.acknowledged)
         group.pass_time(1)
