@@ -160,16 +160,7 @@ class ElectionService:
         except CoordinationError as problem:
             return events.Unanswered(str(problem))
 
-    async def _ask(
-        self,
-        call: actions.Open
-        | actions.Read
-        | actions.Announce
-        | actions.Claim
-        | actions.Change
-        | actions.StepDown
-        | actions.Leave,
-    ) -> events.Event:
+    async def _ask(self, call: actions.EngineCall) -> events.Event:
         engine = self._coordination
         match call:
             case actions.Open(seconds):

@@ -508,3 +508,30 @@ def test_what_another_broker_says_that_cannot_be_read_is_logged_and_passed_over(
         assert only.elector.brokers == {1: "h:1"}
 
     play(story)
+
+
+def test_a_broker_that_cannot_write_down_that_it_left_the_set_tries_again() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.start(1)
+        await scene.clock.aadvance(6)
+        await scene.stop(1)
+        outside = Broker(scene, 2, 0)
+        failures = 0
+
+        def left_set() -> None:
+            nonlocal failures
+            failures += 1
+            raise StoreError("the disk is full")
+
+        outside.left_set = left_set  # type: ignore[method-assign]
+        outside.task = asyncio.ensure_future(outside.elector.run())
+        scene.others.append(outside)
+        await scene.clock.aadvance(4)
+        assert outside.elector.trouble == "the disk is full"
+        assert failures >= 3
+        del outside.left_set
+        await scene.clock.aadvance(2)
+        assert outside.role == "alone"
+        assert "broker 1 is not there" in outside.elector.trouble
+
+    play(story)

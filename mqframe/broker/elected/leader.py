@@ -44,12 +44,12 @@ class LeaderPart(MasterPart):
         self._replicas = post.replicas
         self._replicas.told = lambda: state.store.confirmed_offset
         self._looks: Every | None = None
-        state.identity.state_version = post.term.state.epoch
+        state.identity.state_version = post.reigning.state.epoch
 
     def counters(self) -> Mapping[str, str]:
         """As of a master, with epoch, set and what is confirmed."""
         members = self._replicas.members
-        state = self._post.term.state if members is None else members.state
+        state = self._post.reigning.state if members is None else members.state
         return {
             **super().counters(),
             "replicationEpoch": str(state.epoch),

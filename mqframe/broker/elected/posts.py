@@ -14,11 +14,11 @@ from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
 
 @attrs.frozen
 class LeaderPost:
-    """A term. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers;
+    """A reign. `ring`: has the set looked at soon; `opened`: is called when the log is open to followers;
     `brokers`: as of `ElectionService`."""
 
     kept: KeptReplica
-    term: LeaderTerm
+    reigning: LeaderTerm
     replicas: LeaderReplicas
     ring: Callable[[], object]
     opened: Callable[[], object]
@@ -30,7 +30,7 @@ class FollowerPost:
     """A copy.
 
     `boot`: names this run of the process; `cut`: has the broker stopped, its log cut at an offset, and made
-    anew; `forced_epoch`: the last term that an operator forced; `force`: `ElectionService.force`, upon
+    anew; `forced_epoch`: the last reign that an operator forced; `force`: `ElectionService.force`, upon
     whether loss is accepted; `trouble`: why the group has no leader, as far as this broker knows;
     `brokers`: as of `ElectionService`.
     """

@@ -9,6 +9,7 @@ end with, written once. What no row names cannot happen in that state.
     waiting        watch lost                                      waiting
     waiting        lost                                            <turn>
     waiting        due                 long enough, or the watch's <turn>
+    waiting        failed              the broker, at once         over
     waiting        due                 not yet                     waiting        watch?
     telling        done                                            looking        read
     looking        saw                 it leads                    <leader>       log?, watch?
@@ -80,11 +81,10 @@ _LOST: Final = "the lease of this broker was lost; it opens another one"
 
 
 class Turns:
-    """Of the broker `me`, with `lease`. `said_unable`: why it cannot store, as it announced last.
+    """Of the broker `me`, with `lease`. What it decides goes to `out`.
 
-    `state`; `ready`: up to which epoch it follows nobody; `term`: that of this broker while it leads, or is
-    about to; `view`: what the engine held last, where `out` shows what is in the way; `problem`: once all is
-    over, why.
+    `state`; `term`: of this broker, while it leads or is about to; `said_unable`: why it cannot store, as it
+    announced last; `problem`: why it is over, once it is.
     """
 
     def __init__(self, me: Member, lease: Lease, said_unable: str, out: Outbox) -> None:
@@ -182,7 +182,7 @@ class Turns:
         self._saying = self.note.unable
         self._go(state, actions.Announce(self.note))
 
-    def _told(self, event: events.Event) -> None:
+    def _announced(self, event: events.Event) -> None:
         self.said_unable = self._saying
         self._look()
 
@@ -373,7 +373,8 @@ _STEPS: Final[dict[tuple[TurnState, type[events.Event]], _Step]] = {
     **{(state, kind): step for state in TurnState if state not in _BETWEEN for kind, step in _CALL.items()},
     **{(TurnState.WAITING, kind): step for kind, step in _BESIDE.items()},
     (TurnState.NEW, events.Done): Turns._begin,
-    (TurnState.TELLING, events.Done): Turns._told,
+    (TurnState.WAITING, events.Failed): Turns._failed,
+    (TurnState.TELLING, events.Done): Turns._announced,
     (TurnState.LOOKING, events.Saw): Turns._saw,
     (TurnState.FOLLOWING, events.Done): Turns._done,
     (TurnState.HALTING, events.Done): Turns._halted,

@@ -69,7 +69,7 @@ class Traced:
         if event is None:
             return ""
         moment = events.Moment(self.now, self.mine, self.unable)
-        return self.told(self.checker.on(self.elector, event, moment))
+        return self.text(self.checker.on(self.elector, event, moment))
 
     def event(self, text: str) -> events.Event | None:
         """`None`: nothing that the elector is told of."""
@@ -146,7 +146,7 @@ class Traced:
                 assert word == "nothing", word
         return GroupView(state, version, leader, replicas, unreadable)
 
-    def told(self, made: list[actions.Action]) -> str:
+    def text(self, made: list[actions.Action]) -> str:
         texts = [said(action) for action in made]
         waits = self.elector.state is State.RESTING or (
             self.elector.turns is not None and self.elector.turns.state is TurnState.WAITING
