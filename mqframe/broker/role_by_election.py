@@ -21,16 +21,16 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.core.election.group import LeaderNote, ReplicaNote
 from mqframe.core.election.history import UNLED, EpochHistory
 from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import MqframeError, SettingError, StoreError
 from mqframe.core.os_errors import told
 from mqframe.hooks.interfaces.coordination import GroupPlace
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
+from mqframe.replication.election_service import ElectionService
 from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.elector import Elector
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
-from mqframe.replication.reigning import ElectionLimits, Reigning
 from mqframe.replication.settings import SLAVE, SYNC_MASTER
 from mqframe.store.files.layout import Layout
 from mqframe.store.message_store import MessageStore
@@ -76,7 +76,8 @@ class RoleByElection:
         me = sections.replication.id
         coordination = plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
-        self.elector = Elector(coordination, place, self, clock, self._limits())
+        limits = election.limits(sections.replication.min_in_sync)
+        self.elector = ElectionService(coordination, place, self, clock, limits)
         self._disk = DiskWatch(clock, election.stall_ms / 1000, self._present_disk, self.elector.ring)
 
     def _note_start(self) -> None:
@@ -84,17 +85,6 @@ class RoleByElection:
         store = self._sections.store
         may_lack = Layout(store.directory).abort.exists() and store.flush != "SYNC_FLUSH"
         self._replica.opened(self._boot, may_lack=may_lack)
-
-    def _limits(self) -> ElectionLimits:
-        election = self._election
-        return ElectionLimits(
-            lease=election.lease_ms / 1000,
-            renew=election.renew_ms / 1000,
-            margin=election.margin_ms / 1000,
-            patience=election.patience_ms / 1000,
-            first=election.first_wait_ms / 1000,
-            members_min=self._sections.replication.min_in_sync,
-        )
 
     @property
     def _broker(self) -> Broker | None:
@@ -185,11 +175,11 @@ class RoleByElection:
             self._end = store.log.max_offset
             self._confirmed = max(self._confirmed, store.log.confirmed_offset)
 
-    async def lead(self, reigning: Reigning) -> SyncSet:
+    async def lead(self, term: LeaderTerm) -> SyncSet:
         """As `Replica.lead`."""
         async with self.host.changing:
             await self._end_broker()
-            epoch = reigning.state.epoch
+            epoch = term.state.epoch
             self._replica.heard(epoch)
             self._epoch, self._leader = epoch, None
             election = self._election
@@ -197,9 +187,9 @@ class RoleByElection:
                 self._sections.replication.min_in_sync, election.lag_ms / 1000, election.away_ms / 1000
             )
             timeout = self._sections.replication.timeout_ms / 1000
-            replicas = LeaderReplicas(reigning, self._clock, limits, timeout)
+            replicas = LeaderReplicas(term, self._clock, limits, timeout)
             opened = asyncio.Event()
-            role = LeaderRole(self._replica, reigning, replicas, self.elector.ring, opened.set, self._group)
+            role = LeaderRole(self._replica, term, replicas, self.elector.ring, opened.set, self._group)
             broker = await self._make(role)
             # On disk before anything is stored in this epoch.
             self._replica.record(self._replica.history.begin(epoch, broker.store.log.max_offset))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.election.lease import LeaseTimes
+from mqframe.core.election.limits import ElectionLimits
 
 
 @settings("election")
@@ -70,3 +71,14 @@ class ElectionSettings:
     def times(self, granted: float) -> LeaseTimes:
         """The times of a lease for which the engine granted so many seconds. Raises `SettingError`."""
         return LeaseTimes(granted, self.renew_ms / 1000, self.margin_ms / 1000)
+
+    def limits(self, members_min: int) -> ElectionLimits:
+        """The times of elections; `members_min`: how many brokers have to be in sync."""
+        return ElectionLimits(
+            lease=self.lease_ms / 1000,
+            renew=self.renew_ms / 1000,
+            margin=self.margin_ms / 1000,
+            patience=self.patience_ms / 1000,
+            first=self.first_wait_ms / 1000,
+            members_min=members_min,
+        )

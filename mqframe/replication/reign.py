@@ -8,9 +8,9 @@ from typing import Final
 from mqframe.core.clock import Clock
 from mqframe.core.election.lease import Lease
 from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
 from mqframe.core.storage.outcome import Outcome
-from mqframe.replication.reigning import Reigning
 
 _NOTHING: Final = 0
 
@@ -21,10 +21,10 @@ class LeaderReplicas:
     `timeout_seconds`: how long those who wait do so. `members`: there once the store is open.
     """
 
-    def __init__(self, reigning: Reigning, clock: Clock, limits: SetLimits, timeout_seconds: float) -> None:
+    def __init__(self, term: LeaderTerm, clock: Clock, limits: SetLimits, timeout_seconds: float) -> None:
         self.timeout_seconds = timeout_seconds
-        self._reigning = reigning
-        self._lease: Lease = reigning.lease
+        self._term = term
+        self._lease: Lease = term.lease
         self._clock = clock
         self._limits = limits
         self._moved: Callable[[], object] = lambda: None
@@ -36,19 +36,19 @@ class LeaderReplicas:
 
     @property
     def epoch(self) -> int:
-        """Of this reign."""
-        return self._reigning.state.epoch
+        """Of this term."""
+        return self._term.state.epoch
 
     @property
     def leader(self) -> int:
         """The number of this broker."""
-        return self._reigning.state.leader
+        return self._term.state.leader
 
     def attach(self, end: int, moved: Callable[[], object]) -> int:
-        """As `Replicas.attach`: the reign begins at `end`. Nobody reads before all of that is confirmed."""
-        reigning = self._reigning
+        """As `Replicas.attach`: the term begins at `end`. Nobody reads before all of that is confirmed."""
+        term = self._term
         now = self._clock.monotonic()
-        self.members = SyncSet(reigning.state, reigning.version, end, self._limits, now)
+        self.members = SyncSet(term.state, term.version, end, self._limits, now)
         self._copied = self.members.confirmed
         self._moved = moved
         return end
@@ -70,7 +70,7 @@ class LeaderReplicas:
         """As `Replicas.refusal`."""
         if not self._leads():
             return StoreUnavailable(
-                f"this broker is no longer sure to lead in epoch {self._reigning.state.epoch}: another one"
+                f"this broker is no longer sure to lead in epoch {self._term.state.epoch}: another one"
                 " may be elected; send again, by a route that is asked for anew"
             )
         members = self.members
@@ -90,7 +90,7 @@ class LeaderReplicas:
             self._moved()
 
     def end(self) -> None:
-        """The reign is over: nothing more is confirmed or stored."""
+        """The term is over: nothing more is confirmed or stored."""
         self._ended = True
         self._moved()
 

@@ -105,8 +105,10 @@ def test_a_leader_that_cannot_store_leaves_the_lead_to_a_follower_that_can(place
             with suppress(MqframeError):
                 for body in bodies(0, 20):
                     if (await scene.send(leader, body)).code:
-                        break
-                    acknowledged.append(body)
+                        # A log without any file forgets that it could not make one: it is asked again.
+                        await scene.clock.sleep(0.1)
+                    else:
+                        acknowledged.append(body)
             successor = await another(scene, leader)
             await sends(scene, successor, bodies(20, 20))
             there = b"".join(await all_bodies(scene, successor))

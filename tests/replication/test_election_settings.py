@@ -8,6 +8,7 @@ import pytest
 from mqframe.core.config.configuration import resolve
 from mqframe.core.config.layers import broker_conf
 from mqframe.core.election.lease import LeaseTimes
+from mqframe.core.election.limits import ElectionLimits
 from mqframe.core.errors import SettingError
 from mqframe.replication.election_settings import ElectionSettings
 
@@ -72,6 +73,11 @@ def test_each_time_has_a_least_one_and_is_refused_below_it_by_name(name: str, le
     assert getattr(ElectionSettings(**{**others, name: least}), name) == least  # type: ignore[arg-type]
     with pytest.raises(SettingError, match=rf"election\.{name} = {least - 1}: must be at least {least}"):
         ElectionSettings(**{**others, name: least - 1})  # type: ignore[arg-type]
+
+
+def test_elections_reckon_in_seconds() -> None:
+    limits = ElectionSettings(lease_ms=6000, patience_ms=500, first_wait_ms=2500).limits(2)
+    assert limits == ElectionLimits(lease=6, renew=1.5, margin=1, patience=0.5, first=2.5, members_min=2)
 
 
 def test_how_long_a_broker_may_lag_is_known_by_the_key_of_rocketmq() -> None:

@@ -15,12 +15,12 @@ from mqframe.core.election.group import GroupState
 from mqframe.core.election.history import EpochHistory
 from mqframe.core.election.lease import Lease, LeaseTimes
 from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.election.term import LeaderTerm
 from mqframe.core.replication.hello import EpochStart, Hello, Welcome
 from mqframe.core.replication.stream import epoch_frame_head, frame_head
 from mqframe.replication.feeding import Feeding
 from mqframe.replication.leader_rules import LeaderRules
 from mqframe.replication.reign import LeaderReplicas
-from mqframe.replication.reigning import Reigning
 from mqframe.replication.settings import ALWAYS
 from mqframe.replication.slave_admission import SlaveAdmission
 from mqframe.testing.manual_clock import ManualClock
@@ -59,8 +59,8 @@ class Place:
         self.log = Log(bytes(range(250)))
         lease = Lease(LeaseTimes(ttl=1000, renew=1, margin=1), self.clock.monotonic())
         limits = SetLimits(1, lag_seconds=5, away_seconds=1)
-        reigning = Reigning(STATE, 4, lease)
-        self.replicas = LeaderReplicas(reigning, self.clock, limits, 1)
+        term = LeaderTerm(STATE, 4, lease)
+        self.replicas = LeaderReplicas(term, self.clock, limits, 1)
         self.confirmed: list[int] = []
         self.newer: list[str] = []
         rules = LeaderRules(

@@ -7,9 +7,9 @@ import pytest
 from mqframe.core.election.group import GroupState
 from mqframe.core.election.lease import Lease, LeaseTimes
 from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
-from mqframe.replication.reigning import Reigning
 from mqframe.testing.manual_clock import ManualClock
 
 
@@ -22,7 +22,7 @@ class Reign:
         self.lease = Lease(LeaseTimes(ttl=5, renew=1.5, margin=1), now)
         state = GroupState(epoch=7, leader=1, members=members, confirmed=confirmed)
         limits = SetLimits(members_min, lag_seconds=5, away_seconds=1)
-        self.replicas = LeaderReplicas(Reigning(state, 3, self.lease), self.clock, limits, 2.5)
+        self.replicas = LeaderReplicas(LeaderTerm(state, 3, self.lease), self.clock, limits, 2.5)
         self.moves = 0
         self.known = self.replicas.attach(1000, self.move)
 
@@ -64,7 +64,7 @@ def test_nothing_is_confirmed_before_the_store_is_open() -> None:
     reign = Reign(1)
     lease = Lease(LeaseTimes(ttl=5, renew=1.5, margin=1), reign.clock.monotonic())
     limits = SetLimits(1, lag_seconds=5, away_seconds=1)
-    early = LeaderReplicas(Reigning(GroupState(7, 1, (1,)), 3, lease), reign.clock, limits, 1)
+    early = LeaderReplicas(LeaderTerm(GroupState(7, 1, (1,)), 3, lease), reign.clock, limits, 1)
     assert early.confirmed(1000) == 0
     assert early.refusal() is None
     early.heard()

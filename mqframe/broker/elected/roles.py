@@ -8,17 +8,17 @@ import attrs
 
 from mqframe.broker.elected.replica_state import ReplicaState
 from mqframe.core.election.group import GroupState
+from mqframe.core.election.term import LeaderTerm
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
-from mqframe.replication.reigning import Reigning
 
 
 @attrs.frozen
 class LeaderRole:
     """The leader of one term. `ring`: has the set looked at soon; `opened`: is called when the log is open to
-    followers; `brokers`: as of `Elector`."""
+    followers; `brokers`: as of `ElectionService`."""
 
     replica: ReplicaState
-    term: Reigning
+    term: LeaderTerm
     replicas: LeaderReplicas
     ring: Callable[[], object]
     opened: Callable[[], object]
@@ -30,9 +30,9 @@ class FollowerRole:
     """A copy.
 
     `process`: names this start of the process; `cut`: has the broker stopped, its log cut at an offset, and
-    made anew; `forced_epoch`: the last term that an operator forced; `force`: `Elector.force`, upon whether
-    loss is accepted; `trouble`: why the group has no leader, as far as this broker knows; `brokers`: as of
-    `Elector`.
+    made anew; `forced_epoch`: the last term that an operator forced; `force`: `ElectionService.force`, upon
+    whether loss is accepted; `trouble`: why the group has no leader, as far as this broker knows; `brokers`:
+    as of `ElectionService`.
     """
 
     replica: ReplicaState

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from mqframe.core.election.group import GroupState, ReplicaNote
+from mqframe.core.election.group import GroupState, GroupView, ReplicaNote
+from mqframe.core.errors import FixError
 
 
 class Candidate(NamedTuple):
@@ -73,7 +74,7 @@ def candidate(
 def _members(
     me: int, recorded: tuple[int, ...], rivals: Mapping[int, ReplicaNote], members_min: int
 ) -> tuple[int, ...]:
-    """The set of a new reign: of the recorded one those that are there; all where these are too few."""
+    """The set of a new term: of the recorded one those that are there; all where these are too few."""
     if not recorded:
         return (me,)
     alive = tuple(number for number in recorded if number in rivals)
@@ -93,6 +94,25 @@ def _not_in_set(me: int, state: GroupState, replicas: Mapping[int, ReplicaNote])
 
 def _listed(numbers: tuple[int, ...] | list[int]) -> str:
     return "broker " + ", ".join(map(str, numbers))
+
+
+def forcing(me: int, view: GroupView, mine: ReplicaNote) -> tuple[GroupState, GroupState]:
+    """The state now, and as it is once an operator has the broker `me` lead with what it has.
+
+    `mine`: what that broker says of itself. Raises `FixError` where nobody needs to be forced.
+    """
+    state = view.state
+    if view.leader is not None:
+        raise FixError(f"broker {view.leader.id} leads in epoch {view.leader.epoch}: force nobody")
+    if state is None:
+        raise FixError("this group never had a leader; it takes who has most of the log by itself")
+    if me in state.members and mine.is_clean:
+        raise FixError(f"broker {me} was in sync when epoch {state.epoch} ended, it is elected without force")
+    note = (
+        f"broker {me}, whose log ended at {mine.end}, was forced to lead after epoch {state.epoch}:"
+        f" {state.confirmed} was confirmed at least, and {_listed(state.members)} had it"
+    )
+    return state, forced(state, me, note)
 
 
 def forced(state: GroupState, number: int, note: str) -> GroupState:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -13,10 +13,10 @@ from mqframe.core.errors import BadAnswer
 class GroupState(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
     """One value, so that one comparison guards all of it.
 
-    `epoch`: number of the last reign; `leader`: whose it is, or was; `members`: those in sync, by number:
+    `epoch`: number of the last term; `leader`: whose it is, or was; `members`: those in sync, by number:
     each of them has all that was ever acknowledged; `confirmed`: log offset, bytes, up to which that was
     known to be so when the state was written; `note`: what an operator forced, and what that may have lost;
-    `forced_epoch`: the reign that this began, 0 for none: what was confirmed before it may be gone; `known`:
+    `forced_epoch`: the term that this began, 0 for none: what was confirmed before it may be gone; `known`:
     all that were ever in sync, by number.
     """
 
@@ -89,3 +89,49 @@ def decode_note(data: bytes, kind: type[T]) -> T:
             f"the coordination engine holds something else than a {kind.__name__}: {problem}. Let no other"
             " program write below the prefix of this group"
         ) from None
+
+
+class GroupView(NamedTuple):
+    """What the engine held at one moment, read.
+
+    `state`: `None` before the first leader; `version`: of `state`, 0 without one; `leader`: `None` while
+    nobody leads; `replicas`: what the brokers that are alive say of themselves, by number; `unreadable`: what
+    is wrong with notes that cannot be read, by number.
+    """
+
+    state: GroupState | None
+    version: int
+    leader: LeaderNote | None
+    replicas: Mapping[int, ReplicaNote]
+    unreadable: Mapping[int, str]
+
+    @property
+    def epoch(self) -> int:
+        """Of the last term; 0 before the first one."""
+        return 0 if self.state is None else self.state.epoch
+
+    @property
+    def brokers(self) -> dict[int, str]:
+        """Where the brokers of the group are, by number, "host:port", empty for those that are not there."""
+        known = () if self.state is None else {*self.state.known, *self.state.members}
+        return dict.fromkeys(known, "") | {number: note.address for number, note in self.replicas.items()}
+
+
+def decode_view(
+    state: bytes | None, version: int, leader: bytes | None, replicas: Mapping[int, bytes]
+) -> GroupView:
+    """A snapshot of the engine, read. Raises `BadAnswer` where state or leader are something else."""
+    readable: dict[int, ReplicaNote] = {}
+    unreadable: dict[int, str] = {}
+    for number, data in replicas.items():
+        try:
+            readable[number] = decode_note(data, ReplicaNote)
+        except BadAnswer as problem:
+            unreadable[number] = str(problem)
+    return GroupView(
+        None if state is None else decode_note(state, GroupState),
+        version,
+        None if leader is None else decode_note(leader, LeaderNote),
+        readable,
+        unreadable,
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
-from mqframe.core.election.claiming import Candidate, candidate, forced
-from mqframe.core.election.group import GroupState, ReplicaNote
+from mqframe.core.election.claiming import Candidate, candidate, forced, forcing
+from mqframe.core.election.group import GroupState, GroupView, LeaderNote, ReplicaNote
+from mqframe.core.errors import FixError
 
 STATE = GroupState(epoch=4, leader=1, members=(1, 2, 3), confirmed=300)
 
@@ -120,3 +122,27 @@ def test_the_first_leader_of_a_group_is_the_one_with_most_whether_it_can_store_o
     less = msgspec.structs.replace(replica(3, 350, epoch=0, ready=0), confirmed=0)
     assert claims(2, None, full, less).at_once
     assert not claims(3, None, full, less).at_once
+
+
+def test_what_an_operator_forces_says_what_may_be_lost() -> None:
+    before, after = forcing(4, GroupView(STATE, 9, None, {}, {}), replica(4, 250))
+    assert before == STATE
+    assert (after.members, after.forced_epoch, after.known) == ((4,), 5, (1, 2, 3, 4))
+    assert after.note == (
+        "broker 4, whose log ended at 250, was forced to lead after epoch 4: 300 was confirmed at least, and"
+        " broker 1, 2, 3 had it"
+    )
+    unclean = forcing(1, GroupView(STATE, 9, None, {}, {}), replica(1, 250, is_clean=False))
+    assert unclean[1].members == (1,)
+
+
+def test_nobody_is_forced_where_somebody_leads_or_will_without_force() -> None:
+    leader = LeaderNote(2, 4, "h2:1", "h2:2", "word")
+    with pytest.raises(FixError, match="broker 2 leads in epoch 4: force nobody"):
+        forcing(4, GroupView(STATE, 9, leader, {}, {}), replica(4, 250))
+    with pytest.raises(FixError, match="never had a leader; it takes who has most"):
+        forcing(4, GroupView(None, 0, None, {}, {}), replica(4, 250))
+    with pytest.raises(
+        FixError, match="broker 1 was in sync when epoch 4 ended, it is elected without force"
+    ):
+        forcing(1, GroupView(STATE, 9, None, {}, {}), replica(1, 250))

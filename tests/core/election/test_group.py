@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
+from mqframe.core.election.group import (
+    GroupState,
+    LeaderNote,
+    ReplicaNote,
+    decode_note,
+    decode_view,
+    encode_note,
+)
 from mqframe.core.errors import BadAnswer
 
 
@@ -36,3 +43,29 @@ def test_who_was_ever_in_sync_stays_known() -> None:
 def test_what_is_no_note_names_the_kind_and_what_to_do(data: bytes) -> None:
     with pytest.raises(BadAnswer, match=r"LeaderNote.*Let no other program"):
         decode_note(data, LeaderNote)
+
+
+STATE = GroupState(7, 2, (1, 2), known=(1, 2, 3))
+LEADER = LeaderNote(2, 7, "h:2", "h:12", "word")
+REPLICA = ReplicaNote(2, 7, 500, 400, 7, is_clean=True, store="s", address="h:2", replication_address="h:12")
+
+
+def test_a_snapshot_is_read_and_tells_where_the_brokers_of_the_group_are() -> None:
+    view = decode_view(encode_note(STATE), 9, encode_note(LEADER), {2: encode_note(REPLICA)})
+    assert view == (STATE, 9, LEADER, {2: REPLICA}, {})
+    assert view.epoch == 7
+    assert view.brokers == {1: "", 2: "h:2", 3: ""}
+    nothing = decode_view(None, 0, None, {})
+    assert nothing == (None, 0, None, {}, {})
+    assert (nothing.epoch, nothing.brokers) == (0, {})
+
+
+def test_a_broker_that_says_what_cannot_be_read_is_as_if_it_were_not_there() -> None:
+    view = decode_view(encode_note(STATE), 9, None, {1: b"?", 2: encode_note(REPLICA)})
+    assert view.replicas == {2: REPLICA}
+    assert list(view.unreadable) == [1]
+    assert "something else than a ReplicaNote" in view.unreadable[1]
+    with pytest.raises(BadAnswer, match="GroupState"):
+        decode_view(b"?", 9, None, {})
+    with pytest.raises(BadAnswer, match="LeaderNote"):
+        decode_view(None, 0, b"?", {})

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
+from mqframe.core.election.limits import ElectionLimits
 from mqframe.core.election.sync_set import SetLimits, SyncSet
+from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import StoreError
 from mqframe.hooks.interfaces.coordination import GroupPlace, Snapshot
-from mqframe.replication.elector import Elector
-from mqframe.replication.reigning import ElectionLimits, Reigning
+from mqframe.replication.election_service import ElectionService
 from mqframe.testing.coordination import Fate, MemoryCoordination, MemoryEngine
 from mqframe.testing.manual_clock import ManualClock
 
@@ -31,13 +32,13 @@ class Broker:
         self.epoch = 0
         self.role = "none"
         self.members: SyncSet | None = None
-        self.reigning: Reigning | None = None
+        self.term: LeaderTerm | None = None
         self.is_clean = True
         self.refuses_to_lead = self.refuses_to_follow = False
         self.unable = ""
         self.store = f"store {number}"
         self.coordination = scene.engines(scene.engine, scene.clock)
-        self.elector = Elector(
+        self.elector = ElectionService(
             self.coordination,
             PLACE._replace(member=number),
             self,
@@ -58,27 +59,27 @@ class Broker:
     def stop_storing(self) -> None:
         self.role = "has stopped storing"
 
-    async def lead(self, reigning: Reigning) -> SyncSet:
+    async def lead(self, term: LeaderTerm) -> SyncSet:
         if self.refuses_to_lead:
             raise StoreError("the disk is gone")
-        self.role, self.reigning, self.epoch = "leads", reigning, reigning.state.epoch
+        self.role, self.term, self.epoch = "leads", term, term.state.epoch
         limits = SetLimits(LIMITS.members_min, lag_seconds=5, away_seconds=1)
         now = self.scene.clock.monotonic()
-        self.members = SyncSet(reigning.state, reigning.version, self.end, limits, now)
+        self.members = SyncSet(term.state, term.version, self.end, limits, now)
         return self.members
 
     async def follow(self, leader: LeaderNote | None, epoch: int) -> None:
         if self.refuses_to_follow:
             raise StoreError("the store cannot be opened")
         self.role = "alone" if leader is None else f"follows {leader.id}"
-        self.members = self.reigning = None
+        self.members = self.term = None
 
     def left_set(self) -> None:
         self.is_clean = True
 
     @property
     def is_trusted(self) -> bool:
-        return self.reigning is not None and self.reigning.lease.is_trusted(self.scene.clock.monotonic())
+        return self.term is not None and self.term.lease.is_trusted(self.scene.clock.monotonic())
 
     def joins(self, other: Broker) -> None:
         """The broker `other` follows this one, and has everything."""
@@ -295,8 +296,8 @@ def test_a_claim_that_took_effect_without_an_answer_is_found_and_taken_up(fate: 
         await scene.clock.aadvance(12)
         assert only.role == "leads"
         state = await scene.state()
-        assert only.reigning is not None
-        assert only.reigning.state.epoch == state.epoch
+        assert only.term is not None
+        assert only.term.state.epoch == state.epoch
         assert only.members is not None
         assert (
             only.members.version == (await MemoryCoordination(scene.engine, scene.clock).look(PLACE)).version
@@ -447,5 +448,90 @@ def test_a_broker_whose_store_cannot_be_opened_takes_part_again_once_it_can() ->
         first.refuses_to_follow = False
         await scene.clock.aadvance(5)
         assert scene.roles() == ["follows 2", "leads", "follows 2"]
+
+    play(story)
+
+
+def test_a_fault_of_the_broker_is_logged_and_it_takes_part_again(caplog: pytest.LogCaptureFixture) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.with_three()
+
+        async def lead(term: LeaderTerm) -> SyncSet:
+            raise ValueError("no such field")
+
+        second = scene.brokers[2]
+        leading = second.lead
+        second.lead = lead  # type: ignore[method-assign]
+        await scene.stop(1)
+        await scene.clock.aadvance(3)
+        assert scene.brokers[3].role == "leads"
+        assert "elections failed" in caplog.text
+        assert "ValueError: no such field" in caplog.text
+        second.lead = leading  # type: ignore[method-assign]
+        await scene.clock.aadvance(3)
+        assert second.role == "follows 3"
+
+    play(story)
+
+
+def test_who_is_stopped_leaves_the_engine_and_no_task_or_timer_behind() -> None:
+    async def story(scene: Scene) -> None:
+        first = await scene.with_three()
+        before = len(asyncio.all_tasks())
+        await scene.stop(1)
+        await scene.clock.aadvance(0)
+        assert first.task is not None
+        assert first.task.done()
+        assert len(asyncio.all_tasks()) == before - 2  # its watch, and itself
+        looked = await MemoryCoordination(scene.engine, scene.clock).look(PLACE)
+        assert 1 not in looked.replicas
+        role, term = first.role, first.term
+        first.elector.ring()
+        first.elector.resign(StoreError("the disk is gone"))
+        await scene.clock.aadvance(60)
+        assert (first.role, first.term, first.elector.trouble) == (role, term, "")
+
+    play(story)
+
+
+def test_what_another_broker_says_that_cannot_be_read_is_logged_and_passed_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def story(scene: Scene) -> None:
+        only = await scene.start(1)
+        stranger = MemoryCoordination(scene.engine, scene.clock)
+        await stranger.start(PLACE._replace(member=2), 5)
+        await stranger.announce(b"?")
+        await scene.clock.aadvance(6)
+        assert only.role == "leads"
+        assert "a broker of the group says what cannot be read" in caplog.text
+        assert only.elector.brokers == {1: "h:1"}
+
+    play(story)
+
+
+def test_a_broker_that_cannot_write_down_that_it_left_the_set_tries_again() -> None:
+    async def story(scene: Scene) -> None:
+        await scene.start(1)
+        await scene.clock.aadvance(6)
+        await scene.stop(1)
+        outside = Broker(scene, 2, 0)
+        failures = 0
+
+        def left_set() -> None:
+            nonlocal failures
+            failures += 1
+            raise StoreError("the disk is full")
+
+        outside.left_set = left_set  # type: ignore[method-assign]
+        outside.task = asyncio.ensure_future(outside.elector.run())
+        scene.others.append(outside)
+        await scene.clock.aadvance(4)
+        assert outside.elector.trouble == "the disk is full"
+        assert failures >= 3
+        del outside.left_set
+        await scene.clock.aadvance(2)
+        assert outside.role == "alone"
+        assert "broker 1 is not there" in outside.elector.trouble
 
     play(story)
