@@ -59,7 +59,7 @@ def test_without_a_service_what_it_serves_is_refused(run):
             sys_flag=0, born_timestamp=0, flag=0,
         )  # fmt: skip
         assert (await world.talker.invoke(reply, b"x")).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-        assert [world.store.queue_max("t", queue_id) for queue_id in (0, 1)] == [1, 0]
+        assert [world.store.queues.max_offset("t", queue_id) for queue_id in (0, 1)] == [1, 0]
 
     run(scenario, broker={"services_blocked": BUILT_IN})
 
