@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.found import Found
 from mqframe.core.storage.record import decode_records
 from mqframe.core.storage.stored import Stored
-from mqframe.store.incoming import Found, Incoming
+from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 
 

@@ -44,10 +44,10 @@ def make_parts(
     declared = [rule for service in services for rule in service.send_rules()]
     dead_letters = ToDeadLetters(registry, state.locks, state.statistics)
     rules = SendRules([*unserved(declared, state.delays), *declared], dead_letters, state.delays)
-    pulls = PullProcessor(shared, state.admission, state.filters, state.budgets)
+    pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
     on_reset = notified((*services, pulls), "offset_reset")
     return [
-        SendProcessor(shared, state.targets, _unique_ids(state), rules),
+        SendProcessor(shared, state.sends, _unique_ids(state), rules),
         SendBackProcessor(shared, state.writer, state.levels),
         pulls,
         HeartbeatProcessor(shared, state.filters),

@@ -84,7 +84,7 @@ class Broker:
         try:
             self._services = services = [] if sections.is_slave else make_services(state, settings)
             self._replication = make_replication(sections, state, self._client, self._registration, role)
-            sharing = TopicSharing(state.shared, state.targets, self._client, self._registration.ask)
+            sharing = TopicSharing(state.shared, state.sends, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
             # Copies come first: where they have to have what a service stores at its start, they can get it.
             self._parts = [*self._replication.parts, *services, *made, sharing]

@@ -18,6 +18,7 @@ from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.in_force import InForce
 from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
@@ -89,9 +90,11 @@ class BrokerState:
         self.keeper.keep(CHANGED_SETTINGS, ChangedSettings, self.live, at_once=True)
         self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
         self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
-        self.targets = SendTargets(self.topics, self.live, self.statistics, self._is_settled)
-        self.admission = ReadAdmission(self.topics, self.groups, self.live)
+        self.counts = self.statistics
+        self.in_force = InForce(self.live)
+        self.sends = SendTargets(self.topics, self.live, self.statistics, self._is_settled)
         self.filters = Filters(self.live, plugins, clock)
+        self.reads = ReadAdmission(self.topics, self.groups, self.live, self.filters)
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
         self.modes = RequestModes()
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
@@ -120,6 +123,10 @@ class BrokerState:
     def offered(self, name: str) -> Callable[..., Any] | None:
         """What a service that was made before offers under `name`; `None` where none does."""
         return self.offers.get(name)
+
+    async def save_tables(self) -> bool:
+        """Save what is saved at once; whether it is on disk."""
+        return await self.keeper.save_tables()
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""

@@ -9,8 +9,9 @@ from typing import cast
 from msgspec import Struct
 
 from mqframe.core.requests.serving import Answer, Call, Reply, as_reply
+from mqframe.hooks.failed_requests import failure_reply
 from mqframe.net.peer_group import PeerGroup
-from mqframe.net.serving import RequestServing, failure_reply
+from mqframe.net.serving import RequestServing
 
 
 class AsyncServing(RequestServing):

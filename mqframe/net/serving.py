@@ -6,10 +6,10 @@ from collections.abc import Awaitable
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.requests.failures import is_expected, refused
 from mqframe.core.requests.serving import Answer, Call, Reply
 from mqframe.core.requests.unserved import not_supported
 from mqframe.core.wire.frame import Frame
+from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.isolate import after_rpc, before_rpc
 from mqframe.log import get_logger
 from mqframe.net.endpoint import Endpoint
@@ -92,14 +92,6 @@ class RequestServing:
                 f"{held} bytes of requests wait for their answers, of all connections (net.held_bytes_max); "
                 "send again later",
             )
-
-
-def failure_reply(problem: Exception, call: Call) -> Reply:
-    """The answer to `call`, which `problem` stopped; what is no fault of the request is logged."""
-    if not is_expected(problem):
-        log.error("request failed", code=call.frame.code, peer=call.peer.address, exc_info=problem)
-    refusal = refused(problem)
-    return Reply(refusal.code, remark=refusal.remark)
 
 
 def answer_frame(request: Frame, reply: Reply) -> Frame:

@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 from thread_pools import at_rest
 
+from mqframe.broker.due_task import DueTask
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
+from mqframe.broker.tables.in_force import InForce
 from mqframe.broker.tables.left_out import LeftOut
+from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
+from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.errors import StoreUnavailable
@@ -174,7 +178,7 @@ def run():
 
 
 class LocalStore:
-    """A broker's store and its writer, without the broker around them."""
+    """A broker's store and its writer, without the broker around them: what of a port many parts need."""
 
     def __init__(self, directory: Path, **options: Any) -> None:
         values = {"commit_log_file_bytes": 1 << 20, "queue_file_bytes": 20_000, "disk_limits": False}
@@ -186,6 +190,15 @@ class LocalStore:
         identity = Identity(BrokerSettings(host="127.0.0.1"))
         self.writer = InternalWriter(self.store, delays, identity)
         self.left_out = LeftOut(self.clock, identity)
+        self.identity = identity
+        self.offsets = OffsetTable(self.clock)
+        self.live = LiveSettings(BrokerSettings(), settings)
+        self.in_force = InForce(self.live)
+        self.directory = directory
+
+    def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
+        """As of a `BrokerPort`."""
+        return DueTask(self.clock, work, name)
 
     def put(self, topic: str, body: bytes = b"body", queue_id: int = 0, **more: Any) -> Stored:
         """Store a message; keyword arguments in capitals are properties."""

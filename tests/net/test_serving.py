@@ -13,9 +13,10 @@ from mqframe.core.errors import BodyError, FixError, HeaderError, MessageError, 
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Handler, Reply
 from mqframe.core.wire.frame import Frame
+from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.endpoint import Endpoint
-from mqframe.net.serving import RequestServing, failure_reply
+from mqframe.net.serving import RequestServing
 from mqframe.net.settings import NetSettings
 
 CALL = Call(Frame(77, 1), cast("Any", SimpleNamespace(address="10.0.0.1:5")), 0.0)

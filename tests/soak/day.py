@@ -21,11 +21,11 @@ from mqframe.core.requests.admin import (
     UpdateAndCreateTopic,
 )
 from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
-from mqframe.store.incoming import GetStatus
 from mqframe.testing.simulation import SimulatedLoop
 
 BUSY_MAX = 60

@@ -14,8 +14,8 @@ from stores import bodies, open_below, put
 from trust.seam import Seam
 
 from mqframe.core.errors import StoreError
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import body_crc, decode_records
-from mqframe.store.incoming import GetStatus
 from mqframe.store.message_store import MessageStore
 from mqframe.testing.manual_clock import ManualClock
 

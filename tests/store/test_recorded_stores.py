@@ -9,8 +9,9 @@ from stores import as_listed
 
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import body_crc, decode_records
-from mqframe.store.incoming import GetStatus, Incoming
+from mqframe.store.incoming import Incoming
 from mqframe.store.reader import StoreReader
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mqframe.core.messages.batch import encode_element
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import decode_records
-from mqframe.store.incoming import GetStatus, Incoming
+from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 from mqframe.testing.manual_clock import ManualClock

@@ -15,10 +15,11 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.errors import StoreError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import encode_properties
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.property_crc import without_crc
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.recovery import Care
-from mqframe.store.incoming import GetStatus, Incoming
+from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 from mqframe.testing.manual_clock import ManualClock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.core.cluster.group_table import GroupTable
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -14,12 +15,13 @@ from mqframe.core.errors import Refusal
 class ReadAdmission:
     """Finds the topic and the group of a read, or refuses it: 16 where the broker may not be read from."""
 
-    __slots__ = ("_groups", "_live", "_topics")
+    __slots__ = ("_groups", "_live", "_topics", "choice")
 
-    def __init__(self, topics: TopicTable, groups: GroupTable, live: LiveSettings) -> None:
+    def __init__(self, topics: TopicTable, groups: GroupTable, live: LiveSettings, filters: Filters) -> None:
         self._topics = topics
         self._groups = groups
         self._live = live
+        self.choice = filters.own
 
     def group(self, name: str) -> SubscriptionGroupConfig:
         """The group, made where that is allowed. Raises `Refusal`: 26, 16 where it may not consume."""
@@ -31,7 +33,7 @@ class ReadAdmission:
             raise Refusal(ResponseCode.NO_PERMISSION, f"consumer group {name} may not consume")
         return group
 
-    def topic(self, name: str, queue_id: int | None) -> TopicConfig:
+    def topic(self, name: str, queue_id: int | None = None) -> TopicConfig:
         """The topic; `queue_id`: `None` for any queue.
 
         Raises `Refusal`: 17, 16 where it may not be read, 29 for a queue that it does not have.

@@ -25,11 +25,11 @@ from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.found import Found
+from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.net.serving import failure_reply
 from mqframe.replication.settings import SLAVE
-from mqframe.store.incoming import Found
 
 log = get_logger("broker")
 

@@ -10,8 +10,7 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from mqframe.broker.due_task import DueTask
-from mqframe.broker.sending.redelivery import Redelivery
+from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.core.clock import JUMP_MS, NOTED_MS, SetTimes, SteadyClock
 from mqframe.core.delay.schedule import DelayOffsets, LevelSchedule
 from mqframe.core.errors import Refusal
@@ -19,10 +18,8 @@ from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.requests.admin import GetAllDelayOffset
 from mqframe.core.requests.serving import Answer, Call, serves
 from mqframe.core.storage.left_out import Place
-from mqframe.hooks.interfaces import BrokerService, OnArrival
+from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock
-from mqframe.store.message_store import MessageStore
 from mqframe.trouble import Trouble
 
 log = get_logger("broker")
@@ -45,23 +42,22 @@ class LevelDelivery(BrokerService):
 
     def __init__(
         self,
-        store: MessageStore,
+        port: BrokerPort,
         redelivery: Redelivery,
         offsets: DelayOffsets,
         levels: tuple[int, ...],
-        clock: LoopClock,
     ) -> None:
-        self._store = store
+        self._store = port.store
         self._redelivery = redelivery
         self._offsets = offsets
         self._delays = levels
-        self._clock = clock
+        self._clock = clock = port.clock
         self._levels: list[LevelSchedule] = []
         self._steady = SteadyClock(clock)
         self._set: list[SetTimes] = []
         self._ahead = 0
         self._started = 0
-        self._alarm = DueTask(clock, self._deliver_due, "delay levels")
+        self._alarm = port.due_task(self._deliver_due, "delay levels")
         self._refused = Trouble(log, clock.monotonic, level=logging.ERROR)
 
     async def start(self) -> None:

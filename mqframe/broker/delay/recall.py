@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.service import Processor
-from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import PERM_WRITE, ResponseCode
 from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle
 from mqframe.core.delay.timer_rules import (
@@ -21,23 +18,25 @@ from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.outcome import Outcome
+from mqframe.hooks.interfaces import BrokerPort, BrokerService
 
 
-class RecallProcessor(Processor):
+class RecallProcessor(BrokerService):
     """Puts a message into the timer that takes another one of its slot back.
 
     It is not known whether that one is still there: a recall that comes too late changes nothing.
     """
 
-    def __init__(self, shared: Shared, writer: InternalWriter) -> None:
-        super().__init__(shared)
-        self._writer = writer
-        self._when_decided = shared.store.confirming.when_decided
-        self._is_sure_at_once = shared.store.confirming.confirms_at_once
+    def __init__(self, port: BrokerPort) -> None:
+        self._writer, self._topics = port.writer, port.topics
+        self._identity, self._clock = port.identity, port.clock
+        self._in_force, self._live = port.in_force, port.live
+        self._when_decided = port.store.confirming.when_decided
+        self._is_sure_at_once = port.store.confirming.confirms_at_once
 
     @serves(RecallMessage)
     def recall(self, fields: RecallMessage, call: Call) -> Reply | None:
-        region = {p.MSG_REGION: self._live.current.region}
+        region = {p.MSG_REGION: self._in_force.region}
         try:
             handle = self._checked(fields)
             now = self._clock.now_ms()
@@ -80,7 +79,7 @@ class RecallProcessor(Processor):
             raise Refusal(
                 ResponseCode.NO_PERMISSION, "recall failed, operation is forbidden (recallMessageEnable)"
             )
-        if not settings.permission & PERM_WRITE:
+        if not self._in_force.permission & PERM_WRITE:
             raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "recall failed, the broker takes no messages")
         if is_closed_topic(request.topic):
             raise Refusal(
@@ -103,6 +102,6 @@ class RecallProcessor(Processor):
                 f" {self._identity.name}",
             )
         left = (whole_number(handle.time) or -1) - self._clock.now_ms()
-        if not 0 < left < self._store.settings.timer_delay_seconds_max * 1000:
+        if not 0 < left < self._live.store.timer_delay_seconds_max * 1000:
             raise Refusal(ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
         return handle

@@ -7,31 +7,32 @@ from typing import Any
 
 from mqframe.broker.delay.levels import LevelDelivery
 from mqframe.broker.delay.recall import RecallProcessor
+from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.send_rule import ToDelayTopics
 from mqframe.broker.delay.timer import TimerService
-from mqframe.broker.sending.redelivery import Redelivery
-from mqframe.broker.state import BrokerState
+from mqframe.core.delay.levels import parse_levels
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
-from mqframe.hooks.interfaces import BrokerService, CompositeService, SavedTable, SendRule
+from mqframe.hooks.interfaces import BrokerPort, BrokerService, CompositeService, SavedTable, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
 
 
 class DelayService(CompositeService):
     """Delay levels, the timer where it is not switched off, and recalls."""
 
-    def __init__(self, state: BrokerState) -> None:
-        store, clock = state.store, state.clock
-        redelivery = Redelivery(state.writer, state.left_out)
+    def __init__(self, port: BrokerPort) -> None:
+        clock, settings = port.clock, port.live.store
+        redelivery = Redelivery(port.writer, port.left_out)
         self._offsets, self._metrics = DelayOffsets(clock), TimerMetrics(clock)
-        self._rule = ToDelayTopics(state.delays, state.identity.name)
+        self._rule = ToDelayTopics(port.delays, port.identity.name)
+        levels = parse_levels(settings.delay_levels)
         parts: list[BrokerService] = [
-            LevelDelivery(store, redelivery, self._offsets, state.levels, clock),
-            RecallProcessor(state.shared, state.writer),
+            LevelDelivery(port, redelivery, self._offsets, levels),
+            RecallProcessor(port),
         ]
         self._delivered_to = clock.now_ms
-        if store.settings.timer_enabled:
-            timer = TimerService(store, redelivery, self._metrics, clock)
+        if settings.timer_enabled:
+            timer = TimerService(port, settings, redelivery, self._metrics)
             parts.append(timer)
             self._delivered_to = timer.delivered_to
         super().__init__(parts)

@@ -6,16 +6,15 @@ import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Any, Final
 
 from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.broker.delay.enqueue import TimerEnqueue
+from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.replacing import TimerReplacing
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.broker.delay.timer_snapshot import timer_families
 from mqframe.broker.delay.timer_times import TimerTimes
-from mqframe.broker.due_task import LONGEST_WAIT_MS, DueTask
-from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
@@ -23,10 +22,8 @@ from mqframe.core.measuring.meter import SAMPLE_SECONDS, Meter
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
-from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock
-from mqframe.store.message_store import MessageStore
 from mqframe.store.timer.timer_store import TimerDamage, TimerStore
 from mqframe.trouble import Trouble
 
@@ -35,6 +32,8 @@ _GATHER_MS: Final = 20
 """How long new messages are gathered before they are taken in; far less than a slot is long."""
 _RETRY_MS: Final = 500
 _CLEAN_SECONDS: Final = 30.0
+_LOOK_MS: Final = 5000
+"""How often it is looked where no slot waits."""
 
 
 class TimerService(BrokerService):
@@ -46,20 +45,20 @@ class TimerService(BrokerService):
     """
 
     def __init__(
-        self, store: MessageStore, redelivery: Redelivery, metrics: TimerMetrics, clock: LoopClock
+        self, port: BrokerPort, settings: Any, redelivery: Redelivery, metrics: TimerMetrics
     ) -> None:
-        self._store = store
+        self._store, self._directory = port.store, port.directory
         self._redelivery = redelivery
         self._metrics = metrics
-        self._clock = clock
-        self._settings = store.settings
+        self._clock = clock = port.clock
+        self._settings = settings
         self._timer: TimerStore | None = None
         self._intake: TimerEnqueue | None = None
         self._slot: TimerDequeue | None = None
         self._times: TimerTimes | None = None
         self._set_back = True
-        self._alarm = DueTask(clock, self._round, "timer")
-        self._flush_alarm = DueTask(clock, self._flush, "timer flush")
+        self._alarm = port.due_task(self._round, "timer")
+        self._flush_alarm = port.due_task(self._flush, "timer flush")
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="mqframe-timer")
         self._saved = b""
         self._failed = False
@@ -83,13 +82,13 @@ class TimerService(BrokerService):
         """Open and recover the timer's files. Raises `StoreError`, and OSError when they cannot be synced."""
         settings = self._settings
         self._timer = timer = TimerStore(
-            settings.directory,
+            self._directory,
             precision_ms=settings.timer_precision_ms,
             window_slots=settings.timer_window_slots,
             log_file_bytes=settings.timer_log_file_bytes,
             now=self._clock.now_ms(),
         )
-        self._times = times = TimerTimes(self._store, settings.timer_precision_ms, self._clock)
+        self._times = times = TimerTimes(self._store, settings, self._clock)
         parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock, times)
         self._intake = TimerEnqueue(parts)
         if not self._intake.agrees():
@@ -242,9 +241,9 @@ class TimerService(BrokerService):
     def _wait(self, timer: TimerStore) -> int | None:
         if timer.is_empty:
             return None
-        slot = timer.next_slot(timer.read_time + LONGEST_WAIT_MS)
+        slot = timer.next_slot(timer.read_time + _LOOK_MS)
         if slot is None:
-            return LONGEST_WAIT_MS
+            return _LOOK_MS
         return max(0, slot.time + timer.precision - self._clock.now_ms())
 
     # On disk

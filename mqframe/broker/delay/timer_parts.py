@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.timer_times import TimerTimes
-from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.clock import Clock
 from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.agreement import is_of, place_of
 from mqframe.core.wire.frame import Body
-from mqframe.store.message_store import MessageStore
+from mqframe.hooks.interfaces import BrokerStore
 from mqframe.store.timer.timer_store import TimerStore
 
 
@@ -28,7 +28,7 @@ class TimerParts(NamedTuple):
     """The timer's files, the store that its messages lie in, the ways back out of it, and the time."""
 
     timer: TimerStore
-    store: MessageStore
+    store: BrokerStore
     metrics: TimerMetrics
     redelivery: Redelivery
     clock: Clock

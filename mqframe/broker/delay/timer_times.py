@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqframe.core.clock import JUMP_MS, Clock, SetTimes, SteadyClock
 from mqframe.core.delay.timer_layout import SLOTS
 from mqframe.core.delay.timer_rules import asked_delay, believed_slot, slot_time, whole_number
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.hooks.interfaces import BrokerStore
 from mqframe.log import get_logger
-from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
@@ -27,17 +29,16 @@ class TimerTimes:
     | what no broker takes | any time | see `believed_slot` |
     """
 
-    def __init__(self, store: MessageStore, precision_ms: int, clock: Clock) -> None:
+    def __init__(self, store: BrokerStore, settings: Any, clock: Clock) -> None:
         self._clock = clock
-        self._precision = precision_ms
+        self._precision = settings.timer_precision_ms
         self._steady = SteadyClock(clock)
         self._set = SetTimes(self._steady, store.queues.max_offset(TIMER_TOPIC, 0))
         self._ahead = 0
         self._went_back = False
         self._started = clock.now_ms()
-        settings = store.settings
         self._limit = settings.timer_delay_seconds_max * 1000
-        self._round = min(settings.timer_window_slots, SLOTS // 2) * precision_ms
+        self._round = min(settings.timer_window_slots, SLOTS // 2) * self._precision
 
     def arrived(self, offset: int) -> None:
         """Messages from queue `offset` on were stored just now."""

@@ -15,7 +15,6 @@ from mqframe.broker.popping.admission import ReceiptAdmission
 from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.broker.popping.ordered import OrderedPops
 from mqframe.broker.popping.processor import PopProcessor
-from mqframe.broker.tables.shared import Conditions
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.popping.bodies import BatchAck, BatchAckBody
@@ -30,7 +29,7 @@ from mqframe.core.requests.pop import (
 )
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.outcome import Outcome
-from mqframe.hooks.interfaces import BrokerService
+from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.turns import in_turns
 
 TURN_ACKS: Final = 256
@@ -43,18 +42,18 @@ class AckProcessor(BrokerService):
 
     def __init__(
         self,
+        port: BrokerPort,
         receipts: ReceiptAdmission,
         check_points: CheckPointService,
         order: OrderedPops,
         pops: PopProcessor,
-        conditions: Conditions,
     ) -> None:
         self._receipts = receipts
         self._check_points = check_points
         self._order = order
         self._pops = pops
-        self._statistics = conditions.statistics
-        self._clock = conditions.clock
+        self._counts = port.counts
+        self._clock = port.clock
 
     def _when_durable(self, call: Call, written_from: int) -> Reply | None:
         """Answer at once if nothing was stored from log offset `written_from` on, else once it is durable.
@@ -80,7 +79,7 @@ class AckProcessor(BrokerService):
             handle.invisible_time, handle.revive_queue,
         ):  # fmt: skip
             raise self._receipts.not_in_flight(handle, topic, offset)
-        self._statistics.acknowledged(group, topic)
+        self._counts.acknowledged(group, topic)
         return self._when_durable(call, written_from)
 
     @serves(BatchAckMessage)
@@ -124,7 +123,7 @@ class AckProcessor(BrokerService):
             key = Key(topic, group, ack.queue_id, ack.start_offset, ack.pop_time)
             done = self._check_points.acknowledge(key, offsets, ack.invisible_time, ack.revive_queue_id)
         if done:
-            self._statistics.acknowledged(group, topic, done)
+            self._counts.acknowledged(group, topic, done)
         return done
 
     def _acknowledge_ordered(self, queue: GroupQueue, offset: int, pop_time: int) -> None:

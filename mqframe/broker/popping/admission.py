@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.broker.consuming.admission import ReadAdmission
-from mqframe.broker.consuming.filters import Filters
-from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
-from mqframe.core.cluster.topic_table import TopicTable, no_read_queue
+from mqframe.core.cluster.topic_table import no_read_queue
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.popping.receipt_handle import HandleError, ReceiptHandle
 from mqframe.core.requests.pop import AckMessage, ChangeInvisibleTime
-from mqframe.store.message_store import MessageStore
+from mqframe.hooks.interfaces import BrokerPort, ReadAdmission
 
 EVERYTHING: Final = RecordChoice()
 
@@ -26,9 +23,8 @@ EVERYTHING: Final = RecordChoice()
 class PopAdmission:
     """Finds topic and group of a request, or refuses it."""
 
-    def __init__(self, reads: ReadAdmission, filters: Filters) -> None:
+    def __init__(self, reads: ReadAdmission) -> None:
         self._reads = reads
-        self._filters = filters
 
     def admit(self, topic: str, group: str, queue_id: int) -> tuple[TopicConfig, SubscriptionGroupConfig]:
         """Topic and group of a read; `queue_id` -1 means any queue. Raises `Refusal` as `ReadAdmission`."""
@@ -42,19 +38,19 @@ class PopAdmission:
 
         Raises `Refusal`: 23 for an expression that is wrong, 1 for one of a type that is not enabled.
         """
-        return self._filters.own(expression_type, expression) if expression else EVERYTHING
+        return self._reads.choice(expression_type, expression) if expression else EVERYTHING
 
 
 class ReceiptAdmission:
     """Checks the receipt handles of requests, or refuses these. `broker_name`: the only one that is ours."""
 
-    def __init__(self, store: MessageStore, topics: TopicTable, conditions: Conditions) -> None:
-        self._store = store
+    def __init__(self, port: BrokerPort) -> None:
+        self._store = store = port.store
         self.when_decided = store.confirming.when_decided
         self.until_decided = store.confirming.until_decided
-        self._topics = topics
-        self._clock = conditions.clock
-        self.broker_name = conditions.identity.name
+        self._topics = port.topics
+        self._clock = port.clock
+        self.broker_name = port.identity.name
 
     def log_end(self) -> int:
         """Log offset behind all that is stored, bytes."""

@@ -12,16 +12,14 @@ from typing import Final
 from mqframe.broker.popping.metrics import pop_families
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
-from mqframe.broker.tables.shared import Conditions
-from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
 from mqframe.core.popping.check_point import CheckPoint, Kept, Key
 from mqframe.core.requests.pop import PopRollback
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
+from mqframe.hooks.interfaces.broker_port import Timer
 from mqframe.log import get_logger
-from mqframe.net.clock import Timer
 from mqframe.trouble import Trouble
 
 log = get_logger("broker")
@@ -41,18 +39,17 @@ class CheckPointService(BrokerService):
 
     def __init__(
         self,
+        port: BrokerPort,
         revive_log: ReviveLog,
         revive: ReviveService,
-        offsets: OffsetTable,
-        conditions: Conditions,
         delivered_to: Callable[[], int],
     ) -> None:
         self.table = revive_log.table
         self._revive_log = revive_log
         self._reviver = revive
-        self._offsets = offsets
-        self._live = conditions.live
-        self._clock = conditions.clock
+        self._offsets = port.offsets
+        self._live = port.live
+        self._clock = port.clock
         self._unwritten = Trouble(log, self._clock.monotonic)
         self.steady = revive_log.steady
         self._handed_over_until = 0

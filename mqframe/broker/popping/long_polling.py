@@ -14,9 +14,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from mqframe.broker.due_task import DueTask
 from mqframe.broker.popping.admission import PopAdmission
-from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
@@ -24,8 +22,8 @@ from mqframe.core.messages.names import pop_retry_topic
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
 from mqframe.core.requests.serving import Call, Reply
-from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerService, OnArrival, Periodic
-from mqframe.net.serving import failure_reply
+from mqframe.hooks.failed_requests import failure_reply
+from mqframe.hooks.interfaces import EVERY_TOPIC, BrokerPort, BrokerService, OnArrival, Periodic
 
 SWEEP_MS: Final = 20
 """Waits end this late at most, because all that end about now are looked for at once."""
@@ -215,15 +213,13 @@ class PopLongPolling(Generic[Fields]):
 class PopWaitProcessor(BrokerService, Generic[Fields]):
     """A processor whose requests may wait: serves them when something came, or ends them in time."""
 
-    def __init__(
-        self, admission: PopAdmission, waiting: PopLongPolling[Fields], conditions: Conditions
-    ) -> None:
+    def __init__(self, port: BrokerPort, admission: PopAdmission, waiting: PopLongPolling[Fields]) -> None:
         self._admission = admission
         self._waiting: PopLongPolling[Fields] = waiting
         self._names = waiting.names
-        self._live = conditions.live
-        self._clock = conditions.clock
-        self._expiry = DueTask(conditions.clock, self._expire, "waiting pops")
+        self._live = port.live
+        self._clock = port.clock
+        self._expiry = port.due_task(self._expire, "waiting pops")
 
     @abstractmethod
     def serve_held(self, held: HeldPop[Fields], queue_id: int) -> int | None:

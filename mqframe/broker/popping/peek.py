@@ -11,7 +11,6 @@ from mqframe.broker.popping.admission import EVERYTHING, PopAdmission
 from mqframe.broker.popping.long_polling import HeldPop, PopLongPolling, PopWaitProcessor
 from mqframe.broker.popping.ordered import OrderedPops
 from mqframe.broker.popping.reader import PopReader
-from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
@@ -26,8 +25,9 @@ from mqframe.core.requests.pop import (
     PopMessage,
 )
 from mqframe.core.requests.serving import Call, Reply, serves
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.wire.frame import Body
-from mqframe.store.incoming import GetStatus
+from mqframe.hooks.interfaces import BrokerPort
 
 
 class PeekProcessor(PopWaitProcessor[Notification]):
@@ -35,13 +35,13 @@ class PeekProcessor(PopWaitProcessor[Notification]):
 
     def __init__(
         self,
+        port: BrokerPort,
         reader: PopReader,
         admission: PopAdmission,
         order: OrderedPops,
         pops: PopLongPolling[PopMessage],
-        conditions: Conditions,
     ) -> None:
-        super().__init__(admission, PopLongPolling(), conditions)
+        super().__init__(port, admission, PopLongPolling())
         self._reader = reader
         self._order = order
         self._pops = pops

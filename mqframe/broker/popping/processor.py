@@ -6,12 +6,10 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
-from mqframe.broker.due_task import DueTask
 from mqframe.broker.popping.admission import PopAdmission
 from mqframe.broker.popping.long_polling import SWEEP_MS, HeldPop, PopLongPolling, PopWaitProcessor
 from mqframe.broker.popping.ordered import OrderedPops
 from mqframe.broker.popping.reader import PopBatch, PopReader
-from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
@@ -19,7 +17,7 @@ from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.popping.bodies import MESSAGES_MAX
 from mqframe.core.requests.pop import PopMessage
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.hooks.interfaces import Periodic
+from mqframe.hooks.interfaces import BrokerPort, Periodic
 from mqframe.log import get_logger
 
 log = get_logger("broker")
@@ -34,17 +32,17 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
 
     def __init__(
         self,
+        port: BrokerPort,
         reader: PopReader,
         admission: PopAdmission,
         order: OrderedPops,
         waiting: PopLongPolling[PopMessage],
-        conditions: Conditions,
     ) -> None:
-        super().__init__(admission, waiting, conditions)
+        super().__init__(port, admission, waiting)
         self._reader = reader
         self._order = order
-        self._statistics = conditions.statistics
-        self._block_ends = DueTask(conditions.clock, self._wake_freed, "ordered pops")
+        self._counts = port.counts
+        self._block_ends = port.due_task(self._wake_freed, "ordered pops")
 
     def periodic(self) -> list[Periodic]:
         """Forgets for whom nobody waits, and queues that nobody pops in order any more."""
@@ -136,7 +134,7 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
     ) -> PopBatch:
         batch = self._reader.read(fields, topic, filter, first_queue)
         if not batch.count and batch.cold is None:
-            self._statistics.found_nothing()
+            self._counts.found_nothing()
         if fields.order and batch.count:
             self.blocked_for(fields.invisible_time)
         return batch
@@ -147,7 +145,7 @@ class PopProcessor(PopWaitProcessor[PopMessage]):
             self.blocked_for(fields.invisible_time)
         if batch.count:
             return _reply(fields, batch)
-        self._statistics.found_nothing()
+        self._counts.found_nothing()
         return _empty(fields, batch, ResponseCode.POLLING_TIMEOUT)
 
     def _go_on(self, fields: PopMessage) -> None:

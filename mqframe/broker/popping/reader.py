@@ -12,8 +12,6 @@ from typing import Final
 
 from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.broker.popping.ordered import OrderedPops
-from mqframe.broker.tables.left_out import LeftOut
-from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MessageError, MqframeError
 from mqframe.core.filtering.record_choice import RecordChoice
@@ -29,11 +27,11 @@ from mqframe.core.popping.receipt_handle import (
     retry_mark,
 )
 from mqframe.core.requests.pop import PopMessage
+from mqframe.core.storage.found import Found, GetStatus
 from mqframe.core.storage.left_out import place_of
 from mqframe.core.storage.record import copy_record, decode_records
 from mqframe.core.wire.frame import Body
-from mqframe.store.incoming import Found, GetStatus
-from mqframe.store.message_store import MessageStore
+from mqframe.hooks.interfaces import BrokerPort
 
 READS_MAX: Final = 8
 """Reads of one queue for one pop, while they pass messages that nobody wants."""
@@ -74,19 +72,16 @@ class PopBatch:
 class PopReader:
     """Reads queues for pops and enters check points for what it gives away."""
 
-    def __init__(
-        self, shared: Shared, check_points: CheckPointService, order: OrderedPops, left_out: LeftOut
-    ) -> None:
-        self._left_out = left_out
-        store, registry, conditions = shared
-        self.store: MessageStore = store
-        self._store = self.store
-        self._topics, self._groups, self._offsets, _ = registry
+    def __init__(self, port: BrokerPort, check_points: CheckPointService, order: OrderedPops) -> None:
+        self._left_out = port.left_out
+        self.store = self._store = port.store
+        self._topics, self._groups, self._offsets = port.topics, port.groups, port.offsets
         self._check_points = check_points
         self._table = check_points.table
         self._order = order
-        identity, self._live, self._clock, self._statistics = conditions
-        self._broker_name = identity.name
+        self._live, self._in_force = port.live, port.in_force
+        self._clock, self._counts = port.clock, port.counts
+        self._broker_name = port.identity.name
         self._pops = 0
         self._locked: set[GroupQueue] = set()
 
@@ -126,7 +121,7 @@ class PopReader:
             return
         self._locked.add(queue)
         try:
-            count, size = fields.max_msg_nums, self._live.current.cold_pull_bytes_max
+            count, size = fields.max_msg_nums, self._in_force.cold_pull_bytes_max
             found = await self._store.reads.get_cold(
                 topic, queue_id, offset, count, codes=filter.codes, records=filter.records, bytes_max=size
             )
@@ -205,7 +200,7 @@ class PopReader:
             count = fields.max_msg_nums - batch.count
             found = self._store.reads.get_now(
                 topic, queue_id, offset, count,
-                codes=filter.codes, records=filter.records, bytes_max=settings.pull_bytes_max,
+                codes=filter.codes, records=filter.records, bytes_max=self._in_force.pull_bytes_max,
             )  # fmt: skip
             if found is None:
                 # On the disk: what was found by now need not wait for it; with nothing yet, a thread reads.
@@ -283,7 +278,7 @@ class PopReader:
         batch.count += len(offsets)
         batch.starts.append(queue_text(mark, queue_id, start))
         batch.offsets.append(message_offsets_text(mark, queue_id, offsets))
-        self._statistics.got(group, topic, len(offsets), found.size_bytes)
+        self._counts.got(group, topic, len(offsets), found.size_bytes)
 
     def _as_original(
         self, fields: PopMessage, found: Found, start: int, batch: PopBatch, mark: str

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
-from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut
-from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
@@ -25,10 +22,11 @@ from mqframe.core.messages.names import RETRY_PREFIX, normal_topic, pop_retry_to
 from mqframe.core.messages.sent_properties import OF_RETURNS, takes_returns
 from mqframe.core.popping.check_point import CheckPoint, Key
 from mqframe.core.requests.failures import may_pass
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import decode_record
+from mqframe.hooks.interfaces import BrokerPort
 from mqframe.log import get_logger
-from mqframe.store.incoming import GetStatus
 from mqframe.trouble import Trouble
 
 log = get_logger("broker")
@@ -46,26 +44,17 @@ Revived = Callable[[CheckPoint, list[int]], object]
 class ReviveService:
     """Brings messages back, one check point after the other.
 
-    `save_topics`: saves new topics before messages go there, and says whether they are; otherwise a broker
-    that is killed would not know afterwards where to look. One that is made for the dead letter of an ordered
-    pop is saved right behind it, and made again where that letter comes again. A message that cannot be
-    brought back is noted in `left_out`.
+    New topics are saved before messages go there; otherwise a broker that is killed would not know afterwards
+    where to look. One that is made for the dead letter of an ordered pop is saved right behind it, and made
+    again where that letter comes again. A message that cannot be brought back is left out.
     """
 
-    def __init__(
-        self,
-        shared: Shared,
-        writer: InternalWriter,
-        save_topics: Callable[[], Awaitable[bool]],
-        left_out: LeftOut,
-    ) -> None:
-        self._store, registry, conditions = shared
-        self._left_out = left_out
-        self._writer = writer
-        self._topics, self._groups, self._offsets, _ = registry
-        _, self._live, _, self._statistics = conditions
-        self._save_topics = save_topics
-        self._unrevived = Trouble(log, conditions.clock.monotonic)
+    def __init__(self, port: BrokerPort) -> None:
+        self._store, self._writer, self._left_out = port.store, port.writer, port.left_out
+        self._topics, self._groups, self._offsets = port.topics, port.groups, port.offsets
+        self._live, self._counts = port.live, port.counts
+        self._save_topics = port.save_tables
+        self._unrevived = Trouble(log, port.clock.monotonic)
         self._waiting: deque[tuple[CheckPoint, Revived]] = deque()
         self._task: asyncio.Task[None] | None = None
         self.retried: Counter[Labels | None] = Counter()
@@ -181,7 +170,7 @@ class ReviveService:
         return self._store_again(self._dead_letters(topic, group), message, origin)
 
     def _dead_letters(self, topic: str, group: str) -> str:
-        self._statistics.given_up(group, normal_topic(topic, group))
+        self._counts.given_up(group, normal_topic(topic, group))
         return self._topics.dead_letters(group)
 
     async def _need_saved(self, topic: str) -> None:

@@ -20,9 +20,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut
-from mqframe.broker.tables.shared import Shared
 from mqframe.core.clock import SteadyClock
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.measuring.family import Labels, key_in
@@ -32,12 +29,13 @@ from mqframe.core.messages.names import normal_topic
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
 from mqframe.core.popping.check_point import CheckPoint, Kept, key_of
 from mqframe.core.popping.check_point_table import CheckPointTable
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.loose_json import decode, dumps
+from mqframe.hooks.interfaces import BrokerPort
 from mqframe.log import get_logger
-from mqframe.store.incoming import GetStatus
 
 log = get_logger("broker")
 
@@ -58,18 +56,14 @@ TASK: Final = "reading the revive log"
 class ReviveLog:
     """Writes and reads the revive log of one broker; `table` is brought up to date by what is read."""
 
-    def __init__(
-        self, shared: Shared, writer: InternalWriter, table: CheckPointTable, left_out: LeftOut
-    ) -> None:
-        self._store, registry, conditions = shared
-        self._left_out = left_out
-        self.topic = f"rmq_sys_REVIVE_LOG_{conditions.identity.cluster}"
+    def __init__(self, port: BrokerPort, table: CheckPointTable) -> None:
+        self._store, self._writer, self._left_out = port.store, port.writer, port.left_out
+        self.topic = f"rmq_sys_REVIVE_LOG_{port.identity.cluster}"
         self.table = table
-        self._writer = writer
-        self._offsets = registry.offsets
-        self._clock = conditions.clock
-        self.steady = SteadyClock(conditions.clock)
-        self._broker_name = conditions.identity.name
+        self._offsets = port.offsets
+        self._clock = port.clock
+        self.steady = SteadyClock(port.clock)
+        self._broker_name = port.identity.name
         self._read_to = [0] * QUEUES
         self.written: Counter[Labels | None] = Counter()
         """Records written since the start, by group, topic and what they are."""

@@ -15,12 +15,11 @@ from mqframe.broker.popping.processor import PopProcessor
 from mqframe.broker.popping.reader import PopReader
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
-from mqframe.broker.state import BrokerState
 from mqframe.core.popping.bodies import OrderInfoTable
 from mqframe.core.popping.check_point_table import CheckPointTable
 from mqframe.core.popping.order import OrderTable
 from mqframe.core.requests.pop import PopMessage
-from mqframe.hooks.interfaces import CompositeService, SavedTable
+from mqframe.hooks.interfaces import BrokerPort, CompositeService, SavedTable
 from mqframe.hooks.specs import Factories, hookimpl
 
 
@@ -31,27 +30,23 @@ class PopService(CompositeService):
     which memory has no room; the service `delay`, which offers "delay.delivered_to", comes before this one.
     """
 
-    def __init__(self, state: BrokerState) -> None:
-        store, conditions = state.store, state.conditions
-        delivered_to = state.offered("delay.delivered_to") or state.clock.now_ms
-        table = CheckPointTable(state.live.current.pop_stay_ms)
-        revive_log = ReviveLog(state.shared, state.writer, table, state.left_out)
-        revive = ReviveService(state.shared, state.writer, state.keeper.save_tables, state.left_out)
-        check_points = CheckPointService(revive_log, revive, state.offsets, conditions, delivered_to)
+    def __init__(self, port: BrokerPort) -> None:
+        delivered_to = port.offered("delay.delivered_to") or port.clock.now_ms
+        table = CheckPointTable(port.live.current.pop_stay_ms)
+        check_points = CheckPointService(port, ReviveLog(port, table), ReviveService(port), delivered_to)
         waiting: PopLongPolling[PopMessage] = PopLongPolling()
-        self._orders = OrderTable(state.clock)
-        order = OrderedPops(self._orders, state.offsets, state.clock, store.queues.max_offset)
-        admission = PopAdmission(state.admission, state.filters)
-        reader = PopReader(state.shared, check_points, order, state.left_out)
-        receipts = ReceiptAdmission(store, state.topics, conditions)
+        self._orders = OrderTable(port.clock)
+        order = OrderedPops(self._orders, port.offsets, port.clock, port.store.queues.max_offset)
+        admission = PopAdmission(port.reads)
+        reader = PopReader(port, check_points, order)
         self._table = table
-        pops = PopProcessor(reader, admission, order, waiting, conditions)
+        pops = PopProcessor(port, reader, admission, order, waiting)
         super().__init__(
             (
                 check_points,
                 pops,
-                AckProcessor(receipts, check_points, order, pops, conditions),
-                PeekProcessor(reader, admission, order, waiting, conditions),
+                AckProcessor(port, ReceiptAdmission(port), check_points, order, pops),
+                PeekProcessor(port, reader, admission, order, waiting),
             )
         )
 

@@ -5,11 +5,6 @@ from __future__ import annotations
 from random import randrange
 from typing import Final
 
-from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.sending.targets import SendTargets
-from mqframe.broker.service import Processor
-from mqframe.broker.state import BrokerState
-from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal
 from mqframe.core.messages import properties as p
@@ -17,6 +12,7 @@ from mqframe.core.messages.addresses import encode_host
 from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessage, SendReplyMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.stored import Stored
+from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
@@ -27,14 +23,13 @@ PUSH_SECONDS: Final = 10.0
 """Longest wait for the client to take its reply (Broker2Client.callClient)."""
 
 
-class ReplyProcessor(Processor):
+class ReplyProcessor(BrokerService):
     """Hands replies to who waits, and stores them where `store_replies` says so."""
 
-    def __init__(self, shared: Shared, targets: SendTargets, writer: InternalWriter) -> None:
-        super().__init__(shared)
-        self._targets = targets
-        self._writer = writer
-        settings = self._live.current
+    def __init__(self, port: BrokerPort) -> None:
+        self._sends, self._writer, self._clients = port.sends, port.writer, port.clients
+        self._identity, self._clock, self._live = port.identity, port.clock, port.live
+        settings = port.in_force
         self._marks = {p.MSG_REGION: settings.region, p.TRACE_ON: str(settings.trace_on).lower()}
 
     @serves(SendReplyMessage, SendReplyMessageV2)
@@ -45,7 +40,7 @@ class ReplyProcessor(Processor):
             return Reply(refusal.code, ext=dict(self._marks), remark=refusal.remark)
 
     async def _hand_on(self, call: Call, fields: SendFields) -> Reply:
-        target = self._targets.find(fields)
+        target = self._sends.find(fields)
         body = bytes(call.frame.body)  # the call's view would not outlive the wait for the client
         if not body:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"reply for topic {fields.topic} has no body")
@@ -126,12 +121,7 @@ class ReplyProcessor(Processor):
             return None
 
 
-def make_replies(state: BrokerState) -> ReplyProcessor:
-    """The broker service `request_reply`."""
-    return ReplyProcessor(state.shared, state.targets, state.writer)
-
-
 @hookimpl
 def register_broker_services() -> Factories:
     """`request_reply`."""
-    return {"request_reply": make_replies}
+    return {"request_reply": ReplyProcessor}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mqframe.broker.tables.identity import Identity
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.errors import ConnectionLost, TooMuchInFlight
 from mqframe.core.messages import properties as p
@@ -13,12 +12,13 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.record import copy_record
 from mqframe.core.storage.stored import Stored
 from mqframe.core.transactions.rules import real_place
+from mqframe.hooks.interfaces import BrokerIdentity
 
 
 class TransactionChecker:
     """Sends check-backs to the members of producer groups in turn."""
 
-    def __init__(self, clients: ClientRegistry[Peer], identity: Identity) -> None:
+    def __init__(self, clients: ClientRegistry[Peer], identity: BrokerIdentity) -> None:
         self._clients = clients
         self._identity = identity
         self._turn = 0

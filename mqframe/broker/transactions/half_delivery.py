@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
@@ -18,7 +17,7 @@ from mqframe.core.transactions.half_batch import (
     stored_bytes,
 )
 from mqframe.core.transactions.rules import final_properties, real_place
-from mqframe.store.message_store import MessageStore
+from mqframe.hooks.interfaces import MessageWriter
 
 
 class Delivered(NamedTuple):
@@ -31,10 +30,9 @@ class Delivered(NamedTuple):
 
 
 class HalfDelivery:
-    """Stores messages of halves in `store`, through `writer`."""
+    """Stores messages of halves."""
 
-    def __init__(self, store: MessageStore, writer: InternalWriter) -> None:
-        self._store = store
+    def __init__(self, writer: MessageWriter) -> None:
         self._writer = writer
 
     def deliver(self, half: ReceivedMessage, done: int = 0) -> Delivered:

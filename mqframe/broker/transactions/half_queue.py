@@ -10,15 +10,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.transactions.half_delivery import Delivered, HalfDelivery
-from mqframe.core.clock import Clock
-from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import RecordError, decode_record, decode_records
@@ -35,9 +32,8 @@ from mqframe.core.transactions.rules import (
     root_of,
 )
 from mqframe.core.wire.frame import Body
+from mqframe.hooks.interfaces import BrokerPort
 from mqframe.log import get_logger
-from mqframe.store.incoming import GetStatus
-from mqframe.store.message_store import MessageStore
 
 log = get_logger("broker")
 
@@ -51,30 +47,24 @@ _OP_PROPERTIES: Final = {p.WAIT: "true", p.TAGS: REMOVE_TAG}
 class HalfQueue:
     """Queue 0 of both topics. `table`: which halves are open."""
 
-    def __init__(
-        self,
-        store: MessageStore,
-        offsets: OffsetTable,
-        writer: InternalWriter,
-        clock: Clock,
-        left_out: LeftOut,
-    ) -> None:
-        self._left_out = left_out
-        self._store = store
-        self._offsets = offsets
-        self._writer = writer
-        self._clock = clock
+    def __init__(self, port: BrokerPort) -> None:
+        self._left_out = port.left_out
+        self._store = port.store
+        self._offsets = port.offsets
+        self._writer = port.writer
+        self._clock = port.clock
+        self._in_force = port.in_force
         self._last_end = 0
         self._kept = (-1, -1)
-        self._delivery = HalfDelivery(store, writer)
+        self._delivery = HalfDelivery(port.writer)
         self._cut_off: dict[int, int] = {}
         self.table = HalfTable()
-        self.ages = HalfAges(clock, self.end)
+        self.ages = HalfAges(port.clock, self.end)
 
     @property
     def keep_ms(self) -> int:
         """Age beyond which nobody is asked for an end any more."""
-        return self._store.settings.keep_hours * 3_600_000
+        return self._in_force.keep_hours * 3_600_000
 
     @property
     def end(self) -> int:

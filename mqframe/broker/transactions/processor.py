@@ -11,11 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from mqframe.broker.tables.shared import Conditions
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.ends import TransactionEnds
 from mqframe.broker.transactions.half_queue import HalfQueue
-from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Kind, Metric, one
@@ -43,7 +41,7 @@ from mqframe.core.transactions.rules import (
     root_of,
     times_checked,
 )
-from mqframe.hooks.interfaces import BrokerService, OnArrival, Periodic
+from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
 from mqframe.trouble import Trouble
 
@@ -64,14 +62,13 @@ class TransactionProcessor(BrokerService):
         self,
         halves: HalfQueue,
         checker: TransactionChecker,
-        topics: TopicTable,
-        conditions: Conditions,
+        port: BrokerPort,
         is_master: Callable[[], bool] = lambda: True,
     ) -> None:
         self._halves = halves
         self._checker = checker
-        self._topics = topics
-        _, self._live, clock, self._statistics = conditions
+        self._topics = port.topics
+        self._live, clock, self._counts = port.live, port.clock, port.counts
         self._ends = TransactionEnds(clock)
         self._unchecked = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._is_master = is_master
@@ -149,7 +146,7 @@ class TransactionProcessor(BrokerService):
             delivered = self._halves.commit(half)
             self._ends.committed(half)
             if delivered.messages:  # none where a crash had left all of them
-                self._statistics.stored(delivered.topic, delivered.messages, delivered.size, TRANSACTION)
+                self._counts.stored(delivered.topic, delivered.messages, delivered.size, TRANSACTION)
         else:
             self._halves.roll_back(half)
             self._ends.rolled_back(half)

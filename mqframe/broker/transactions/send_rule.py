@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mqframe.broker.tables.live_settings import LiveSettings
-from mqframe.core.cluster.topic_table import TopicTable
+from typing import Any
+
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.core.transactions.rules import hold, is_half
-from mqframe.hooks.interfaces import PendingRecord, SendRule
+from mqframe.hooks.interfaces import PendingRecord, SendRule, TopicLookup
 
 
 class ToHalfTopic(SendRule):
@@ -18,7 +18,7 @@ class ToHalfTopic(SendRule):
 
     names = frozenset({p.TRANSACTION_PREPARED})
 
-    def __init__(self, topics: TopicTable, live: LiveSettings) -> None:
+    def __init__(self, topics: TopicLookup, live: Any) -> None:
         self._topics = topics
         self._live = live
 

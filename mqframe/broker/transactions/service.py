@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe.broker.state import BrokerState
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
 from mqframe.broker.transactions.send_rule import ToHalfTopic
-from mqframe.hooks.interfaces import CompositeService, SendRule
+from mqframe.hooks.interfaces import BrokerPort, CompositeService, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
 
 
 class TransactionService(CompositeService):
     """Half messages, their ends, and the checks of those that stay open."""
 
-    def __init__(self, state: BrokerState) -> None:
-        halves = HalfQueue(state.store, state.offsets, state.writer, state.clock, state.left_out)
-        checker = TransactionChecker(state.clients, state.identity)
-        processor = TransactionProcessor(halves, checker, state.topics, state.conditions)
-        self._rule = ToHalfTopic(state.topics, state.live)
+    def __init__(self, port: BrokerPort) -> None:
+        processor = TransactionProcessor(
+            HalfQueue(port), TransactionChecker(port.clients, port.identity), port
+        )
+        self._rule = ToHalfTopic(port.topics, port.live)
         super().__init__((processor,))
 
     def send_rules(self) -> Sequence[SendRule]:

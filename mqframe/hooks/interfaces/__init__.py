@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
+    from mqframe.hooks.interfaces.broker_messages import MessageReader as MessageReader
+    from mqframe.hooks.interfaces.broker_messages import MessageWriter as MessageWriter
+    from mqframe.hooks.interfaces.broker_port import BrokerClock as BrokerClock
     from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
     from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
     from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
-    from mqframe.hooks.interfaces.broker_port import GroupLookup as GroupLookup
-    from mqframe.hooks.interfaces.broker_port import MessageReader as MessageReader
-    from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
-    from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
+    from mqframe.hooks.interfaces.broker_port import SendAdmission as SendAdmission
+    from mqframe.hooks.interfaces.broker_port import SettingsInForce as SettingsInForce
     from mqframe.hooks.interfaces.broker_requests import BrokerRequests as BrokerRequests
     from mqframe.hooks.interfaces.broker_requests import ProxiedClient as ProxiedClient
     from mqframe.hooks.interfaces.broker_requests import ProxiedPeer as ProxiedPeer
@@ -44,6 +45,13 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
     from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
     from mqframe.hooks.interfaces.broker_service import Table as Table
+    from mqframe.hooks.interfaces.broker_store import BrokerStore as BrokerStore
+    from mqframe.hooks.interfaces.broker_tables import BrokerCounts as BrokerCounts
+    from mqframe.hooks.interfaces.broker_tables import GroupLookup as GroupLookup
+    from mqframe.hooks.interfaces.broker_tables import GroupOffsets as GroupOffsets
+    from mqframe.hooks.interfaces.broker_tables import LeftOutNotes as LeftOutNotes
+    from mqframe.hooks.interfaces.broker_tables import ReadAdmission as ReadAdmission
+    from mqframe.hooks.interfaces.broker_tables import TopicLookup as TopicLookup
     from mqframe.hooks.interfaces.codec import Codec as Codec
     from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
@@ -93,10 +101,15 @@ _HOME = {
             "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
+        "hooks.interfaces.broker_messages": "MessageReader MessageWriter",
         "hooks.interfaces.broker_port": (
-            "BrokerIdentity BrokerPort DueTask GroupLookup MessageReader MessageWriter TopicLookup"
+            "BrokerClock BrokerIdentity BrokerPort DueTask SendAdmission SettingsInForce"
         ),
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
+        "hooks.interfaces.broker_store": "BrokerStore",
+        "hooks.interfaces.broker_tables": (
+            "BrokerCounts GroupLookup GroupOffsets LeftOutNotes ReadAdmission TopicLookup"
+        ),
         "hooks.interfaces.broker_service": (
             "EVERY_TOPIC BrokerService CompositeService OnArrival Periodic SavedTable Table"
         ),

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 from mqframe.core.clock import Clock
-from mqframe.core.cluster.topic_bodies import TopicConfig
-from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.storage.stored import Stored
-from mqframe.core.wire.frame import Body
+from mqframe.core.cluster.client_registry import ClientRegistry
+from mqframe.core.delay.rules import DelayRules
+from mqframe.core.measuring.failures import FailureCount
+from mqframe.core.requests.peer import Peer
+from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageWriter
 from mqframe.hooks.interfaces.broker_requests import BrokerRequests
-
-T = TypeVar("T", covariant=True)
+from mqframe.hooks.interfaces.broker_store import BrokerStore
+from mqframe.hooks.interfaces.broker_tables import (
+    BrokerCounts,
+    GroupLookup,
+    GroupOffsets,
+    LeftOutNotes,
+    ReadAdmission,
+    TopicLookup,
+)
+from mqframe.hooks.interfaces.send_rule import SendFields
 
 
 class BrokerIdentity(Protocol):
@@ -36,94 +44,69 @@ class BrokerIdentity(Protocol):
         """The message id of the record at `commit_log_offset` (bytes)."""
 
 
-class MessageReader(Protocol):
-    """Reads stored messages. Queue offsets count messages, log offsets bytes."""
+class SendPlace(Protocol):
+    """A topic that messages may be sent to."""
 
     @property
-    def min_offset(self) -> int:
-        """Oldest log offset that is kept."""
+    def write_queues(self) -> int:
+        """How many queues the broker chooses from, where a sender leaves it that; 1 or more."""
+
+
+class SendAdmission(Protocol):
+    """Whether a client may send to a topic."""
+
+    def find(self, fields: SendFields) -> SendPlace:
+        """The topic of a send with `fields`, made where that is allowed. Raises `Refusal`."""
+
+
+class Timer(Protocol):
+    """A call that is to come."""
+
+    def cancel(self) -> None:
+        """Prevent the call. Without effect once it was made."""
+
+
+class BrokerClock(Clock, Protocol):
+    """The time of a broker, on which calls can be scheduled."""
+
+    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> Timer:
+        """Call `callback` once `delay_seconds` have passed."""
+
+
+class SettingsInForce(Protocol):
+    """Settings of the broker itself, as they are in force now, that concern what services do."""
 
     @property
-    def max_offset(self) -> int:
-        """Log offset where the next record goes.
+    def permission(self) -> int:
+        """What may be done here: 4 read, 2 write, 6 both."""
 
-        What a saved table says of records behind it was lost in a crash.
-        """
+    @property
+    def region(self) -> str:
+        """The region that messages are marked with."""
 
-    def queue_min(self, topic: str, queue_id: int) -> int:
-        """First offset of the queue that is kept; 0 for an unknown queue."""
+    @property
+    def trace_on(self) -> bool:
+        """Whether clients may trace their messages."""
 
-    def queue_max(self, topic: str, queue_id: int) -> int:
-        """Offset behind the last message of the queue; 0 for an unknown queue."""
+    @property
+    def pull_bytes_max(self) -> int:
+        """Most bytes that a reader is given at once near the end of the log."""
 
-    def offset_at(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
-        """First queue offset stored at or after `timestamp_ms` (since 1970)."""
+    @property
+    def cold_pull_bytes_max(self) -> int:
+        """Most bytes that a reader is given at once far behind the end of the log."""
 
-    async def read(self, topic: str, queue_id: int, offset: int, count: int) -> list[ReceivedMessage]:
-        """Up to `count` messages of a queue from `offset` on; none where there are none.
-
-        The disk is waited for in a thread.
-        """
-
-    def records_from(self, log_offset: int) -> AsyncIterator[ReceivedMessage]:
-        """All messages of the log from a record's start on, those of all topics, in order.
-
-        For `BrokerService.start`, to make up for what a table did not know yet when the broker was killed. An
-        offset that is not kept any more stands for the oldest that is.
-        """
-
-    def when_confirmed(self, end_offset: int, callback: Callable[[bool], object]) -> None:
-        """Call `callback`, now or later, once the log is as durable up to `end_offset` as is configured.
-
-        It gets False when the store's patience was over before.
-        """
-
-
-class MessageWriter(Protocol):
-    """Stores messages of the broker's own."""
-
-    def put(
-        self,
-        topic: str,
-        queue_id: int,
-        body: Body,
-        properties: dict[str, str],
-        *,
-        born_timestamp: int,
-        flag: int = 0,
-        heed_delay: bool = True,
-    ) -> Stored:
-        """Store one message at the end of a queue; a delay that `properties` ask for is kept.
-
-        `born_timestamp`: ms since 1970. `heed_delay`: False for a message that has waited already. The topic
-        has to exist. Raises `Refusal`: 13 for a message that is too large or illegally delayed, 14 when the
-        store takes nothing at the moment.
-        """
-
-
-class Lookup(Protocol[T]):
-    """What the broker has by name."""
-
-    def __iter__(self) -> Iterator[str]:
-        """The names."""
-
-    def find(self, name: str) -> T | None:
-        """What is called `name`; `None` when nothing is."""
-
-
-class TopicLookup(Lookup[TopicConfig], Protocol):
-    """The topics of the broker."""
-
-    def ensure(self, name: str, queues: int) -> TopicConfig:
-        """The topic `name`, made with so many queues when it does not exist."""
-
-
-GroupLookup = Lookup[SubscriptionGroupConfig]
-"""The consumer groups of the broker."""
+    @property
+    def keep_hours(self) -> int:
+        """Age at which messages go."""
 
 
 class DueTask(Protocol):
     """Work that runs when it falls due, never twice at once."""
+
+    @property
+    def failures(self) -> FailureCount:
+        """How often it failed."""
 
     def ring_in(self, wait_ms: int) -> None:
         """Run it in `wait_ms` at the latest. While it runs, what it returns decides."""
@@ -135,24 +118,32 @@ class DueTask(Protocol):
         """Run it no more, and cancel what runs."""
 
 
-class BrokerPort(Protocol):
-    """Handed to the factory of a `BrokerService`. Good for the service's whole life, in the broker's loop."""
-
-    @property
-    def clock(self) -> Clock:
-        """The broker's time. Wall-clock time may be set back."""
-
-    @property
-    def identity(self) -> BrokerIdentity:
-        """Who the broker is."""
+class MessagePort(Protocol):
+    """What is stored, and storing."""
 
     @property
     def reader(self) -> MessageReader:
-        """What is stored."""
+        """What is stored, as messages."""
 
     @property
     def writer(self) -> MessageWriter:
         """Stores messages."""
+
+    @property
+    def store(self) -> BrokerStore:
+        """What is stored, as records, for services that take part in how it is read."""
+
+    @property
+    def delays(self) -> DelayRules:
+        """Where a message that is to be delivered later is stored, and which is."""
+
+    @property
+    def left_out(self) -> LeftOutNotes:
+        """Isolates a task from messages that it can do nothing with."""
+
+
+class TablePort(Protocol):
+    """The broker's tables."""
 
     @property
     def topics(self) -> TopicLookup:
@@ -163,12 +154,62 @@ class BrokerPort(Protocol):
         """The consumer groups."""
 
     @property
+    def offsets(self) -> GroupOffsets:
+        """How far groups are."""
+
+    @property
+    def clients(self) -> ClientRegistry[Peer]:
+        """Who is connected, and a member of which groups."""
+
+    @property
+    def counts(self) -> BrokerCounts:
+        """What is counted of messages."""
+
+    async def save_tables(self) -> bool:
+        """Save what is saved at once, new topics too; whether it is on disk."""
+
+
+class RequestPort(Protocol):
+    """What concerns requests, those that a service serves and those that it makes."""
+
+    @property
     def requests(self) -> BrokerRequests:
         """Asks the broker what clients ask, for clients that speak another protocol."""
 
     @property
+    def reads(self) -> ReadAdmission:
+        """Whether a client may read."""
+
+    @property
+    def sends(self) -> SendAdmission:
+        """Whether a client may send."""
+
+
+class BrokerPort(MessagePort, TablePort, RequestPort, Protocol):
+    """Handed to the factory of a `BrokerService`. Good for the service's whole life, in the broker's loop.
+
+    The broker's own services are built on this and nothing else of the broker.
+    """
+
+    @property
+    def clock(self) -> BrokerClock:
+        """The broker's time. Wall-clock time may be set back."""
+
+    @property
+    def identity(self) -> BrokerIdentity:
+        """Who the broker is."""
+
+    @property
+    def in_force(self) -> SettingsInForce:
+        """The broker's own settings that concern services."""
+
+    @property
     def directory(self) -> Path:
         """Where the broker keeps its data; a service may keep files of its own in a folder of its name."""
+
+    @property
+    def live(self) -> Any:
+        """For now."""
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung.
@@ -176,3 +217,6 @@ class BrokerPort(Protocol):
         `work` returns in how many ms it wants to run again, `None`: not before it is rung. An error is logged
         under `name`, and the work is tried again after some seconds.
         """
+
+    def offered(self, name: str) -> Callable[..., Any] | None:
+        """What a service that was made before this one offers under `name`; `None` where none does."""

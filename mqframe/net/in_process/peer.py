@@ -12,12 +12,13 @@ from mqframe.core.errors import ConnectionLost, TooMuchInFlight
 from mqframe.core.requests import Request, encode_fields
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Body, Frame
+from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.interfaces.broker_requests import ProxiedClient
 from mqframe.log import get_logger
 from mqframe.net.async_serving import AsyncServing
 from mqframe.net.connection import Connection, request_name
 from mqframe.net.peer_group import PeerGroup
-from mqframe.net.serving import answer_frame, failure_reply
+from mqframe.net.serving import answer_frame
 
 log = get_logger("net")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from typing import Final, NamedTuple
 
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
-from mqframe.store.incoming import ENTRY_BYTES, GetStatus
+from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE
 
 Fetch = Callable[[int, int], "Body | None"]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from mqframe.core.storage.agreement import place_of
+from mqframe.core.storage.found import Found, GetStatus
 from mqframe.core.storage.record import HEAD
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
 from mqframe.store.files.log_files import LogFiles
-from mqframe.store.incoming import Found, GetStatus
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
 from mqframe.store.queues.consume_queue import ConsumeQueue

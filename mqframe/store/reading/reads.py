@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
+from mqframe.core.storage.found import Found
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
 from mqframe.store.files.threads import Threads
-from mqframe.store.incoming import Found
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import ENTRY
 from mqframe.store.reading.fitting import Unsound, all_fit

@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from mqframe.broker.consuming.admission import ReadAdmission
+from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.core.cluster.group_table import GroupTable
@@ -13,6 +14,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
+from mqframe.hooks.manager import PluginManager
 from mqframe.testing.manual_clock import ManualClock
 
 READ, WRITE = 4, 2
@@ -29,7 +31,8 @@ class Scene:
         self.groups = GroupTable(clock)
         self.groups.put(SubscriptionGroupConfig(group_name="g"))
         self.live = LiveSettings(BrokerSettings(**settings))
-        self.admission = ReadAdmission(self.topics, self.groups, self.live)
+        filters = Filters(self.live, PluginManager(), clock)
+        self.admission = ReadAdmission(self.topics, self.groups, self.live, filters)
 
 
 def refusal(call, *arguments) -> tuple[int, str]:

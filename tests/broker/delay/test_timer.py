@@ -7,8 +7,8 @@ import base64
 import pytest
 from timed_messages import DAY, bodies, delivered, send
 
+from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.timer import TimerService
-from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.core.delay.timer_layout import CHECKPOINT
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.delay.timer_rules import NEVER_ENQUEUED
@@ -398,7 +398,7 @@ def test_a_timer_whose_files_could_not_be_synced_moves_its_checkpoint_no_more(ru
 def test_what_is_not_taken_in_yet_may_be_due(with_store, jump):
     async def scenario(local):
         metrics, redelivery = TimerMetrics(local.clock), Redelivery(local.writer, local.left_out)
-        timer = TimerService(local.store, redelivery, metrics, local.clock)
+        timer = TimerService(local, local.store.settings, redelivery, metrics)
         await timer.start()
         await local.clock.aadvance(1)
         assert timer.delivered_to() == local.clock.now_ms()

@@ -38,7 +38,7 @@ class Scene:
         self.groups.put(SubscriptionGroupConfig(group_name="g"))
         live = LiveSettings(BrokerSettings(**settings))
         filters = Filters(live, PluginManager(), clock)
-        self.admission = PopAdmission(ReadAdmission(self.topics, self.groups, live), filters)
+        self.admission = PopAdmission(ReadAdmission(self.topics, self.groups, live, filters))
 
 
 def refusal(call, *arguments) -> int:

@@ -6,8 +6,8 @@ import threading
 import pytest
 from popping import pop_request, popped
 
+from mqframe.core.storage.found import GetStatus
 from mqframe.store.files.log_file import LogFile
-from mqframe.store.incoming import GetStatus
 from mqframe.store.reading.reads import QueueReads
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"

@@ -35,7 +35,7 @@ FILE_BYTES = 8192
 
 
 def delivery_of(local: Any) -> HalfDelivery:
-    return HalfDelivery(local.store, local.writer)
+    return HalfDelivery(local.writer)
 
 
 class TestOneMessage:

@@ -37,8 +37,8 @@ from mqframe.store.incoming import Incoming
 
 
 def queue_of(local: Any, offsets: OffsetTable | None = None) -> HalfQueue:
-    offsets = offsets or OffsetTable(local.clock)
-    return HalfQueue(local.store, offsets, local.writer, local.clock, local.left_out)
+    local.offsets = offsets or OffsetTable(local.clock)
+    return HalfQueue(local)
 
 
 def kept(offsets: OffsetTable) -> tuple[int | None, int | None]:

@@ -19,17 +19,9 @@ from broker.transactions.halves import (
     stored,
 )
 
-from mqframe.broker.settings import BrokerSettings
-from mqframe.broker.tables.identity import Identity
-from mqframe.broker.tables.live_settings import LiveSettings
-from mqframe.broker.tables.shared import Conditions
-from mqframe.broker.tables.statistics import Statistics
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
-from mqframe.core.cluster.client_registry import ClientRegistry
-from mqframe.core.cluster.topic_table import TopicTable
-from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
 from mqframe.core.requests.fields import encode_fields
@@ -233,14 +225,9 @@ class TestEnds:
     def test_a_slave_refuses(self, run: Any) -> None:
         async def scenario(world: Any) -> None:
             answer = await half(world)
-            clock, settings = world.clock, BrokerSettings()
-            slave = TransactionProcessor(
-                HalfQueue(world.store, OffsetTable(clock), Unused(), clock, Unused()),  # type: ignore[arg-type]
-                TransactionChecker(ClientRegistry(clock), Identity(settings)),
-                TopicTable(clock),
-                Conditions(Identity(settings), LiveSettings(settings), clock, Statistics(clock)),
-                is_master=lambda: False,
-            )
+            port = world.cluster.broker.service_port
+            checker = TransactionChecker(port.clients, port.identity)
+            slave = TransactionProcessor(HalfQueue(port), checker, port, is_master=lambda: False)
             request = end_request(answer, COMMIT)
             frame = Frame(request.CODE, 1, 0, None, encode_fields(request))
             with pytest.raises(Refusal) as caught:

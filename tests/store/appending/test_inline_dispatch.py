@@ -11,7 +11,7 @@ from stores import bodies, put
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.java_hash import java_hash
-from mqframe.store.incoming import GetStatus
+from mqframe.core.storage.found import GetStatus
 
 
 def test_nothing_is_seen_before_dispatch(opened, message):

@@ -12,9 +12,10 @@ from stores import bodies, put
 
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
 from mqframe.core.replication.in_sync import InSync, InSyncLimits
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.outcome import Outcome
 from mqframe.hooks.interfaces.dispatcher import Dispatcher, LogRange
-from mqframe.store.incoming import GetStatus, Incoming
+from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 from mqframe.testing.manual_clock import ManualClock

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mqframe.store.incoming import GetStatus
+from mqframe.core.storage.found import GetStatus
 from mqframe.store.queues.choosing import GAP_BYTES_MAX, WINDOW_BYTES_MAX, choose, read_window, windows
 from mqframe.store.queues.consume_queue import ENTRY, FILLER
 

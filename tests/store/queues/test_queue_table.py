@@ -10,7 +10,7 @@ import pytest
 from stores import bodies, open_below, put
 
 from mqframe.core.errors import MessageError
-from mqframe.store.incoming import GetStatus
+from mqframe.core.storage.found import GetStatus
 from mqframe.store.queues.consume_queue import ENTRY
 from mqframe.store.queues.deleted_topics import DeletedTopics
 from mqframe.store.queues.queue_ends import QueueEnds

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import decode_records
 from mqframe.store.files.log_file import LogFile
-from mqframe.store.incoming import GetStatus
 
 QUEUES = 3
 COUNT = 200

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from mqframe.core.messages.java_hash import java_hash
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import decode_records
 from mqframe.core.storage.record_filter import record_filter
-from mqframe.store.incoming import GetStatus
 
 WANTED = record_filter(lambda properties: properties.get("n", "0") in ("3", "4", "7"))
 

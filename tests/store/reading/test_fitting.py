@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import encode_record
 from mqframe.store.files.descriptors import Descriptors
-from mqframe.store.incoming import GetStatus
 from mqframe.store.queues.choosing import Chosen
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.reading.fitting import Damaged, checked, fit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stores import bodies, put
 
 from mqframe.core.messages.java_hash import java_hash
-from mqframe.store.incoming import GetStatus
+from mqframe.core.storage.found import GetStatus
 
 
 def test_statuses_outside_a_queue(opened, message):

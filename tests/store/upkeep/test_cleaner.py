@@ -12,8 +12,8 @@ from trust.disk import Synced, SyncedAll, Unnamed
 from trust.seam import Seam
 
 from mqframe.core.errors import StoreUnavailable
+from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import decode_records
-from mqframe.store.incoming import GetStatus
 
 
 def fill(store, message, count):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.broker.sending.redelivery import Redelivery
+from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.left_out import LeftOut

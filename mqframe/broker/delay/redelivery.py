@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.tables.left_out import LeftOut
 from mqframe.core.delay.schedule import real_place
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
@@ -14,6 +12,7 @@ from mqframe.core.requests.failures import may_pass
 from mqframe.core.storage.left_out import Place, place_of
 from mqframe.core.storage.record import decode_record
 from mqframe.core.wire.frame import Body
+from mqframe.hooks.interfaces import LeftOutNotes, MessageWriter
 
 TASK: Final = "delivery of delayed messages"
 
@@ -26,7 +25,7 @@ class Redelivery:
 
     __slots__ = ("_left_out", "_writer")
 
-    def __init__(self, writer: InternalWriter, left_out: LeftOut) -> None:
+    def __init__(self, writer: MessageWriter, left_out: LeftOutNotes) -> None:
         self._writer = writer
         self._left_out = left_out
 
