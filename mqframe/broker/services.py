@@ -30,6 +30,8 @@ def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerSe
     names = [name for name in BUILT_IN if name in known]
     names += [name for name in settings.services if name not in names]
     for name in names:
+        if (section := plugins.settings_class(name)) is not None:
+            state.settings(section)
         service: BrokerService = plugins.create(KIND, name, None, state)
         state.services.append(service)
         for table in (table for part in with_parts([service]) for table in part.tables()):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.elected.posts import Post
 from mqframe.broker.log_reader import LogReader
@@ -18,7 +20,7 @@ from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.left_out import LeftOut
-from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.cluster.client_registry import ClientRegistry
@@ -30,7 +32,6 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.levels import parse_levels
 from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
@@ -43,7 +44,8 @@ from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.replication.settings import SYNC_MASTER, ReplicationSettings
-from mqframe.store.settings import StoreSettings
+
+S = TypeVar("S")
 
 
 class BrokerState:
@@ -59,9 +61,12 @@ class BrokerState:
     ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
-        self.levels = parse_levels(store_settings.delay_levels)
         self.identity = Identity(settings, sections.broker_id, sections.role)
-        self.live = LiveSettings(settings, store_settings, sections.origins, sections.replication)
+        self.live = LiveSettings(
+            settings, store_settings, sections.origins, sections.replication, sections.services
+        )
+        delay = self.settings(DelaySettings).current
+        self.levels = sections.delays
         self.statistics = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
             clock,
@@ -101,13 +106,17 @@ class BrokerState:
         self.store.watch_dispatch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in plugins.names("broker_service")  # else it is blocked
-        limits = _timer_limits(store_settings, delivers)
+        limits = _timer_limits(delay, delivers)
         self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.reader = LogReader(self.store, settings.name)
         self.directory = store_settings.directory
         self.services: list[BrokerService] = []
         """Those that are made by now; a service may ask those before it."""
+
+    def settings(self, kind: type[S]) -> LiveSection[S]:
+        """The section of settings of a service; what is changed while the broker runs is in force in it."""
+        return self.live.section(kind)
 
     def _is_settled(self, topic: TopicConfig) -> bool:
         """Whether `topic` is on disk, or cannot be saved; otherwise this turn's answers wait for it."""
@@ -135,7 +144,7 @@ def _replicas(settings: ReplicationSettings) -> InSync | None:
     return InSync(limits, settings.timeout_ms / 1000)
 
 
-def _timer_limits(settings: StoreSettings, delivers: bool) -> TimerLimits:
+def _timer_limits(settings: DelaySettings, delivers: bool) -> TimerLimits:
     return TimerLimits(
         settings.timer_precision_ms,
         settings.timer_delay_seconds_max * 1000,

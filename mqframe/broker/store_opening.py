@@ -29,7 +29,9 @@ class StoreOpening(NamedTuple):
         """The store of `sections`. Raises `StoreError`."""
         kind = ReplicaStore if sections.is_slave else MessageStore
         if self.recovered is None:
-            return kind.open(sections.store, clock, on_arrival=self.on_arrival, replicas=replicas)
+            return kind.open(
+                sections.store, clock, on_arrival=self.on_arrival, replicas=replicas, delays=sections.delays
+            )
         return kind.of(self.recovered, clock, on_arrival=self.on_arrival, replicas=replicas)
 
 
@@ -44,7 +46,14 @@ async def made_beside(
     `progress`: is told how far it is. Whoever is cancelled waits for its end: else nobody could open the
     store again. Raises `StoreError`, and what `make` does; the directory is let go then.
     """
-    work = partial(recover_store, sections.store, clock, is_copy=sections.is_slave, progress=progress)
+    work = partial(
+        recover_store,
+        sections.store,
+        clock,
+        is_copy=sections.is_slave,
+        progress=progress,
+        delays=sections.delays,
+    )
     recovering = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         recovered = await asyncio.shield(recovering)

@@ -12,10 +12,11 @@ import attrs
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
-from mqframe.core.config.programs import CLIENT, WITH_PROFILES, others_of
+from mqframe.core.config.programs import CLIENT, PROGRAMS, WITH_PROFILES, others_of
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.options import section_of
 
 FILE: Final = "mqframe.toml"
 """Read from the working folder when no file is named and this one is there."""
@@ -93,9 +94,10 @@ class ConfigSource:
         layers.append(Layer(Rank.ARGUMENT, tuple(values)))
         sections = [*SHARED, *(kind.section for kind in KINDS.values())]
         profiles = {**dict.fromkeys(KINDS, ""), self.section: self._profile}
-        return resolve(
-            sections, layers, other_sections=others_of(CLIENT), profiles=profiles, with_plugins=WITH_PROFILES
-        )
+        plugins = self._given.get("plugins") or PluginManager()
+        of_services = {section_of(name) for name in plugins.names("broker_service")}
+        others = others_of(CLIENT) | of_services - set(PROGRAMS[CLIENT])
+        return resolve(sections, layers, other_sections=others, profiles=profiles, with_plugins=WITH_PROFILES)
 
     def _layer(self, path: Path) -> Layer:
         try:

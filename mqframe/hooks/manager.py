@@ -25,7 +25,7 @@ from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, STANDARD, Kind, kind_of
-from mqframe.hooks.options import OptionInfo, build, describe
+from mqframe.hooks.options import OptionInfo, build, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
 GROUP: Final = specs.PROJECT
@@ -109,6 +109,13 @@ class PluginManager:
         """
         wanted, title, choice, options = self._chosen(kind, choice, options)
         return build(title, choice, options) if _is_factory(choice, wanted) else None
+
+    def settings_class(self, service: str) -> type[Any] | None:
+        """The class of the section of settings that a broker service has, `None` where it has none.
+
+        Raises `PluginError` when there is no such service, or when it has another section than its own.
+        """
+        return settings_class(service, self._factory(kind_of("broker_service"), service))
 
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Self
 
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.recovery import Care
@@ -76,13 +77,14 @@ class MessageStore(Confirming):
         sync: Sync = sync_really,
         care: Care = Care.USUAL,
         replicas: Replicas | None = None,
+        delays: tuple[int, ...] = USUAL_DELAYS,
     ) -> Self:
         """`recover_store`, and a store of what that has found. Raises as that does.
 
         `on_arrival`: hears of arrivals. `replicas`: where copies of the log count, what they confirm.
         """
         disk = Disk(allocate, usage, sync)
-        recovered = recover_store(settings, clock, is_copy=cls.is_copy, disk=disk, care=care)
+        recovered = recover_store(settings, clock, is_copy=cls.is_copy, disk=disk, care=care, delays=delays)
         return cls.of(recovered, clock, on_arrival=on_arrival, replicas=replicas)
 
     @classmethod

@@ -6,7 +6,6 @@ from operator import attrgetter
 from typing import Final, NoReturn
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import StoreError, StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.log_scan import LogRecord
@@ -47,7 +46,7 @@ class ReplicaStore(MessageStore):
         self._copy = LogCopy(self._log)
         self._broken: StoreError | None = None
         self._dispatching: Timer | None = None
-        levels = parse_levels(self.settings.delay_levels)
+        levels = self._queues.delays
         self._dispatch.describe_copied = CopiedDispatch(levels).describe
         quarantine, now_ms = Quarantine(self._layout.quarantine), self._clock.now_ms
         self._putting_back = PuttingBack(self._log, self._queues, quarantine, levels, now_ms)

@@ -13,6 +13,7 @@ from trust.disk import Disk
 
 from mqframe import hookimpl
 from mqframe.broker.broker import Broker
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.elected_broker import ElectedBroker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
@@ -29,13 +30,12 @@ from mqframe.testing.simulation import FailingCoordination, Simulation
 FILE_BYTES = 16 << 10
 NAMES_PORT = 9876
 NUMBERS = {"one": 1, "two": 2, "three": 3}
+DELAY = DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200)
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": FILE_BYTES,
     "queue_file_bytes": 20 * 64,
     "index_slots": 50,
     "index_entries": 200,
-    "timer_log_file_bytes": 1 << 20,
-    "timer_window_slots": 7200,
     "disk_limits": False,
     "property_crc": True,  # so that each bit of a record that turns is noticed
 }
@@ -147,6 +147,7 @@ class Members:
             StoreSettings(directory=self.folder / member.folder, flush=self.flush, **STORE),
             replication=ReplicationSettings(role="ELECTED", id=member.number, **self.replication),
             election=ElectionSettings(coordination="memory"),
+            services=(DELAY,),
         )
 
     async def start(self, name: str) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.settings import ConsumerSettings
 from mqframe.client.settings import ClientSettings
@@ -153,7 +154,7 @@ class Story:
 def test_every_message_succeeds_or_dies(seed) -> None:
     async def whole():
         clock = ManualClock()
-        async with AsyncCluster(2, clock=clock, store={"delay_levels": LEVELS}) as cluster:
+        async with AsyncCluster(2, clock=clock, sections=[DelaySettings(levels=LEVELS)]) as cluster:
             await cluster.create_topic("orders", 2)
             story = Story(cluster, clock, seed)
             await story.producer.start()

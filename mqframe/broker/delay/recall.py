@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
@@ -32,6 +33,7 @@ class RecallProcessor(Processor):
 
     def __init__(self, shared: Shared, writer: InternalWriter) -> None:
         super().__init__(shared)
+        self._settings = self._live.section(DelaySettings)
         self._writer = writer
         self._when_decided = shared.store.when_decided
         self._is_sure_at_once = shared.store.confirms_at_once
@@ -76,12 +78,12 @@ class RecallProcessor(Processor):
 
     def _checked(self, request: RecallMessage) -> RecallHandle:
         """The handle of a request that may be served. Raises `Refusal`."""
-        settings = self._live.current
+        settings = self._settings.current
         if not settings.recall:
             raise Refusal(
                 ResponseCode.NO_PERMISSION, "recall failed, operation is forbidden (recallMessageEnable)"
             )
-        if not settings.permission & PERM_WRITE:
+        if not self._live.current.permission & PERM_WRITE:
             raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "recall failed, the broker takes no messages")
         if is_closed_topic(request.topic):
             raise Refusal(
@@ -104,6 +106,6 @@ class RecallProcessor(Processor):
                 f" {self._identity.name}",
             )
         left = (whole_number(handle.time) or -1) - self._clock.now_ms()
-        if not 0 < left < self._store.settings.timer_delay_seconds_max * 1000:
+        if not 0 < left < settings.timer_delay_seconds_max * 1000:
             raise Refusal(ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
         return handle

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mqframe.broker.delay.levels import LevelDelivery
 from mqframe.broker.delay.recall import RecallProcessor
 from mqframe.broker.delay.send_rule import ToDelayTopics
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.delay.timer import TimerService
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.service import CompositeService
@@ -20,6 +21,8 @@ from mqframe.hooks.specs import Factories, hookimpl
 class DelayService(CompositeService):
     """Delay levels, the timer where it is not switched off, and recalls."""
 
+    Settings = DelaySettings
+
     def __init__(self, state: BrokerState) -> None:
         store, clock = state.store, state.clock
         redelivery = Redelivery(state.writer, state.left_out)
@@ -31,8 +34,9 @@ class DelayService(CompositeService):
         ]
         self.delivered_to = clock.now_ms
         """Time, ms, up to which the timer has delivered all that it kept."""
-        if store.settings.timer_enabled:
-            timer = TimerService(store, redelivery, self._metrics, clock)
+        settings = state.settings(DelaySettings).current
+        if settings.timer_enabled:
+            timer = TimerService(store, settings, redelivery, self._metrics, clock)
             parts.append(timer)
             self.delivered_to = timer.delivered_to
         super().__init__(parts)

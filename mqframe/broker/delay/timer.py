@@ -11,6 +11,7 @@ from typing import Final
 from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.broker.delay.enqueue import TimerEnqueue
 from mqframe.broker.delay.replacing import TimerReplacing
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.broker.delay.timer_snapshot import timer_families
 from mqframe.broker.delay.timer_times import TimerTimes
@@ -47,13 +48,18 @@ class TimerService(BrokerPart):
     """
 
     def __init__(
-        self, store: MessageStore, redelivery: Redelivery, metrics: TimerMetrics, clock: LoopClock
+        self,
+        store: MessageStore,
+        settings: DelaySettings,
+        redelivery: Redelivery,
+        metrics: TimerMetrics,
+        clock: LoopClock,
     ) -> None:
         self._store = store
         self._redelivery = redelivery
         self._metrics = metrics
         self._clock = clock
-        self._settings = store.settings
+        self._settings = settings
         self._timer: TimerStore | None = None
         self._intake: TimerEnqueue | None = None
         self._slot: TimerDequeue | None = None
@@ -84,13 +90,13 @@ class TimerService(BrokerPart):
         """Open and recover the timer's files. Raises `StoreError`, and OSError when they cannot be synced."""
         settings = self._settings
         self._timer = timer = TimerStore(
-            settings.directory,
+            self._store.settings.directory,
             precision_ms=settings.timer_precision_ms,
             window_slots=settings.timer_window_slots,
             log_file_bytes=settings.timer_log_file_bytes,
             now=self._clock.now_ms(),
         )
-        self._times = times = TimerTimes(self._store, settings.timer_precision_ms, self._clock)
+        self._times = times = TimerTimes(self._store, settings, self._clock)
         parts = TimerParts(timer, self._store, self._metrics, self._redelivery, self._clock, times)
         self._intake = TimerEnqueue(parts)
         if not self._intake.agrees():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.core.clock import JUMP_MS, Clock, SetTimes, SteadyClock
 from mqframe.core.delay.timer_layout import SLOTS
 from mqframe.core.delay.timer_rules import asked_delay, believed_slot, slot_time, whole_number
@@ -27,17 +28,16 @@ class TimerTimes:
     | what no broker takes | any time | see `believed_slot` |
     """
 
-    def __init__(self, store: StoreReads, precision_ms: int, clock: Clock) -> None:
+    def __init__(self, store: StoreReads, settings: DelaySettings, clock: Clock) -> None:
         self._clock = clock
-        self._precision = precision_ms
+        self._precision = settings.timer_precision_ms
         self._steady = SteadyClock(clock)
         self._set = SetTimes(self._steady, store.queue_max(TIMER_TOPIC, 0))
         self._ahead = 0
         self._went_back = False
         self._started = clock.now_ms()
-        settings = store.settings
         self._limit = settings.timer_delay_seconds_max * 1000
-        self._round = min(settings.timer_window_slots, SLOTS // 2) * precision_ms
+        self._round = min(settings.timer_window_slots, SLOTS // 2) * self._precision
 
     def arrived(self, offset: int) -> None:
         """Messages from queue `offset` on were stored just now."""

@@ -12,6 +12,7 @@ from typing import Final
 from mqframe.broker.popping.metrics import pop_families
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
+from mqframe.broker.popping.settings import PopSettings
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.consuming.offset_table import OffsetTable
@@ -52,7 +53,7 @@ class CheckPointService(BrokerPart):
         self._revive_log = revive_log
         self._reviver = revive
         self._offsets = offsets
-        self._live = conditions.live
+        self._settings = conditions.live.section(PopSettings)
         self._clock = conditions.clock
         self._unwritten = Trouble(log, self._clock.monotonic)
         self.steady = revive_log.steady
@@ -110,7 +111,7 @@ class CheckPointService(BrokerPart):
         self.table.add(point)
         if not point.offsets:
             self._settle(point.key)
-        elif len(self.table) > self._live.current.pop_check_points_max:
+        elif len(self.table) > self._settings.current.check_points_max:
             self._hand_over(point)
         else:
             self._arm()

@@ -16,6 +16,7 @@ import attrs
 from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.popping.admission import PopAdmission
+from mqframe.broker.popping.settings import PopSettings
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.shared import Conditions
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -216,7 +217,7 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
         self._admission = admission
         self._waiting: PopLongPolling[Fields] = waiting
         self._names = waiting.names
-        self._live = conditions.live
+        self._settings = conditions.live.section(PopSettings)
         self._clock = conditions.clock
         self._expiry = DueTask(conditions.clock, self._expire, "waiting pops")
 
@@ -263,11 +264,11 @@ class PopWaitProcessor(BrokerPart, Generic[Fields]):
 
     def full(self, fields: Fields) -> bool:
         """Whether as many requests wait as may, of all or at the queue of this one."""
-        settings = self._live.current
+        settings = self._settings.current
         return (
-            self._waiting.weight + _weight(fields) > settings.pop_waiting_max
+            self._waiting.weight + _weight(fields) > settings.waiting_max
             or self._waiting.at(fields.topic, fields.consumer_group, fields.queue_id)
-            >= settings.pop_waiting_queue_max
+            >= settings.waiting_queue_max
         )
 
     def hold(self, call: Call, fields: Fields, topic: TopicConfig, filter: Filter, expired: Reply) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from mqframe.broker.consuming.filters import Filter
 from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.broker.popping.ordered import OrderedPops
+from mqframe.broker.popping.settings import PopSettings
 from mqframe.broker.tables.left_out import LeftOut, place_of
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -85,6 +86,7 @@ class PopReader:
         self._table = check_points.table
         self._order = order
         identity, self._live, self._clock, self._statistics = conditions
+        self._settings = self._live.section(PopSettings)
         self._broker_name = identity.name
         self._pops = 0
         self._locked: set[GroupQueue] = set()
@@ -94,7 +96,6 @@ class PopReader:
 
         When the first thing to give has to be read from the disk, nothing is batch and `cold` is set.
         """
-        settings = self._live.current
         if fields.order:
             revive_queue = ORDER_REVIVE_QUEUE
         else:
@@ -103,7 +104,7 @@ class PopReader:
         batch = PopBatch(self._clock.now_ms(), revive_queue)
         start = randrange(100) if first_queue < 0 else first_queue
         retry = [] if fields.order else self._retry_topics(fields.topic, fields.consumer_group)
-        retry_first = bool(retry) and randrange(100) < settings.pop_retry_percent
+        retry_first = bool(retry) and randrange(100) < self._settings.current.retry_percent
         if retry_first:
             self._read_topics(fields, retry, filter, batch, start)
         if fields.queue_id >= 0:
@@ -184,11 +185,10 @@ class PopReader:
                     offset = self._order.moved_to_dlq(queue, exhausted)
         if offset == end:
             return
-        settings = self._live.current
         if (
             batch.count >= fields.max_msg_nums
             or queue in self._locked
-            or self._table.in_flight(topic, group, queue_id) >= settings.pop_out_max
+            or self._table.in_flight(topic, group, queue_id) >= self._settings.current.out_max
         ):
             batch.rest += max(end - offset, 0)
             return
@@ -197,7 +197,7 @@ class PopReader:
             count = fields.max_msg_nums - batch.count
             found = self._store.get_now(
                 topic, queue_id, offset, count,
-                codes=filter.codes, records=filter.records, bytes_max=settings.pull_bytes_max,
+                codes=filter.codes, records=filter.records, bytes_max=self._live.current.pull_bytes_max,
             )  # fmt: skip
             if found is None:
                 # On the disk: what was found by now need not wait for it; with nothing yet, a thread reads.

@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from mqframe.broker.popping.settings import PopSettings
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.send_back import ensure_dead_letter_topic
 from mqframe.broker.tables.left_out import LeftOut
@@ -65,7 +66,7 @@ class ReviveService:
         self._left_out = left_out
         self._writer = writer
         self._topics, self._groups, self._offsets, _ = registry
-        _, self._live, _, self._statistics = conditions
+        self._settings, self._statistics = conditions.live.section(PopSettings), conditions.statistics
         self._save_topics = save_topics
         self._unrevived = Trouble(log, conditions.clock.monotonic)
         self._waiting: deque[tuple[CheckPoint, Revived]] = deque()
@@ -219,7 +220,7 @@ class ReviveService:
 
     def _retry_topic(self, topic: str, group: str) -> str:
         if not topic.startswith(RETRY_PREFIX):
-            topic = pop_retry_topic(topic, group, v2=self._live.current.pop_retry_topic_v2)
+            topic = pop_retry_topic(topic, group, v2=self._settings.current.retry_topic_v2)
         if topic not in self._topics:
             self._topics.ensure(topic, 1)
             if self._offsets.query(group, topic, 0) is None:

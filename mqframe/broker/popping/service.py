@@ -15,6 +15,7 @@ from mqframe.broker.popping.processor import PopProcessor
 from mqframe.broker.popping.reader import PopReader
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
+from mqframe.broker.popping.settings import PopSettings
 from mqframe.broker.service import CompositeService
 from mqframe.broker.state import BrokerState
 from mqframe.core.popping.bodies import OrderInfoTable
@@ -32,13 +33,15 @@ class PopService(CompositeService):
     which memory has no room; `DelayService` comes before this service then.
     """
 
+    Settings = PopSettings
+
     def __init__(self, state: BrokerState) -> None:
         store, conditions = state.store, state.conditions
         delivered_to = next(
             (each.delivered_to for each in state.services if isinstance(each, DelayService)),
             state.clock.now_ms,
         )
-        table = CheckPointTable(state.live.current.pop_stay_ms)
+        table = CheckPointTable(state.settings(PopSettings).current.stay_ms)
         revive_log = ReviveLog(state.shared, state.writer, table, state.left_out)
         revive = ReviveService(state.shared, state.writer, state.keeper.save_tables, state.left_out)
         check_points = CheckPointService(revive_log, revive, state.offsets, conditions, delivered_to)

@@ -14,6 +14,7 @@ from typing import Final, cast
 import msgspec
 
 from mqframe.broker.cluster.registration import MasterPlace, NameServerRegistration
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.comparison import Comparison, LogsDiffer
 from mqframe.broker.replication.cutting_back import CuttingBack
@@ -111,8 +112,9 @@ class SlavePart(BrokerPart):
         self._client = client
         self._registration = registration
         self._behind = BehindLog(state.store, client)
+        timer_enabled = state.settings(DelaySettings).current.timer_enabled
         self._tables = CopiedTables(state, client, self._behind)
-        self._timer = TimerCopy(state, client, self._behind) if state.store.settings.timer_enabled else None
+        self._timer = TimerCopy(state, client, self._behind) if timer_enabled else None
         self._comparison = Comparison(self._store, client)
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._hello = Hello(

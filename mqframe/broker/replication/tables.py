@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.commits import OWN_COMMITS, CommitsToTell
@@ -67,7 +68,7 @@ class CopiedTables:
             (GetAllSubscriptionGroupConfig(), SubscriptionGroupTable, self._take_groups),
             (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
         ]
-        if state.store.settings.timer_enabled:
+        if state.settings(DelaySettings).current.timer_enabled:
             state.keeper.keep("timermetrics", TimerMetricTable, self._timer_metrics)
             self._copies.append((GetTimerMetrics(), TimerMetricTable, self._take_timer_metrics))
 

@@ -6,8 +6,9 @@ from random import randrange
 from typing import Final
 
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.reply_settings import ReplySettings
 from mqframe.broker.sending.targets import SendTargets
-from mqframe.broker.service import Processor
+from mqframe.broker.service import CompositeService, Processor
 from mqframe.broker.state import BrokerState
 from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
@@ -34,6 +35,7 @@ class ReplyProcessor(Processor):
         super().__init__(shared)
         self._targets = targets
         self._writer = writer
+        self._settings = self._live.section(ReplySettings)
         settings = self._live.current
         self._marks = {p.MSG_REGION: settings.region, p.TRACE_ON: str(settings.trace_on).lower()}
 
@@ -53,7 +55,7 @@ class ReplyProcessor(Processor):
         pairs = p.decode_properties(fields.properties or "") | self._marks
         problem = await self._push(call, fields, dict(pairs), body)
         stored = None
-        if self._live.current.store_replies:
+        if self._settings.current.store_replies:
             stored = self._keep(call, fields, queue_id, pairs, body)
         if problem:
             log.warning("reply was not delivered", reason=problem)
@@ -126,12 +128,16 @@ class ReplyProcessor(Processor):
             return None
 
 
-def make_replies(state: BrokerState) -> ReplyProcessor:
-    """The broker service `request_reply`."""
-    return ReplyProcessor(state.shared, state.targets, state.writer)
+class ReplyService(CompositeService):
+    """Replies that are handed on."""
+
+    Settings = ReplySettings
+
+    def __init__(self, state: BrokerState) -> None:
+        super().__init__((ReplyProcessor(state.shared, state.targets, state.writer),))
 
 
 @hookimpl
 def register_broker_services() -> Factories:
     """`request_reply`."""
-    return {"request_reply": make_replies}
+    return {"request_reply": ReplyService}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.live_settings import LiveSection
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import Refusal
@@ -18,15 +19,15 @@ class ToHalfTopic(SendRule):
 
     names = frozenset({p.TRANSACTION_PREPARED})
 
-    def __init__(self, topics: TopicTable, live: LiveSettings) -> None:
+    def __init__(self, topics: TopicTable, settings: LiveSection[TransactionSettings]) -> None:
         self._topics = topics
-        self._live = live
+        self._settings = settings
 
     def before(self, record: PendingRecord) -> None:
         """Redirect `record` if it is a half. Raises `Refusal` 16 where the settings reject transactions."""
         if not is_half(record.properties, record.fields.reconsume_times or 0):
             return
-        if self._live.current.reject_transactions:
+        if self._settings.current.reject:
             raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
         self._topics.ensure(HALF_TOPIC, 1)
         if not isinstance(record.fields, SendHalfBatch):

@@ -10,6 +10,7 @@ from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
 from mqframe.broker.transactions.send_rule import ToHalfTopic
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.hooks.interfaces import SendRule
 from mqframe.hooks.specs import Factories, hookimpl
 
@@ -17,11 +18,13 @@ from mqframe.hooks.specs import Factories, hookimpl
 class TransactionService(CompositeService):
     """Half messages, their ends, and the checks of those that stay open."""
 
+    Settings = TransactionSettings
+
     def __init__(self, state: BrokerState) -> None:
         halves = HalfQueue(state.store, state.offsets, state.writer, state.clock, state.left_out)
         checker = TransactionChecker(state.clients, state.identity)
         processor = TransactionProcessor(halves, checker, state.topics, state.conditions)
-        self._rule = ToHalfTopic(state.topics, state.live)
+        self._rule = ToHalfTopic(state.topics, state.settings(TransactionSettings))
         super().__init__((processor,))
 
     def send_rules(self) -> Sequence[SendRule]:

@@ -26,6 +26,7 @@ from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
 from mqframe.hooks.interfaces.broker_port import GroupLookup as GroupLookup
 from mqframe.hooks.interfaces.broker_port import MessageReader as MessageReader
 from mqframe.hooks.interfaces.broker_port import MessageWriter as MessageWriter
+from mqframe.hooks.interfaces.broker_port import ServiceSettings as ServiceSettings
 from mqframe.hooks.interfaces.broker_port import TopicLookup as TopicLookup
 from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
 from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService

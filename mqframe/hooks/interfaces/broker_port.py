@@ -13,6 +13,7 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.frame import Body
 
+S = TypeVar("S")
 T = TypeVar("T", covariant=True)
 
 
@@ -134,6 +135,14 @@ class DueTask(Protocol):
         """Run it no more, and cancel what runs."""
 
 
+class ServiceSettings(Protocol[T]):
+    """The section of settings of a service."""
+
+    @property
+    def current(self) -> T:
+        """The settings in force; another object once operators changed some. Ask for it at each use."""
+
+
 class BrokerPort(Protocol):
     """Handed to the factory of a `BrokerService`. Good for the service's whole life, in the broker's loop."""
 
@@ -164,6 +173,13 @@ class BrokerPort(Protocol):
     @property
     def directory(self) -> Path:
         """Where the broker keeps its data; a service may keep files of its own in a folder of its name."""
+
+    def settings(self, kind: type[S]) -> ServiceSettings[S]:
+        """The section of a service, of its class, which its factory names in `Settings`.
+
+        Operators change those of its settings that are `live` as they change the broker's own. Raises
+        `SettingError` where nobody gave what it has no default for.
+        """
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung.

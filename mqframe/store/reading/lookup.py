@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from mqframe.core.delay.levels import parse_levels
 from mqframe.core.storage.agreement import place_of
 from mqframe.core.storage.record import HEAD
 from mqframe.core.storage.record_filter import RecordFilter
@@ -50,7 +49,7 @@ class Lookup:
         self._scan_entries_max = settings.scan_entries_max
         self._threads = threads
         heads = HeadMending(files.log, files.queues.get)
-        self._mending = Mending(files.log, parse_levels(settings.delay_levels), heads)
+        self._mending = Mending(files.log, files.queues.delays, heads)
 
     def _outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
         """The answer for an `offset` at which `queue` holds no record; `None` when it does."""

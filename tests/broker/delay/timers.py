@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqframe.broker.delay.enqueue import TimerEnqueue
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.broker.sending.redelivery import Redelivery
@@ -29,7 +30,7 @@ class Timer:
         self.files.move_write_time(local.clock.now_ms())
         self.metrics = TimerMetrics(local.clock)
         redelivery = Redelivery(local.writer, local.left_out)
-        self.times = TimerTimes(local.store, 1000, local.clock)
+        self.times = TimerTimes(local.store, DelaySettings(), local.clock)
         self.parts = TimerParts(self.files, local.store, self.metrics, redelivery, local.clock, self.times)
 
     def sent(self, body: bytes, seconds: float, **more: Any) -> Stored:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mqframe.broker.popping.settings import PopSettings
 from mqframe.core.consuming.bodies import QueueBody
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.popping.bodies import (
@@ -93,7 +94,7 @@ def test_pop_may_be_the_default(run):
         assert await assigned(world.talker) == [(-1, "POP")]
         assert await assigned(world.talker, topic="%RETRY%g") == [(0, "PULL")]
 
-    run(scenario, broker={"request_mode": "POP"})
+    run(scenario, sections=[PopSettings(request_mode="POP")])
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from mqframe.broker.tables.statistics import Statistics
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.offset_table import OffsetTable
@@ -72,7 +73,7 @@ class TestHalves:
             answer = await world.talker.send("t", properties=HALF)
             assert (answer.code, answer.remark) == (16, "this broker takes no transactional messages")
 
-        run(scenario, broker={"reject_transactions": True})
+        run(scenario, sections=[TransactionSettings(reject=True)])
 
 
 class TestEnds:
