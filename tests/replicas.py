@@ -67,7 +67,7 @@ class Held:
 class Pair:
     """A name server, a master and slaves, each started and stopped by the test.
 
-    `settings`: of brokers that are started from now on, besides where they are.
+    `settings`, `services`: of brokers that are started from now on, besides where they are.
 
     `net`: how all of them connect. `access`: what is asked of those who do, by brokers that are started from
     now on, each of which has users of its own.
@@ -82,6 +82,7 @@ class Pair:
         self.names = NameServer(NameServerSettings(port=0), self.clock, self.net)
         self.running: list[Broker] = []
         self.settings: dict[str, Any] = {}
+        self.services: tuple[Any, ...] = ()
         self.held: list[Held] = []
 
     def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
@@ -92,6 +93,7 @@ class Pair:
             StoreSettings(directory=self.directory / folder, **fields),
             self.net,
             replication=ReplicationSettings(**({"role": role, **number} | replication)),
+            services=self.services,
         )
 
     async def start(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from mqframe.broker.settings import BrokerSettings
+from mqframe.core.delay.levels import parse_levels
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
 from mqframe.replication.election_settings import ElectionSettings
@@ -21,7 +23,8 @@ _ALONE: Final = ReplicationSettings()
 class BrokerSections:
     """The settings of a broker, of its store, its connections, how it is copied, and how leaders are chosen.
 
-    `origins`: by path ("store.flush"), where a value that is no default comes from, for people.
+    `services`: the sections of its services; those that are not among them are at their defaults. `origins`:
+    by path ("store.flush"), where a value that is no default comes from, for people.
 
     Raises `SettingError` where they do not go together.
     """
@@ -32,6 +35,7 @@ class BrokerSections:
     replication: ReplicationSettings = _ALONE
     origins: Mapping[str, str] = attrs.Factory(dict)
     election: ElectionSettings = attrs.Factory(ElectionSettings)
+    services: tuple[Any, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.replication.role == ELECTED:
@@ -66,6 +70,12 @@ class BrokerSections:
                 "replication.role = ELECTED: clients find the leader by name servers; set broker.nameservers"
                 " (namesrvAddr)"
             )
+
+    @property
+    def delays(self) -> tuple[int, ...]:
+        """The delays of levels 1, 2, … in ms, which the store counts by, whoever delivers what waits."""
+        settings = next((each for each in self.services if isinstance(each, DelaySettings)), DelaySettings())
+        return parse_levels(settings.levels)
 
     @property
     def is_slave(self) -> bool:

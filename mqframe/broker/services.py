@@ -21,6 +21,8 @@ def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerSe
     """
     made: list[BrokerService] = []
     for name in service_names(settings, state.plugins):
+        if (section := state.plugins.settings_class(name)) is not None:
+            state.settings(section)
         parts = with_parts([state.plugins.create(KIND, name, None, state)])
         for table in (table for part in parts for table in part.tables()):
             if table.name in state.keeper.names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.config.settings import at_least, setting, settings, within
 from mqframe.core.consuming.queue_locks import LEASE_SECONDS
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.names import is_path_part
@@ -70,12 +70,6 @@ class BrokerSettings:
     )
     region: str = setting("DefaultRegion", doc="region that messages are marked with", conf="regionId")
     trace_on: bool = setting(True, doc="whether clients may trace their messages", conf="traceOn")
-    recall: bool = setting(
-        True,
-        doc="let senders take back messages that wait for a given time",
-        conf="recallMessageEnable",
-        live=True,
-    )
     trace_topic: bool = setting(
         False, doc="make the topic that clients trace into at the start", conf="traceTopicEnable"
     )
@@ -187,100 +181,10 @@ class BrokerSettings:
         conf="defaultQueryMaxNum",
         live=True,
     )
-    transaction_timeout_ms: int = setting(
-        6000,
-        doc="age at which a half message is checked first, ms",
-        check=at_least(0),
-        conf="transactionTimeOut",
-        live=True,
-    )
-    transaction_check_max: int = setting(
-        15,
-        doc="a half message that was checked so often is discarded, count",
-        check=at_least(1),
-        conf="transactionCheckMax",
-        live=True,
-    )
-    transaction_check_interval_ms: int = setting(
-        30_000,
-        doc="how often half messages are checked, ms",
-        check=at_least(10),
-        conf="transactionCheckInterval",
-    )
-    reject_transactions: bool = setting(
-        False, doc="refuse transactional messages", conf="rejectTransactionMessage", live=True
-    )
-    pop_retry_percent: int = setting(
-        20,
-        doc="of 100 pops, so many look for messages to be tried again first, the others last",
-        check=within(0, 100),
-        conf="popFromRetryProbability",
-        live=True,
-    )
-    pop_retry_topic_v2: bool = setting(
-        False,
-        doc="popped messages to be tried again go to %RETRY%group+topic, not to %RETRY%group_topic",
-        conf="enableRetryTopicV2",
-        live=True,
-    )
-    pop_waiting_max: int = setting(
-        100_000,
-        doc="most pops that wait for messages",
-        check=at_least(1),
-        conf="maxPopPollingSize",
-        live=True,
-    )
-    pop_waiting_queue_max: int = setting(
-        1024,
-        doc="most pops of one group that wait at one queue, or at any of a topic",
-        check=at_least(1),
-        conf="popPollingSize",
-        live=True,
-    )
-    pop_stay_ms: int = setting(
-        10_000,
-        doc="what was popped and not acknowledged for so long is written to the log, ms",
-        check=at_least(1),
-        conf="popCkStayBufferTime",
-    )
-    pop_out_max: int = setting(
-        100_000,
-        doc="most messages of one queue that a group may have popped and not acknowledged",
-        check=at_least(1),
-        conf="popInflightMessageThreshold",
-        live=True,
-    )
-    pop_check_points_max: int = setting(
-        200_000,
-        doc="most pops kept in memory while messages of them are out; the timer keeps the others",
-        check=at_least(1),
-        conf="popCkMaxBufferSize",
-        live=True,
-    )
-    request_mode: str = setting(
-        "PULL",
-        doc="how groups of which nothing was said read: PULL or POP",
-        check=one_of("PULL", "POP"),
-        conf="defaultMessageRequestMode",
-        live=True,
-    )
-    pop_share_queues: int = setting(
-        -1,
-        doc="with how many further members each shares its queues when POP is the default; -1: with all",
-        check=at_least(-1),
-        conf="defaultPopShareQueueNum",
-        live=True,
-    )
     property_filter: bool = setting(
         True,
         doc="let consumers choose messages by expressions over properties",
         conf="enablePropertyFilter",
-        live=True,
-    )
-    store_replies: bool = setting(
-        True,
-        doc="store replies to requests, too, in the reply topic",
-        conf="storeReplyMessageEnable",
         live=True,
     )
     topic_queues_max: int = setting(

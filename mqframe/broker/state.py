@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from mqframe.broker.chosen_services import service_names
 from mqframe.broker.consuming.admission import ReadAdmission
@@ -20,7 +20,7 @@ from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.in_force import InForce
 from mqframe.broker.tables.left_out import LeftOut
-from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.cluster.client_registry import ClientRegistry
@@ -32,8 +32,8 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.levels import parse_levels
 from mqframe.core.delay.rules import DelayRules, TimerLimits
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
@@ -44,7 +44,8 @@ from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.net.in_process.requests import InProcessRequests
-from mqframe.store.settings import StoreSettings
+
+S = TypeVar("S")
 
 
 class BrokerState:
@@ -61,9 +62,12 @@ class BrokerState:
     ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
-        self.levels = parse_levels(store_settings.delay_levels)
         self.identity = Identity(settings, sections.broker_id, sections.role)
-        self.live = LiveSettings(settings, store_settings, sections.origins, sections.replication)
+        self.live = LiveSettings(
+            settings, store_settings, sections.origins, sections.replication, sections.services
+        )
+        delay = self.settings(DelaySettings).current
+        self.levels = sections.delays
         self.statistics = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
             clock,
@@ -104,7 +108,7 @@ class BrokerState:
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         delivers = "delay" in service_names(settings, plugins)
-        limits = _timer_limits(store_settings, delivers)
+        limits = _timer_limits(delay, delivers)
         self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.reader = LogReader(self.store, settings.name)
@@ -112,6 +116,10 @@ class BrokerState:
         self.directory = store_settings.directory
         self.offers: dict[str, Callable[..., Any]] = {}
         """What the services that are made by now offer."""
+
+    def settings(self, kind: type[S]) -> LiveSection[S]:
+        """The section of settings of a service; what is changed while the broker runs is in force in it."""
+        return self.live.section(kind)
 
     def _is_settled(self, topic: TopicConfig) -> bool:
         """Whether `topic` is on disk, or cannot be saved; otherwise this turn's answers wait for it."""
@@ -133,7 +141,7 @@ class BrokerState:
         return DueTask(self.clock, work, name)
 
 
-def _timer_limits(settings: StoreSettings, delivers: bool) -> TimerLimits:
+def _timer_limits(settings: DelaySettings, delivers: bool) -> TimerLimits:
     return TimerLimits(
         settings.timer_precision_ms,
         settings.timer_delay_seconds_max * 1000,

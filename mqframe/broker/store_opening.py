@@ -28,7 +28,9 @@ class StoreOpening(NamedTuple):
         """The store of `sections`. Raises `StoreError`."""
         recovered = self.recovered
         if recovered is None:
-            recovered = recover_store(sections.store, clock, is_copy=sections.is_slave)
+            recovered = recover_store(
+                sections.store, clock, is_copy=sections.is_slave, delays=sections.delays
+            )
         return MessageStore.of(recovered, clock, on_arrival=self.on_arrival, replicas=replicas)
 
 
@@ -43,7 +45,14 @@ async def made_beside(
     `progress`: is told how far it is. Whoever is cancelled waits for its end: else nobody could open the
     store again. Raises `StoreError`, and what `make` does; the directory is let go then.
     """
-    work = partial(recover_store, sections.store, clock, is_copy=sections.is_slave, progress=progress)
+    work = partial(
+        recover_store,
+        sections.store,
+        clock,
+        is_copy=sections.is_slave,
+        progress=progress,
+        delays=sections.delays,
+    )
     recovering = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         recovered = await asyncio.shield(recovering)

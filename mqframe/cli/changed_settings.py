@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 
 from mqframe.broker.settings import BrokerSettings
+from mqframe.cli.configuration import service_kinds
 from mqframe.core.config.configuration import Entry, Resolved
-from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept
+from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept, key_of
 from mqframe.core.replication.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.wire import loose_json
 from mqframe.nameserver.settings import NameServerSettings
@@ -44,7 +45,7 @@ def _changes(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
         groups, texts, _ = kept([resolved.section(kind) for kind in kinds], saved)
         for group in groups:
             for field in attrs.fields(type(group)):
-                if field.metadata.get("conf") in texts:
+                if key_of(group, field) in texts:
                     yield f"{group.SECTION}.{field.name}", getattr(group, field.name), file
 
 
@@ -65,6 +66,7 @@ def _files(resolved: Resolved) -> Iterator[tuple[tuple[type[Any], ...], Path]]:
     sections = {entry.path.partition(".")[0] for entry in resolved.entries}
     if "broker" in sections:
         config = Layout(resolved.section(StoreSettings).directory).config
-        yield (BrokerSettings, StoreSettings), config / CHANGED_SETTINGS
+        kinds = (BrokerSettings, StoreSettings, ReplicationSettings, *service_kinds(resolved))
+        yield kinds, config / CHANGED_SETTINGS
     if "nameserver" in sections and (directory := resolved.section(NameServerSettings).directory) is not None:
         yield (NameServerSettings,), directory / CHANGED_SETTINGS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,6 +16,7 @@ from mqframe.core.config.secret_names import is_secret_name
 if TYPE_CHECKING:
     from mqframe.core.config.configuration import Entry, Resolved
 
+_NOT_IN_USE: Final = "not in use: the service {} does not run here"
 app = new_app(help="Look at settings.")
 
 
@@ -48,7 +49,7 @@ def show_settings(
 ) -> None:
     """Print every setting with its value and where that came from, and the options of plugins in use."""
     from mqframe.cli.changed_settings import with_changes
-    from mqframe.cli.configuration import SERVER_DEFAULT, data_option, file_here, load
+    from mqframe.cli.configuration import SERVER_DEFAULT, data_option, file_here, load, services_left_out
     from mqframe.core.config.configuration import DEFAULT, same_profile
     from mqframe.core.config.programs import CLIENT, PROGRAMS
     from mqframe.core.errors import SettingError
@@ -67,13 +68,14 @@ def show_settings(
         raise SettingError(f"--profile {profile}: there is none of that name; there are {known}")
     for warning in resolved.warnings:
         typer.echo(f"mqframe: {warning}", err=True)
-    entries = [*with_changes(resolved), *_plugin_entries(resolved)]
+    entries = [*with_changes(resolved), *_not_in_use(resolved), *_plugin_entries(resolved)]
+    left_out = services_left_out(resolved)
     rows = [
         {
             "setting": entry.path,
             "value": _plain(entry.value, json),
             "origin": entry.origin,
-            "meaning": entry.doc,
+            "meaning": _told(entry, left_out),
         }
         for entry in entries
         if not (changed and entry.origin in (DEFAULT, SERVER_DEFAULT))
@@ -114,6 +116,28 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
             # What a plugin keeps secret is known to it alone, and one that is not in use is not imported.
             said = "(secret)" if is_secret_name(key) else value
             yield Entry(f"plugins.{name}.{key}", said, table.origins[key], "not in use here")
+
+
+def _not_in_use(resolved: Resolved) -> Iterator[Entry]:
+    """What was given to services of plugins that do not run here: they are not imported to read it."""
+    from mqframe.cli.configuration import BROKER_SERVICE, of_broker
+    from mqframe.core.config.configuration import Entry
+    from mqframe.hooks.options import section_of
+
+    for name in map(section_of, plugin_manager().names(BROKER_SERVICE) if of_broker(resolved) else ()):
+        for given in resolved.passed_over:
+            path = given.path
+            if path.startswith(f"{name.upper()}_"):  # of a variable
+                path = f"{name}.{path.removeprefix(f'{name.upper()}_').lower()}"
+            if path.startswith(f"{name}."):
+                said = "(secret)" if is_secret_name(path) else given.value
+                yield Entry(path, said, given.origin, _NOT_IN_USE.format(name))
+
+
+def _told(entry: Entry, left_out: Collection[str]) -> str:
+    """What `entry` means, and whether nothing heeds it."""
+    section = entry.path.partition(".")[0]
+    return f"{_NOT_IN_USE.format(section)}; {entry.doc}" if section in left_out else entry.doc
 
 
 def _of_plugin(place: str, options: Any, origins: Mapping[str, str]) -> Iterator[Entry]:

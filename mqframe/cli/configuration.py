@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
+from mqframe.cli.commands import plugin_manager
+from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
-from mqframe.core.config.programs import CLIENT, OF_BROKERS, PROGRAMS, WITH_PROFILES, others_of
-from mqframe.core.errors import SettingError
+from mqframe.core.config.programs import (
+    ALL_SECTIONS,
+    CLIENT,
+    OF_BROKERS,
+    PROGRAMS,
+    SERVICES,
+    WITH_PROFILES,
+    others_of,
+)
+from mqframe.core.errors import PluginError, SettingError
+from mqframe.hooks.options import section_of
+
+if TYPE_CHECKING:
+    from mqframe.hooks.manager import PluginManager
 
 _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
+    "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
+    "delay": "mqframe.core.delay.settings:DelaySettings",
+    "pop": "mqframe.core.popping.settings:PopSettings",
+    "request_reply": "mqframe.broker.sending.reply_settings:ReplySettings",
     "replication": "mqframe.replication.settings:ReplicationSettings",
     "election": "mqframe.replication.election_settings:ElectionSettings",
     "access": "mqframe.net.access.settings:AccessSettings",
@@ -31,6 +49,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "admin": "mqframe.client.configuration.sections:AdminSection",
 }
 """Where the settings of each section are; imported when a program has it."""
+BROKER_SERVICE: Final = "broker_service"
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
 
@@ -78,9 +97,10 @@ def load(
             ),
         )
     )
-    sections = PROGRAMS[program]
+    sections, plugins = PROGRAMS[program], plugin_manager()
+    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - ALL_SECTIONS
     if file is not None:
-        layers.append(_file(file, sections))
+        layers.append(_file(file, [*sections, *of_services]))
     own: dict[str, Any] = {}
     if program != CLIENT and len(os.sched_getaffinity(0)) > processes * replicas:
         # Servers with a processor to themselves; one inside another program must not take time from it.
@@ -91,11 +111,16 @@ def load(
     layers.append(Layer(Rank.PROGRAM, tuple(given)))
     classes = [settings_class(section) for section in sections]
     client = program == CLIENT
+    if "broker" in sections and of_services:
+        chosen = one_section(settings_class("broker"), layers, profile).services
+        classes += sections_of_plugins(chosen, plugins)
+    names = {each.SECTION for each in classes}
+    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - ALL_SECTIONS
     return resolve(
         classes,
         layers,
-        other_sections=others_of(program),
-        profiles=dict.fromkeys((WITH_PROFILES if client else OF_BROKERS).intersection(sections), profile),
+        other_sections=(others_of(program) | of_services) - names,
+        profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=WITH_PROFILES if client else (),
     )
@@ -116,6 +141,37 @@ def settings_class(section: str) -> type[Any]:
     module, _, name = _CLASSES[section].partition(":")
     found: type[Any] = getattr(import_module(module), name)
     return found
+
+
+def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list[type[Any]]:
+    """The classes of the sections of `services`, as far as plugins bring them.
+
+    Whoever runs a service that is not installed, or is broken, is told so; others need not know.
+    """
+    found = []
+    for name in services:
+        with suppress(PluginError):
+            section = plugins.settings_class(name)
+            if section is not None and section.SECTION not in ALL_SECTIONS:
+                found.append(section)
+    return list(dict.fromkeys(found))
+
+
+def service_kinds(resolved: Resolved) -> list[type[Any]]:
+    """The classes of the sections of services among those of `resolved`."""
+    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in ALL_SECTIONS]
+
+
+def of_broker(resolved: Resolved) -> bool:
+    """Whether these are settings of a program that has a broker."""
+    return any(kind.SECTION == "broker" for kind in resolved.kinds)
+
+
+def services_left_out(resolved: Resolved) -> frozenset[str]:
+    """The services of the broker itself that do not run with these settings; their sections are read, too."""
+    if not of_broker(resolved):
+        return frozenset()
+    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE))
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:

@@ -24,7 +24,7 @@ from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.interfaces import Plugins
 from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, STANDARD, Kind, kind_of
-from mqframe.hooks.options import OptionInfo, build, describe
+from mqframe.hooks.options import OptionInfo, build, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
 GROUP: Final = specs.PROJECT
@@ -95,6 +95,10 @@ class Catalog:
         """As `PluginManager.check`."""
         wanted, title, choice, options = self._chosen(kind, choice, options)
         return build(title, choice, options) if _is_factory(choice, wanted) else None
+
+    def settings_class(self, service: str) -> type[Any] | None:
+        """As `PluginManager.settings_class`."""
+        return settings_class(service, self._factory(kind_of("broker_service"), service))
 
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""

@@ -67,6 +67,13 @@ class PluginManager:
         """
         return self._catalog.check(kind, choice, options)
 
+    def settings_class(self, service: str) -> type[Any] | None:
+        """The class of the section of settings that a broker service has, `None` where it has none.
+
+        Raises `PluginError` when there is no such service, or when it has another section than its own.
+        """
+        return self._catalog.settings_class(service)
+
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""
         if isinstance(choices, str):

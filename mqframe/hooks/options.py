@@ -1,4 +1,7 @@
-"""Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it."""
+"""Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it.
+
+A broker service may have a section of settings besides, its factory's `Settings` class.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,31 @@ def options_class(factory: Any) -> type[Any] | None:
     if not (isinstance(declared, type) and attrs.has(declared)):
         raise PluginError(f"{factory!r}: Options must be an attrs class, not {declared!r}")
     return declared
+
+
+def settings_class(name: str, factory: Any) -> type[Any] | None:
+    """The class of a section of settings in `factory.Settings`, or `None`.
+
+    `name`: by which the factory was chosen. Raises `PluginError` when it is something else, or has the name
+    of another section than its own.
+    """
+    declared = getattr(factory, "Settings", None)
+    if declared is None:
+        return None
+    section = getattr(declared, "SECTION", None)
+    if not (isinstance(declared, type) and attrs.has(declared) and isinstance(section, str)):
+        raise PluginError(f"{name}: Settings must be a class made by settings(...), not {declared!r}")
+    if ":" not in name and section != section_of(name):
+        raise PluginError(
+            f"{name}: its Settings are the section {section}; a service's section is called as the service:"
+            f' settings("{section_of(name)}")'
+        )
+    return declared
+
+
+def section_of(service: str) -> str:
+    """What the section of settings of a broker service is called, if it has one."""
+    return service.replace("-", "_")
 
 
 def describe(factory: Any) -> tuple[OptionInfo, ...]:

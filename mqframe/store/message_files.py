@@ -6,6 +6,7 @@ import resource
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.measuring.open_files import queue_files_that_fit
 from mqframe.core.storage.recovery import Care
 from mqframe.store.files.checkpoint import Checkpoint
@@ -45,10 +46,11 @@ def open_files(
     threads: Threads,
     now_ms: Callable[[], int],
     care: Care,
+    delays: tuple[int, ...] = USUAL_DELAYS,
 ) -> MessageFiles:
     """The files of the store at `layout`, made where there are none. Raises `StoreError` and `OSError`.
 
-    `care`: with `Care.ACCEPT_LOSS` missing files of the log are made anew.
+    `care`: with `Care.ACCEPT_LOSS` missing files of the log are made anew. `delays`: of the delay levels, ms.
     """
     durability = Durability(layout.sync_failed, disk.sync)
     if care is Care.ACCEPT_LOSS:
@@ -64,7 +66,7 @@ def open_files(
     files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     descriptors_max = queue_files_that_fit(settings.queue_descriptors_max, files_max)
     make_folder(layout.queues)
-    queues = QueueTable(layout.queues, settings.queue_file_bytes, descriptors_max, deleted)
+    queues = QueueTable(layout.queues, settings.queue_file_bytes, descriptors_max, deleted, delays)
     index = None
     if settings.index_enabled:
         index = KeyIndex(layout.index, settings.index_slots, settings.index_entries, disk.allocate, now_ms)

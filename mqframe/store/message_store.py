@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Self
 
-from mqframe.core.delay.levels import parse_levels
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.replication.replicas import Replicas
@@ -84,7 +84,7 @@ class MessageStore:
         self.queues = QueueOffsets(commit_log, files.queues)
         self.search = Search(commit_log, files.key_index, self.log.confirmed)
         heads = HeadMending(commit_log, files.queues.get)
-        mending = Mending(commit_log, parse_levels(settings.delay_levels), heads)
+        mending = Mending(commit_log, files.queues.delays, heads)
         self.damage = Damage(recovered.setting_aside, mending, self.recovered)
         self.reads = QueueReads(settings, files, threads, mending, self.damage.repair)
         self._take_up(recovered, on_arrival)
@@ -127,7 +127,7 @@ class MessageStore:
         self.replica = self._replica(recovered) if recovered.is_copy else None
 
     def _replica(self, recovered: RecoveredStore) -> ReplicaLog:
-        files, levels = self._files, parse_levels(self.settings.delay_levels)
+        files, levels = self._files, self._files.queues.delays
         self._inline.describe_copied = CopiedDispatch(levels).describe
         appender = CopyAppender(files, self._appender, self._inline, self.refusals)
         putting_back = PuttingBack(files.log, files.queues, recovered.quarantine, levels, self._clock.now_ms)
@@ -147,6 +147,7 @@ class MessageStore:
         usage: DiskUsage = disk_usage,
         sync: Sync = sync_really,
         care: Care = Care.USUAL,
+        delays: tuple[int, ...] = USUAL_DELAYS,
     ) -> Self:
         """`recover_store`, and a store of what that has found. Raises as that does.
 
@@ -154,7 +155,7 @@ class MessageStore:
         copies of the log count, what they confirm.
         """
         disk = Disk(allocate, usage, sync)
-        recovered = recover_store(settings, clock, is_copy=is_copy, disk=disk, care=care)
+        recovered = recover_store(settings, clock, is_copy=is_copy, disk=disk, care=care, delays=delays)
         return cls.of(recovered, clock, on_arrival=on_arrival, replicas=replicas)
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Final
 
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.storage.recovery import Care
@@ -76,11 +77,13 @@ def recover_store(
     disk: Disk = OF_THE_SYSTEM,
     care: Care = Care.USUAL,
     progress: OpeningProgress | None = None,
+    delays: tuple[int, ...] = USUAL_DELAYS,
 ) -> RecoveredStore:
     """Lock the directory, recover what is in it, and bring that to disk. For any thread.
 
     `is_copy`: whether it is a copy of another broker's, see `Recovery`; `care`: how thoroughly, and whether
-    to go on where messages may have been lost; `progress`: is told how far it is.
+    to go on where messages may have been lost; `progress`: is told how far it is; `delays`: of the delay
+    levels, ms.
 
     Raises `UndecidedDamage` where it may not go on, and `StoreError` when another broker holds the directory,
     when files have another size than configured, or when the disk is full or not readable; the message names
@@ -99,7 +102,7 @@ def recover_store(
             undo.callback(ownership.release)
             finish_cuts(layout)
             recovered = RecoveredStore(settings, disk, ownership, threads)
-            recovered.files = open_files(layout, settings, disk, threads, clock.now_ms, care)
+            recovered.files = open_files(layout, settings, disk, threads, clock.now_ms, care, delays)
             undo.callback(recovered.files.close)
             recovered.recover(clock, (care, is_copy), progress)
             undo.pop_all()

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
-from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
-from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.storage.cleaning import DiskLimits, parse_hours
 from mqframe.core.storage.file_modes import bad_mode
@@ -19,13 +17,6 @@ def _hours(value: str) -> str | None:
     except ValueError as problem:
         return str(problem)
     return None
-
-
-def _levels(value: str) -> str | None:
-    try:
-        return None if parse_levels(value) else "names no level"
-    except SettingError as problem:
-        return str(problem)
 
 
 def _two_fifths_of_memory() -> int:
@@ -155,36 +146,6 @@ class StoreSettings:
         10 << 30,
         doc="free bytes with which the percentages do not count; 0 lets them always count",
         check=at_least(0),
-    )
-    delay_levels: str = setting(
-        DEFAULT_LEVELS, doc="delays of levels 1, 2, …", check=_levels, conf="messageDelayLevel"
-    )
-    timer_enabled: bool = setting(
-        True, doc="take messages for delivery at a given time", conf="timerWheelEnable"
-    )
-    timer_precision_ms: int = setting(
-        1000,
-        doc="longest time by which such a message is late, ms; not to be changed while messages wait",
-        check=one_of(100, 200, 500, 1000),
-        conf="timerPrecisionMs",
-    )
-    timer_delay_seconds_max: int = setting(
-        3 * 86_400,
-        doc="furthest time of delivery, seconds from the send; later ones are refused",
-        check=at_least(1),
-        conf="timerMaxDelaySec",
-    )
-    timer_window_slots: int = setting(
-        2 * 86_400,
-        doc="how far ahead a message is put into the timer wheel, slots; what is due later is put in again",
-        check=at_least(2),
-        conf="timerRollWindowSlot",
-    )
-    timer_log_file_bytes: int = setting(
-        100 << 20, doc="size of a timer-log file, bytes", check=at_least(4096), conf="mappedFileSizeTimerLog"
-    )
-    timer_flush_interval_ms: int = setting(
-        1000, doc="time between flushes of the timer, ms", check=at_least(1), conf="timerFlushIntervalMs"
     )
     check_crc_on_recovery: bool = setting(
         True, doc="check body CRCs when the log is checked", conf="checkCRCOnRecover"

@@ -12,7 +12,7 @@ import asyncio
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
@@ -58,9 +58,9 @@ class ClusterOptions(TypedDict, total=False):
     directory: Path | None
     broker: dict[str, Any] | None
     store: dict[str, Any] | None
-    net: NetSettings | None
     plugins: PluginManager | None
     nameserver: dict[str, Any] | None
+    sections: Sequence[Any]
 
 
 class AsyncCluster:
@@ -68,7 +68,8 @@ class AsyncCluster:
 
     `clock`: real time by default, or a `ManualClock`. `directory`: where the stores lie, a temporary folder
     by default. `broker`, `store` and `nameserver`: fields of `BrokerSettings`, `StoreSettings` and
-    `NameServerSettings` that are to be different.
+    `NameServerSettings` that are to be different. `sections`: further ones, `NetSettings` of all
+    connections, and those of services, as `PopSettings(stay_ms=50)`.
     """
 
     def __init__(
@@ -79,9 +80,9 @@ class AsyncCluster:
         directory: Path | None = None,
         broker: dict[str, Any] | None = None,
         store: dict[str, Any] | None = None,
-        net: NetSettings | None = None,
         plugins: PluginManager | None = None,
         nameserver: dict[str, Any] | None = None,
+        sections: Sequence[Any] = (),
     ) -> None:
         self._nameserver_fields = nameserver or {}
         self.clock: LoopClock = clock or SystemClock()
@@ -90,7 +91,13 @@ class AsyncCluster:
         self._directory = directory
         self._broker_fields = broker or {}
         self._store_fields = {**SMALL_STORE, **(store or {})}
-        self._net = net
+        self._net: NetSettings | None = None
+        self._services: tuple[Any, ...] = ()
+        for section in sections:
+            if isinstance(section, NetSettings):
+                self._net = section
+            else:
+                self._services += (section,)
         self._plugins = plugins
         self._name_server: NameServer | None = None
         self._settings: list[BrokerSettings] = []
@@ -231,7 +238,7 @@ class AsyncCluster:
     def _make(self, index: int) -> Broker:
         settings = self._settings[index]
         store = StoreSettings(directory=self.directory / settings.name, **self._store_fields)
-        sections = BrokerSections(settings, store, self._net or NetSettings())
+        sections = BrokerSections(settings, store, self._net or NetSettings(), services=self._services)
         broker = Broker(sections, self.clock, self._plugins)
         if self._access is not None:
             broker.enforce(self._access)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 from mqframe.client.admin.admin import AsyncAdmin
@@ -50,7 +50,8 @@ class AsyncStage:
     """A name server and a broker in the running loop, on a clock that stands still until `advance`.
 
     `clock`: by default one that shows the present; `broker`, `store`: fields of `BrokerSettings` and
-    `StoreSettings` that are to be different; `plugins`: where the broker's plugins come from.
+    `StoreSettings` that are to be different; `sections`: further ones, as `AsyncCluster` takes them;
+    `plugins`: where the broker's plugins come from.
 
     Clients are the application's own. What brokers wait for (retries, delays, invisible times, checks of
     transactions, schedules) waits for `advance`; what clients wait for by themselves, such as the pause of an
@@ -65,6 +66,7 @@ class AsyncStage:
         clock: ManualClock | None = None,
         broker: Mapping[str, Any] | None = None,
         store: Mapping[str, Any] | None = None,
+        sections: Sequence[Any] = (),
         plugins: PluginManager | None = None,
     ) -> None:
         self.clock = clock or ManualClock(time.time_ns() // 1_000_000)
@@ -72,7 +74,12 @@ class AsyncStage:
         fields = {"client_silent_ms": _A_YEAR * 1000, **(broker or {})}
         net = NetSettings(idle_seconds=_A_YEAR)
         self.cluster = AsyncCluster(
-            1, clock=self.clock, broker=fields, store=dict(store or {}), net=net, plugins=plugins
+            1,
+            clock=self.clock,
+            broker=fields,
+            store=dict(store or {}),
+            plugins=plugins,
+            sections=(net, *sections),
         )
         self._admin: AsyncAdmin | None = None
 
@@ -224,9 +231,10 @@ class Stage:
         clock: ManualClock | None = None,
         broker: Mapping[str, Any] | None = None,
         store: Mapping[str, Any] | None = None,
+        sections: Sequence[Any] = (),
         plugins: PluginManager | None = None,
     ) -> None:
-        self._stage = AsyncStage(clock=clock, broker=broker, store=store, plugins=plugins)
+        self._stage = AsyncStage(clock=clock, broker=broker, store=store, sections=sections, plugins=plugins)
         self._loop: LoopThread | None = None
         self.clock = self._stage.clock
 

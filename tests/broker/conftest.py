@@ -17,10 +17,10 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.in_force import InForce
 from mqframe.broker.tables.left_out import LeftOut
-from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.consuming.offset_table import OffsetTable
-from mqframe.core.delay.levels import parse_levels
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.filtering.bodies import SubscriptionData
@@ -186,7 +186,7 @@ class LocalStore:
         self.clock = ManualClock()
         self.store = MessageStore.open(settings, self.clock)
         limits = TimerLimits(1000, 86_400_000, True)
-        delays = DelayRules(parse_levels(settings.delay_levels), self.clock.now_ms, limits)
+        delays = DelayRules(USUAL_DELAYS, self.clock.now_ms, limits)
         identity = Identity(BrokerSettings(host="127.0.0.1"))
         self.writer = InternalWriter(self.store, delays, identity)
         self.left_out = LeftOut(self.clock, identity)
@@ -195,6 +195,10 @@ class LocalStore:
         self.live = LiveSettings(BrokerSettings(), settings)
         self.in_force = InForce(self.live)
         self.directory = directory
+
+    def settings(self, kind: type[S]) -> LiveSection[S]:
+        """As of a `BrokerPort`."""
+        return self.live.section(kind)
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """As of a `BrokerPort`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from mqframe.cli.app import app
 from mqframe.core.config.programs import PROGRAMS
+from mqframe.hooks.manager import PluginManager
 
 
 def test_config_show_tells_values_and_origins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,3 +162,59 @@ def test_what_is_wrong_in_it_is_named(tmp_path: Path, right: str, wrong: str, sa
     result = CliRunner().invoke(app, ["config", "show", "--for", "broker", "--config", str(file)])
     assert result.exit_code == 2
     assert said in result.output
+
+
+def test_an_old_name_is_shown_at_its_new_place_and_told(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text("[store]\ntimer_enabled = false\n")
+    result = CliRunner().invoke(app, ["config", "show", "--config", str(file), "--changed", "--json"])
+    (row,) = json.loads(result.stdout)
+    assert (row["setting"], row["value"]) == ("delay.timer_enabled", False)
+    assert row["origin"] == f"{file} [store], by its old name store.timer_enabled"
+    assert result.stderr == (
+        f"mqframe: old names of settings, which have moved: store.timer_enabled (from {file} [store]) is"
+        " delay.timer_enabled\n"
+    )
+
+
+def test_an_old_and_a_new_name_with_two_values_are_refused() -> None:
+    words = ["--set", "broker.pop_stay_ms=5", "--set", "pop.stay_ms=6"]
+    result = CliRunner().invoke(app, ["config", "show", *words])
+    assert result.exit_code == 2
+    assert "broker.pop_stay_ms = 5" in result.stderr
+    assert "pop.stay_ms = 6" in result.stderr
+
+
+def test_what_was_changed_by_an_old_name_while_it_ran_is_shown_at_the_new_place(tmp_path: Path) -> None:
+    folder = tmp_path / "store" / "config"
+    folder.mkdir(parents=True)
+    (folder / "changedSettings.json").write_text('{"settings": {"broker.pop_retry_percent": "3"}}')
+    rows = json.loads(run("config", "show", "--data", str(tmp_path), "--changed", "--json"))
+    found = {row["setting"]: (row["value"], row["origin"]) for row in rows}
+    assert found["pop.retry_percent"] == (3, f"changed while it ran, {folder / 'changedSettings.json'}")
+
+
+def test_a_section_whose_service_does_not_run_is_shown_as_not_in_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [EntryPoint("broker_service.greeter", "not_imported", "mqframe")]
+    monkeypatch.setattr("mqframe.hooks.manager._installed_entry_points", lambda: found)
+    monkeypatch.setenv("MQFRAME_GREETER_PASSWORD", "hidden")
+    text = run("config", "show", "--set", "greeter.words_max=7", "--json")
+    rows = {row["setting"]: (row["value"], row["meaning"]) for row in json.loads(text)}
+    why = "not in use: the service greeter does not run here"
+    assert rows["greeter.words_max"] == ("7", why)
+    assert rows["greeter.password"] == ("(secret)", why)
+
+
+def test_a_service_of_the_broker_that_is_left_out_is_shown_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins = PluginManager()
+    plugins.block("broker_service.pop")
+    monkeypatch.setattr("mqframe.cli.configuration.plugin_manager", lambda: plugins)
+    rows = {
+        row["setting"]: row for row in json.loads(run("config", "show", "--set", "pop.stay_ms=5", "--json"))
+    }
+    assert rows["pop.stay_ms"]["meaning"].startswith(
+        "not in use: the service pop does not run here; what was"
+    )
+    assert "not in use" not in rows["delay.levels"]["meaning"]

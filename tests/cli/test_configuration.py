@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
-from mqframe.cli.configuration import BUSY_POLL_MICROSECONDS, load, settings_class
-from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS
+from mqframe.cli.configuration import BUSY_POLL_MICROSECONDS, load, service_kinds, settings_class
+from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS, SERVICES
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
+from mqframe.hooks.manager import PluginManager
 
 
 def values(program: str, **given: Any) -> dict[str, Any]:
@@ -126,3 +130,103 @@ def test_the_file_of_a_proxy_is_told_from_one_of_a_broker(tmp_path: Path) -> Non
     file.write_text('{"rocketMQClusterName": "DefaultCluster"}')
     with pytest.raises(SettingError, match=r"rmq-proxy\.json is JSON, as RocketMQ's proxy has it"):
         values("broker", file=file)
+
+
+GREETER = """
+from mqframe import BrokerService, hookimpl
+from mqframe.core.config.settings import at_least, setting, settings
+
+
+@settings("greeter")
+class GreeterSettings:
+    words_max: int = setting(5, doc="words", check=at_least(1), conf="greeterWordsMax", live=True)
+
+
+class Greeter(BrokerService):
+    Settings = GreeterSettings
+
+
+@hookimpl
+def register_broker_services():
+    return {"greeter": Greeter}
+"""
+
+
+@pytest.fixture
+def greeter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An installed plugin that brings the broker service `greeter`; gives the name of its module."""
+    (tmp_path / "greeters.py").write_text(GREETER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = [EntryPoint("broker_service.greeter", "greeters", "mqframe")]
+    monkeypatch.setattr("mqframe.hooks.manager._installed_entry_points", lambda: found)
+    yield "greeters"
+    sys.modules.pop("greeters", None)
+
+
+@pytest.mark.parametrize("source", ["file", "profile", "broker.conf", "variable", "item"])
+def test_the_section_of_a_plugin_s_service_is_read_from_every_source(
+    greeter: str, source: str, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"items": ["broker.services=greeter"]}
+    texts = {
+        "file": ("server.toml", "[greeter]\nwords_max = 7\n"),
+        "profile": ("server.toml", "[greeter]\nwords_max = 6\n[greeter.broker-a]\nwords_max = 7\n"),
+        "broker.conf": ("broker.conf", "greeterWordsMax=7\n"),
+    }
+    if source in texts:
+        name, text = texts[source]
+        given["file"] = tmp_path / name
+        given["file"].write_text(text)
+    if source == "variable":
+        given["variables"] = {"MQFRAME_GREETER_WORDS_MAX": "7"}
+    if source == "item":
+        given["items"] += ["greeter.words_max=7"]
+    sources = {"file": None, "variables": {}} | given
+    resolved = load(
+        "broker", {}, sources["file"], sources["items"], sources["variables"],
+        profile="broker-a" if source == "profile" else "",
+    )  # fmt: skip
+    (kind,) = [each for each in service_kinds(resolved) if each.SECTION == "greeter"]
+    assert resolved.section(kind).words_max == 7
+
+
+def test_a_bad_value_of_it_is_refused(greeter: str) -> None:
+    with pytest.raises(SettingError, match=r"greeter\.words_max = 0: must be at least 1"):
+        values("broker", items=["broker.services=greeter", "greeter.words_max=0"])
+    with pytest.raises(SettingError, match=r"did you mean greeter\.words_max\?"):
+        values("broker", items=["broker.services=greeter", "greeter.word_max=1"])
+
+
+def test_where_it_does_not_run_its_section_is_passed_over_and_it_is_not_imported(greeter: str) -> None:
+    given = {"items": ["greeter.nobody_knows=0"], "variables": {"MQFRAME_GREETER_WORDS_MAX": "7"}}
+    for program in PROGRAMS:
+        assert not any(path.startswith("greeter.") for path in values(program, **given))
+    assert greeter not in sys.modules
+
+
+def test_a_service_that_is_not_installed_is_left_to_who_runs_it() -> None:
+    assert values("broker", items=["broker.services=nobody"])["broker.services"] == ("nobody",)
+
+
+def test_services_of_the_broker_are_known_by_name_and_class() -> None:
+    assert [settings_class(name) for name in SERVICES] == [
+        PluginManager().settings_class(name) for name in SERVICES
+    ]
+
+
+def test_old_names_are_those_that_were() -> None:
+    moved = {
+        field.metadata["was"]: f"{section}.{field.name}"
+        for section in SERVICES
+        for field in attrs.fields(settings_class(section))
+    }
+    assert len(moved) == 22
+    assert moved["store.delay_levels"] == "delay.levels"
+    assert moved["broker.reject_transactions"] == "transactions.reject"
+    assert moved.keys().isdisjoint(values("broker"))
+    for old, new in moved.items():
+        kept = values("broker")[new]
+        assert (
+            values("broker", items=[f"{old}={str(kept).lower() if isinstance(kept, bool) else kept}"])[new]
+            == kept
+        )

@@ -18,6 +18,7 @@ from mqframe.broker.host import BrokerHost
 from mqframe.broker.role_by_election import RoleByElection
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import CoordinationError, StoreError
 from mqframe.hooks.manager import PluginManager
@@ -31,13 +32,12 @@ from mqframe.testing.simulation import FailingCoordination, Simulation
 FILE_BYTES = 16 << 10
 NAMES_PORT = 9876
 NUMBERS = {"one": 1, "two": 2, "three": 3}
+DELAY = DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200)
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": FILE_BYTES,
     "queue_file_bytes": 20 * 64,
     "index_slots": 50,
     "index_entries": 200,
-    "timer_log_file_bytes": 1 << 20,
-    "timer_window_slots": 7200,
     "disk_limits": False,
     "property_crc": True,  # so that each bit of a record that turns is noticed
 }
@@ -150,6 +150,7 @@ class Members:
             StoreSettings(directory=self.folder / member.folder, flush=self.flush, **STORE),
             replication=ReplicationSettings(role="ELECTED", id=member.number, **self.replication),
             election=ElectionSettings(coordination="memory"),
+            services=(DELAY,),
         )
 
     async def start(self, name: str) -> None:

@@ -20,6 +20,8 @@ from fuzz.stored import HOST
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.transactions.settings import TransactionSettings
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import MqframeError
 from mqframe.log import get_logger
 from mqframe.nameserver.server import NameServer
@@ -37,13 +39,14 @@ STORE: dict[str, Any] = {
     "queue_file_bytes": 20 * 512,
     "index_slots": 500,
     "index_entries": 2000,
-    "timer_log_file_bytes": 1 << 20,
-    "timer_window_slots": 7200,
     "queue_descriptors_max": 16,
     "flush_interval_ms": 2000,
     "disk_limits": False,
 }
-BROKER: dict[str, Any] = {"transaction_timeout_ms": 3000, "transaction_check_interval_ms": 4000}
+SERVICES = (
+    DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200),
+    TransactionSettings(timeout_ms=3000, check_interval_ms=4000),
+)
 TOP = {
     "abort", "checkpoint", "commitlog", "config", "consumequeue", "dispatched", "index", "lock", "queue-ends",
     "timerlog", "timerwheel",
@@ -112,10 +115,9 @@ class World:
 
     async def _start_broker(self) -> None:
         address = f"127.0.0.1:{NAMESERVER_PORT}"
-        broker = BrokerSettings(port=BROKER_PORT, nameservers=(address,), **BROKER)
-        self.broker = Broker(
-            BrokerSections(broker, StoreSettings(directory=self.directory, **STORE)), self.clock
-        )
+        broker = BrokerSettings(port=BROKER_PORT, nameservers=(address,))
+        store = StoreSettings(directory=self.directory, **STORE)
+        self.broker = Broker(BrokerSections(broker, store, services=SERVICES), self.clock)
         await self.broker.start()
 
     async def stop(self) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import attrs
 import pytest
 
+from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.hooks.options import OptionInfo, build, describe, options_class
+from mqframe.hooks.options import OptionInfo, build, describe, options_class, settings_class
 
 
 class Nodes:
@@ -119,3 +120,33 @@ def test_a_class_of_options_that_fails_is_a_broken_plugin() -> None:
 def test_a_default_may_depend_on_other_options() -> None:
     assert [each.default for each in describe(Ranged)] == ["1", "from other options", "''"]
     assert build("ranged", Ranged, {"low": 4}).high == 5
+
+
+@settings("front_door")
+class DoorSettings:
+    """Settings of a service."""
+
+    width: int = setting(1, doc="metres")
+
+
+class Door:
+    """A service with a section."""
+
+    Settings = DoorSettings
+
+
+def test_a_section_of_settings_is_called_as_its_service() -> None:
+    assert settings_class("front-door", Door) is DoorSettings
+    assert settings_class("front_door", Door) is DoorSettings
+    assert settings_class("some.module:Door", Door) is DoorSettings
+    assert settings_class("nodes", Nodes) is None
+    with pytest.raises(PluginError, match="back_door: its Settings are the section front_door"):
+        settings_class("back_door", Door)
+
+
+def test_settings_that_are_no_section_are_refused() -> None:
+    class Wrong:
+        Settings = {"width": 1}
+
+    with pytest.raises(PluginError, match=r"wrong: Settings must be a class made by settings\(...\)"):
+        settings_class("wrong", Wrong)

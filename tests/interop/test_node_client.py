@@ -21,6 +21,7 @@ from mqframe import (
     Puller,
     ReceivedMessage,
 )
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.testing import Cluster
 
 StartNode = Callable[..., ForeignClient]
@@ -135,7 +136,7 @@ def test_broadcasting(node: StartNode, servers: Servers, topic: str) -> None:
 
 @pytest.mark.proves("retry")
 def test_what_a_node_consumer_fails_comes_again(node: StartNode) -> None:
-    with Cluster(store={"delay_levels": "1s 1s 1s"}) as cluster:
+    with Cluster(sections=[DelaySettings(levels="1s 1s 1s")]) as cluster:
         cluster.create_topic("again", queues=4)
         servers = Servers(cluster.nameserver, cluster.broker.address, "broker-a", "DefaultCluster")
         ids = send(servers, "again", 0, 3)

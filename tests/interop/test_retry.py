@@ -12,6 +12,7 @@ from real_time import until
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.testing import Cluster
 
@@ -26,7 +27,7 @@ OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 @pytest.fixture
 def quick() -> Iterator[Cluster]:
     """Our broker, with delay levels of a second."""
-    with Cluster(store={"delay_levels": SHORT_LEVELS}) as running:
+    with Cluster(sections=[DelaySettings(levels=SHORT_LEVELS)]) as running:
         running.create_topic("orders", 2)
         yield running
 

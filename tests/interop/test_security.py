@@ -380,7 +380,7 @@ def test_java_by_tls_with_our_servers(newest_class_path: str, tmp_path: Path, pe
         "-Dtls.enable=true", "-Dtls.test.mode.enable=false", "-Dtls.client.authServer=true",
         f"-Dtls.client.trustCertPath={pems.ca}",
     ]  # fmt: skip
-    with Cluster(net=net) as cluster:
+    with Cluster(sections=[net]) as cluster:
         with Admin(nameserver=cluster.nameserver, net=pems.client()) as admin:
             admin.topics.create("secured", queues=2)
         arguments = ["send", cluster.nameserver, "secured", "sync", "8"]
@@ -401,7 +401,7 @@ def test_java_without_tls_is_refused_where_it_is_enforced(
     newest_class_path: str, tmp_path: Path, pems: Pems
 ) -> None:
     net = pems.server(tls_server_mode="enforcing", tls=True, tls_ca_file=pems.ca)
-    with Cluster(net=net) as cluster:
+    with Cluster(sections=[net]) as cluster:
         java = java_client(newest_class_path, ["queues", cluster.nameserver, "secured"], tmp_path)
         try:
             with pytest.raises(AssertionError, match=r"MQClientException"):

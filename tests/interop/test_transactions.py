@@ -21,6 +21,7 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
 from mqframe.testing import Cluster
@@ -28,7 +29,7 @@ from mqframe.testing import Cluster
 pytestmark = pytest.mark.proves("transactions")
 
 StartJava = Callable[..., ForeignClient]
-QUICK = {"transaction_timeout_ms": 500, "transaction_check_interval_ms": 250}
+QUICK = TransactionSettings(timeout_ms=500, check_interval_ms=250)
 WORDS = {name.lower(): outcome for name, outcome in TransactionOutcome.__members__.items()}
 
 
@@ -56,7 +57,7 @@ class Listener(TransactionListener):
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     """Our servers, with a broker that asks soon and gives up soon."""
-    with Cluster(broker=QUICK) as running:
+    with Cluster(sections=[QUICK]) as running:
         running.create_topic("ends", 4)
         yield running
 

@@ -17,6 +17,7 @@ from trust.seam import Seam
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import MqframeError
 from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.messages import SendMessageV2
@@ -30,13 +31,12 @@ from mqframe.testing.simulation import Simulation
 FILE_BYTES = 16 << 10
 NAMES_PORT = 9876
 PORTS = {"master": 10911, "one": 10921, "two": 10931}
+DELAY = DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200)
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": FILE_BYTES,
     "queue_file_bytes": 20 * 64,
     "index_slots": 50,
     "index_entries": 200,
-    "timer_log_file_bytes": 1 << 20,
-    "timer_window_slots": 7200,
     "disk_limits": False,
     "property_crc": True,  # so that each bit of a record that turns is noticed
 }
@@ -108,6 +108,7 @@ class Group:
             BrokerSettings(port=port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
             StoreSettings(directory=directory, flush=self.flush, **STORE),
             replication=replication,
+            services=(DELAY,),
         )
 
     async def start(self, name: str) -> None:

@@ -9,9 +9,9 @@ import pytest
 from scenarios.killed_server import Server
 
 CHECKS_OFTEN = (
-    "broker.transaction_timeout_ms=200",
-    "broker.transaction_check_interval_ms=100",
-    "broker.transaction_check_max=1000",
+    "transactions.timeout_ms=200",
+    "transactions.check_interval_ms=100",
+    "transactions.check_max=1000",
 )
 
 

@@ -200,7 +200,9 @@ async def test_a_certificate_stands_for_a_user(tmp_path: Path) -> None:
         tls=True, tls_ca_file=server.ca, tls_server_client_auth="optional", tls_server_ca_file=server.ca
     )
     users = {"acl2": {"certificate_users": {"shop.example.org": "shop"}}}
-    async with enforcing(tmp_path / "data", net=net, plugins=PluginManager().configured(users)) as cluster:
+    async with enforcing(
+        tmp_path / "data", sections=[net], plugins=PluginManager().configured(users)
+    ) as cluster:
         ns = cluster.nameserver
         secured = server.client()
         async with AsyncAdmin(nameserver=ns, net=secured, rpc_hooks=keys("admin")) as admin:

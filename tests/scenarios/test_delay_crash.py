@@ -17,7 +17,7 @@ LATE_SECONDS_MAX = 120
 
 def start(data: Path, flush: str) -> Server:
     return Server(
-        data, f"store.flush={flush}", "store.queue_file_bytes=20000", "store.timer_log_file_bytes=4096"
+        data, f"store.flush={flush}", "store.queue_file_bytes=20000", "delay.timer_log_file_bytes=4096"
     )
 
 

@@ -10,6 +10,7 @@ from popping import Popped, pop_request, popped
 from thread_pools import at_rest
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.loose_json import dumps
@@ -136,7 +137,7 @@ class Play:
 def test_every_message_is_acknowledged_in_the_end_and_none_comes_too_early(seed: int, killing: bool) -> None:
     async def scenario() -> Play:
         clock = ManualClock()
-        async with AsyncCluster(clock=clock, broker={"pop_check_points_max": 6}) as cluster:
+        async with AsyncCluster(clock=clock, sections=[PopSettings(check_points_max=6)]) as cluster:
             await cluster.create_topic("t", 2)
             play = Play(cluster, clock, seed, killing)
             group = SubscriptionGroupConfig("g", retry_max_times=1000)

@@ -28,6 +28,7 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
@@ -123,7 +124,7 @@ def test_kills_and_restarts_at_any_moment(seed: int) -> None:
         random_, clock = random.Random(seed), ManualClock()
         fate = Fate(random_)
         # Enough checks that half of them may stay without an answer.
-        async with AsyncCluster(clock=clock, broker={"transaction_check_max": 200}) as cluster:
+        async with AsyncCluster(clock=clock, sections=[TransactionSettings(check_max=200)]) as cluster:
             await cluster.create_topic("orders", 2)
             client = ClientSettings(nameserver=cluster.nameserver)
             instances = [ClientInstance.connect(client, clock) for _ in range(2)]

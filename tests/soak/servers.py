@@ -11,6 +11,8 @@ from soak.timeline import Timeline
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.transactions.settings import TransactionSettings
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.settings import StoreSettings
@@ -19,13 +21,15 @@ from mqframe.testing.simulation.clock import START_MS, SimulatedClock
 
 NAMESERVER = "127.0.0.1:9876"
 BROKER = "127.0.0.1:10911"
+SERVICES = (
+    DelaySettings(timer_log_file_bytes=64 << 10, timer_window_slots=3600),
+    TransactionSettings(check_interval_ms=10_000),
+)
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": 256 << 10,
     "queue_file_bytes": 20 * 200,
     "index_slots": 500,
     "index_entries": 2000,
-    "timer_log_file_bytes": 64 << 10,
-    "timer_window_slots": 3600,
     "keep_hours": 6,
     "delete_when": ";".join(str(hour) for hour in range(24)),
     "cleanup_interval_ms": 60_000,
@@ -61,11 +65,9 @@ class Servers:
             port=10911,
             nameservers=(NAMESERVER,),
             auto_create_topics=False,
-            transaction_check_interval_ms=10_000,
         )
-        self.broker = Broker(
-            BrokerSections(settings, StoreSettings(directory=self._folder / "store", **STORE)), self._clock
-        )
+        store = StoreSettings(directory=self._folder / "store", **STORE)
+        self.broker = Broker(BrokerSections(settings, store, services=SERVICES), self._clock)
         await self.broker.start()
         self.up = True
         self.quiet_since = self._clock.monotonic()

@@ -18,7 +18,7 @@ def test_defaults_are_the_numbers_of_the_reference() -> None:
     assert (it.commit_log_file_bytes, it.queue_file_bytes) == (1 << 30, 300_000 * 20)
     assert (it.index_slots, it.index_entries) == (5_000_000, 20_000_000)
     assert (it.flush, it.keep_hours, it.delete_when) == ("ASYNC_FLUSH", 72, "04")
-    assert (it.body_bytes_max, it.timer_precision_ms) == (4 << 20, 1000)
+    assert it.body_bytes_max == 4 << 20
     assert it.limits == DiskLimits(
         it.disk_clean_percent, it.disk_force_percent, it.disk_refuse_percent, it.disk_enough_free_bytes
     )
@@ -30,10 +30,7 @@ def test_defaults_are_the_numbers_of_the_reference() -> None:
         ("commit_log_file_bytes", 4095),
         ("queue_file_bytes", 30),
         ("delete_when", "25"),
-        ("delay_levels", "1x"),
-        ("delay_levels", ""),
         ("flush", "SOMETIMES"),
-        ("timer_precision_ms", 300),
     ],
 )
 def test_bad_values_name_their_setting(name, value) -> None:
@@ -42,12 +39,12 @@ def test_bad_values_name_their_setting(name, value) -> None:
 
 
 def test_keys_of_rocketmq_mean_the_same() -> None:
-    text = "storePathRootDir=/data\nmappedFileSizeCommitLog=8192\nmaxHashSlotNum=7\ntimerPrecisionMs=500\n"
+    text = "storePathRootDir=/data\nmappedFileSizeCommitLog=8192\nmaxHashSlotNum=7\nmaxIndexNum=9\n"
     section = resolve([StoreSettings], [broker_conf(text, "broker.conf")]).section(StoreSettings)
     assert section == StoreSettings(
         directory=Path("/data"),
         commit_log_file_bytes=8192,
         index_slots=7,
-        timer_precision_ms=500,
+        index_entries=9,
         hot_bytes=section.hot_bytes,
     )

@@ -13,7 +13,9 @@ from popping import Popped, pop_request, popped
 from trust.threads import LoopThreads
 
 from mqframe.broker.delay import timer
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import UpdateConsumerOffset
@@ -91,6 +93,12 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+SERVICES: Final = (
+    DelaySettings(timer_log_file_bytes=8192),
+    TransactionSettings(check_interval_ms=5000, timeout_ms=3000),
+)
+
+
 def small_broker(seed: int) -> dict[str, Any]:
     """Settings of a broker's store with which files end and go often."""
     chance = Random(f"broker settings {seed}")
@@ -99,7 +107,6 @@ def small_broker(seed: int) -> dict[str, Any]:
         "queue_file_bytes": chance.choice((400, 2000)),
         "index_slots": 100,
         "index_entries": 400,
-        "timer_log_file_bytes": 8192,
         "flush": chance.choice(("SYNC_FLUSH", "SYNC_FLUSH", "ASYNC_FLUSH")),
         "flush_pages_min": 0,
         "queue_flush_pages_min": 0,
@@ -110,9 +117,9 @@ def small_broker(seed: int) -> dict[str, Any]:
 
 def cluster_at(directory: Path, seed: int, clock: ManualClock) -> AsyncCluster:
     """A broker whose store lies below `directory`, and its name server."""
-    broker = {"transaction_check_interval_ms": 5000, "transaction_timeout_ms": 3000}
-    broker["offsets_save_interval_ms"] = 2000
-    return AsyncCluster(clock=clock, directory=directory, store=small_broker(seed), broker=broker)
+    broker = {"offsets_save_interval_ms": 2000}
+    store = small_broker(seed)
+    return AsyncCluster(clock=clock, directory=directory, store=store, broker=broker, sections=SERVICES)
 
 
 class BrokerLife:

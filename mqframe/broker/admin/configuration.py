@@ -54,7 +54,7 @@ class ConfigurationProcessor(Processor):
     @serves(GetBrokerConfig)
     def show_settings(self, fields: GetBrokerConfig, call: Call) -> Reply:
         live = self._live
-        body = as_lines(live.current, live.store, live.replication, more=self._facts()).encode()
+        body = as_lines(*live.all, more=self._facts()).encode()
         ext = {"version": dumps(self._version).decode()}
         if fields.origins:
             ext["origins"] = dumps(self._live.origins()).decode()

@@ -28,6 +28,7 @@ from mqframe.core.popping.bodies import (
     QueryAssignmentBody,
     RequestModeBody,
 )
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
@@ -52,6 +53,7 @@ class AssignmentProcessor(Processor):
         strategies: Strategies,
     ) -> None:
         super().__init__(shared)
+        self._settings = self._live.section(PopSettings)
         self._modes = modes
         self._registration = registration
         self._routes: dict[str, tuple[float, tuple[MessageQueue, ...]]] = {}
@@ -78,10 +80,8 @@ class AssignmentProcessor(Processor):
     @serves(QueryAssignment)
     async def assign(self, fields: QueryAssignment, call: Call) -> AssignmentsBody:
         body = call.body(QueryAssignmentBody)
-        settings = self._live.current
-        mode = self._modes.find(
-            body.topic, body.consumer_group, settings.request_mode, settings.pop_share_queues
-        )
+        settings = self._settings.current
+        mode = self._modes.find(body.topic, body.consumer_group, settings.request_mode, settings.share_queues)
         queues = self._share(body, mode, await self._queues(body.topic))
         if queues is None:
             return AssignmentsBody()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqframe.core.codes import PERM_WRITE, ResponseCode
 from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_rules import (
     RECALL_BODY,
     RECALL_TAG,
@@ -30,7 +31,7 @@ class RecallProcessor(BrokerService):
     def __init__(self, port: BrokerPort) -> None:
         self._writer, self._topics = port.writer, port.topics
         self._identity, self._clock = port.identity, port.clock
-        self._in_force, self._live = port.in_force, port.live
+        self._in_force, self._settings = port.in_force, port.settings(DelaySettings)
         self._when_decided = port.store.confirming.when_decided
         self._is_sure_at_once = port.store.confirming.confirms_at_once
 
@@ -74,7 +75,7 @@ class RecallProcessor(BrokerService):
 
     def _checked(self, request: RecallMessage) -> RecallHandle:
         """The handle of a request that may be served. Raises `Refusal`."""
-        settings = self._live.current
+        settings = self._settings.current
         if not settings.recall:
             raise Refusal(
                 ResponseCode.NO_PERMISSION, "recall failed, operation is forbidden (recallMessageEnable)"
@@ -102,6 +103,6 @@ class RecallProcessor(BrokerService):
                 f" {self._identity.name}",
             )
         left = (whole_number(handle.time) or -1) - self._clock.now_ms()
-        if not 0 < left < self._live.store.timer_delay_seconds_max * 1000:
+        if not 0 < left < settings.timer_delay_seconds_max * 1000:
             raise Refusal(ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
         return handle

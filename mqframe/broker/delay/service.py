@@ -12,6 +12,7 @@ from mqframe.broker.delay.send_rule import ToDelayTopics
 from mqframe.broker.delay.timer import TimerService
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, CompositeService, SavedTable, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
@@ -20,12 +21,14 @@ from mqframe.hooks.specs import Factories, hookimpl
 class DelayService(CompositeService):
     """Delay levels, the timer where it is not switched off, and recalls."""
 
+    Settings = DelaySettings
+
     def __init__(self, port: BrokerPort) -> None:
-        clock, settings = port.clock, port.live.store
+        clock, settings = port.clock, port.settings(DelaySettings).current
         redelivery = Redelivery(port.writer, port.left_out)
         self._offsets, self._metrics = DelayOffsets(clock), TimerMetrics(clock)
         self._rule = ToDelayTopics(port.delays, port.identity.name)
-        levels = parse_levels(settings.delay_levels)
+        levels = parse_levels(settings.levels)
         parts: list[BrokerService] = [
             LevelDelivery(port, redelivery, self._offsets, levels),
             RecallProcessor(port),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.broker.delay.enqueue import TimerEnqueue
@@ -15,6 +15,7 @@ from mqframe.broker.delay.replacing import TimerReplacing
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.broker.delay.timer_snapshot import timer_families
 from mqframe.broker.delay.timer_times import TimerTimes
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
@@ -45,7 +46,7 @@ class TimerService(BrokerService):
     """
 
     def __init__(
-        self, port: BrokerPort, settings: Any, redelivery: Redelivery, metrics: TimerMetrics
+        self, port: BrokerPort, settings: DelaySettings, redelivery: Redelivery, metrics: TimerMetrics
     ) -> None:
         self._store, self._directory = port.store, port.directory
         self._redelivery = redelivery

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mqframe.core.clock import JUMP_MS, Clock, SetTimes, SteadyClock
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_layout import SLOTS
 from mqframe.core.delay.timer_rules import asked_delay, believed_slot, slot_time, whole_number
 from mqframe.core.messages import properties as p
@@ -29,7 +28,7 @@ class TimerTimes:
     | what no broker takes | any time | see `believed_slot` |
     """
 
-    def __init__(self, store: BrokerStore, settings: Any, clock: Clock) -> None:
+    def __init__(self, store: BrokerStore, settings: DelaySettings, clock: Clock) -> None:
         self._clock = clock
         self._precision = settings.timer_precision_ms
         self._steady = SteadyClock(clock)

@@ -15,6 +15,7 @@ from mqframe.broker.popping.revive_log import ReviveLog
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
 from mqframe.core.popping.check_point import CheckPoint, Kept, Key
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.pop import PopRollback
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
@@ -48,7 +49,7 @@ class CheckPointService(BrokerService):
         self._revive_log = revive_log
         self._reviver = revive
         self._offsets = port.offsets
-        self._live = port.live
+        self._settings = port.settings(PopSettings)
         self._clock = port.clock
         self._unwritten = Trouble(log, self._clock.monotonic)
         self.steady = revive_log.steady
@@ -106,7 +107,7 @@ class CheckPointService(BrokerService):
         self.table.add(point)
         if not point.offsets:
             self._settle(point.key)
-        elif len(self.table) > self._live.current.pop_check_points_max:
+        elif len(self.table) > self._settings.current.check_points_max:
             self._hand_over(point)
         else:
             self._arm()

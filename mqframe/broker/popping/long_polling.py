@@ -19,6 +19,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import WEIGHT_CHARS, matches_any
 from mqframe.core.messages.names import pop_retry_topic
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.pop import Notification, PopMessage
 from mqframe.core.requests.serving import Call, Reply
@@ -217,7 +218,7 @@ class PopWaitProcessor(BrokerService, Generic[Fields]):
         self._admission = admission
         self._waiting: PopLongPolling[Fields] = waiting
         self._names = waiting.names
-        self._live = port.live
+        self._settings = port.settings(PopSettings)
         self._clock = port.clock
         self._expiry = port.due_task(self._expire, "waiting pops")
 
@@ -264,11 +265,11 @@ class PopWaitProcessor(BrokerService, Generic[Fields]):
 
     def full(self, fields: Fields) -> bool:
         """Whether as many requests wait as may, of all or at the queue of this one."""
-        settings = self._live.current
+        settings = self._settings.current
         return (
-            self._waiting.weight + _weight(fields) > settings.pop_waiting_max
+            self._waiting.weight + _weight(fields) > settings.waiting_max
             or self._waiting.at(fields.topic, fields.consumer_group, fields.queue_id)
-            >= settings.pop_waiting_queue_max
+            >= settings.waiting_queue_max
         )
 
     def hold(

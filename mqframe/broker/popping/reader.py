@@ -26,6 +26,7 @@ from mqframe.core.popping.receipt_handle import (
     queue_text,
     retry_mark,
 )
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.pop import PopMessage
 from mqframe.core.storage.found import Found, GetStatus
 from mqframe.core.storage.left_out import place_of
@@ -79,7 +80,7 @@ class PopReader:
         self._check_points = check_points
         self._table = check_points.table
         self._order = order
-        self._live, self._in_force = port.live, port.in_force
+        self._settings, self._in_force = port.settings(PopSettings), port.in_force
         self._clock, self._counts = port.clock, port.counts
         self._broker_name = port.identity.name
         self._pops = 0
@@ -92,7 +93,6 @@ class PopReader:
 
         When the first thing to give has to be read from the disk, nothing is batch and `cold` is set.
         """
-        settings = self._live.current
         if fields.order:
             revive_queue = ORDER_REVIVE_QUEUE
         else:
@@ -101,7 +101,7 @@ class PopReader:
         batch = PopBatch(self._clock.now_ms(), revive_queue)
         start = randrange(100) if first_queue < 0 else first_queue
         retry = [] if fields.order else self._retry_topics(fields.topic, fields.consumer_group)
-        retry_first = bool(retry) and randrange(100) < settings.pop_retry_percent
+        retry_first = bool(retry) and randrange(100) < self._settings.current.retry_percent
         if retry_first:
             self._read_topics(fields, retry, filter, batch, start)
         if fields.queue_id >= 0:
@@ -187,11 +187,10 @@ class PopReader:
                     offset = self._order.moved_to_dlq(queue, exhausted)
         if offset == end:
             return
-        settings = self._live.current
         if (
             batch.count >= fields.max_msg_nums
             or queue in self._locked
-            or self._table.in_flight(topic, group, queue_id) >= settings.pop_out_max
+            or self._table.in_flight(topic, group, queue_id) >= self._settings.current.out_max
         ):
             batch.rest += max(end - offset, 0)
             return

@@ -21,6 +21,7 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX, normal_topic, pop_retry_topic
 from mqframe.core.messages.sent_properties import OF_RETURNS, takes_returns
 from mqframe.core.popping.check_point import CheckPoint, Key
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.failures import may_pass
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.left_out import Place
@@ -52,7 +53,7 @@ class ReviveService:
     def __init__(self, port: BrokerPort) -> None:
         self._store, self._writer, self._left_out = port.store, port.writer, port.left_out
         self._topics, self._groups, self._offsets = port.topics, port.groups, port.offsets
-        self._live, self._counts = port.live, port.counts
+        self._settings, self._counts = port.settings(PopSettings), port.counts
         self._save_topics = port.save_tables
         self._unrevived = Trouble(log, port.clock.monotonic)
         self._waiting: deque[tuple[CheckPoint, Revived]] = deque()
@@ -206,7 +207,7 @@ class ReviveService:
 
     def _retry_topic(self, topic: str, group: str) -> str:
         if not topic.startswith(RETRY_PREFIX):
-            topic = pop_retry_topic(topic, group, v2=self._live.current.pop_retry_topic_v2)
+            topic = pop_retry_topic(topic, group, v2=self._settings.current.retry_topic_v2)
         if topic not in self._topics:
             self._topics.ensure(topic, 1)
             if self._offsets.query(group, topic, 0) is None:

@@ -18,6 +18,7 @@ from mqframe.broker.popping.revive_log import ReviveLog
 from mqframe.core.popping.bodies import OrderInfoTable
 from mqframe.core.popping.check_point_table import CheckPointTable
 from mqframe.core.popping.order import OrderTable
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.pop import PopMessage
 from mqframe.hooks.interfaces import BrokerPort, CompositeService, SavedTable
 from mqframe.hooks.specs import Factories, hookimpl
@@ -30,9 +31,11 @@ class PopService(CompositeService):
     which memory has no room; the service `delay`, which offers "delay.delivered_to", comes before this one.
     """
 
+    Settings = PopSettings
+
     def __init__(self, port: BrokerPort) -> None:
         delivered_to = port.offered("delay.delivered_to") or port.clock.now_ms
-        table = CheckPointTable(port.live.current.pop_stay_ms)
+        table = CheckPointTable(port.settings(PopSettings).current.stay_ms)
         check_points = CheckPointService(port, ReviveLog(port, table), ReviveService(port), delivered_to)
         waiting: PopLongPolling[PopMessage] = PopLongPolling()
         self._orders = OrderTable(port.clock)

@@ -21,6 +21,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import MqframeError, Refusal, RetryError, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
@@ -94,8 +95,9 @@ class SlavePart(BrokerPart):
         self._live = state.live
         self._master = master
         self._behind = BehindLog(state.store, client)
+        timer_enabled = state.settings(DelaySettings).current.timer_enabled
         self._tables = CopiedTables(state, client, self._behind)
-        self._timer = TimerCopy(state, client, self._behind) if state.store.settings.timer_enabled else None
+        self._timer = TimerCopy(state, client, self._behind) if timer_enabled else None
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._follower = Follower(self._copy, state.clock, limits, master.dialer, master.rules)
         self._next_try = 0.0

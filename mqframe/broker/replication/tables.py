@@ -14,6 +14,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
 from mqframe.core.errors import ConnectError, MqframeError, RetryError
 from mqframe.core.popping.bodies import RequestModeTable
@@ -67,7 +68,7 @@ class CopiedTables:
             (GetAllSubscriptionGroupConfig(), SubscriptionGroupTable, self._take_groups),
             (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
         ]
-        if state.store.settings.timer_enabled:
+        if state.settings(DelaySettings).current.timer_enabled:
             state.keeper.keep("timermetrics", TimerMetricTable, self._timer_metrics)
             self._copies.append((GetTimerMetrics(), TimerMetricTable, self._take_timer_metrics))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import randrange
 from typing import Final
 
+from mqframe.broker.sending.reply_settings import ReplySettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal
 from mqframe.core.messages import properties as p
@@ -26,9 +27,12 @@ PUSH_SECONDS: Final = 10.0
 class ReplyProcessor(BrokerService):
     """Hands replies to who waits, and stores them where `store_replies` says so."""
 
+    Settings = ReplySettings
+
     def __init__(self, port: BrokerPort) -> None:
         self._sends, self._writer, self._clients = port.sends, port.writer, port.clients
-        self._identity, self._clock, self._live = port.identity, port.clock, port.live
+        self._identity, self._clock = port.identity, port.clock
+        self._settings = port.settings(ReplySettings)
         settings = port.in_force
         self._marks = {p.MSG_REGION: settings.region, p.TRACE_ON: str(settings.trace_on).lower()}
 
@@ -48,7 +52,7 @@ class ReplyProcessor(BrokerService):
         pairs = p.decode_properties(fields.properties or "") | self._marks
         problem = await self._push(call, fields, dict(pairs), body)
         stored = None
-        if self._live.current.store_replies:
+        if self._settings.current.store_replies:
             stored = self._keep(call, fields, queue_id, pairs, body)
         if problem:
             log.warning("reply was not delivered", reason=problem)

@@ -5,8 +5,8 @@ What is changed is kept in `config/changedSettings.json`, and counts before all 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import ResponseCode
@@ -23,17 +23,27 @@ from mqframe.log import get_logger
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
+S = TypeVar("S")
 log = get_logger("broker")
+
+
+class LiveSection(Generic[S]):
+    """The section of a service, as it is in force now in `current`."""
+
+    __slots__ = ("current",)
+
+    def __init__(self, settings: S) -> None:
+        self.current = settings
 
 
 class LiveSettings:
     """Holds the settings that are in force now: the broker's in `current`, its store's in `store`, and how
-    it is copied in `replication`.
+    it is copied in `replication`; those of services in their sections.
 
-    `origins`: as in `BrokerSections`.
+    `origins`, `services`: as in `BrokerSections`.
     """
 
-    __slots__ = ("_origins", "_texts", "changes", "current", "replication", "store")
+    __slots__ = ("_origins", "_services", "_texts", "changes", "current", "replication", "store")
 
     def __init__(
         self,
@@ -41,6 +51,7 @@ class LiveSettings:
         store: StoreSettings | None = None,
         origins: Mapping[str, str] = NOTHING_MORE,
         replication: ReplicationSettings | None = None,
+        services: Iterable[Any] = (),
     ) -> None:
         self.current = settings
         self.store = store or StoreSettings()
@@ -48,34 +59,43 @@ class LiveSettings:
         self.changes = 0
         self._origins = origins
         self._texts: dict[str, str] = {}
+        self._services = {type(each): LiveSection(each) for each in services}
+
+    def section(self, kind: type[S]) -> LiveSection[S]:
+        """The settings of a service, of the class `kind`; its defaults where nothing else was said."""
+        if kind not in self._services:
+            self._services[kind] = LiveSection(kind())
+        return cast("LiveSection[S]", self._services[kind])
 
     @property
-    def _groups(self) -> Sequence[Any]:
-        return self.current, self.store, self.replication
+    def all(self) -> Sequence[Any]:
+        """The settings of all sections."""
+        return self.current, self.store, self.replication, *(each.current for each in self._services.values())
 
-    @_groups.setter
-    def _groups(self, groups: Sequence[Any]) -> None:
-        self.current, self.store, self.replication = groups
+    def _take(self, groups: Sequence[Any]) -> None:
+        self.current, self.store, self.replication, *services = groups
+        for section, settings in zip(self._services.values(), services, strict=True):
+            section.current = settings
 
     def change(self, lines: str) -> set[str]:
-        """Apply `key=value` lines with RocketMQ's names, all or none; returns these names.
+        """Apply `key=value` lines, see `mqframe.core.config.live`, all or none; returns the keys.
 
         Raises `FixedSetting` for what only a restart changes, `Refusal` 29 for an unknown key and bad values.
         """
         try:
-            groups, texts = changed(self._groups, lines)
+            groups, texts = changed(self.all, lines)
         except FixedSetting:
             raise
         except SettingError as problem:
             raise Refusal(ResponseCode.INVALID_PARAMETER, str(problem)) from None
-        self._groups = groups
+        self._take(groups)
         self._texts |= texts
         self.changes += bool(texts)
         return set(texts)
 
     def origins(self) -> dict[str, str]:
-        """Where each value that is no default comes from, by RocketMQ's keys."""
-        named = origins_of(self._groups, self._origins)
+        """Where each value that is no default comes from, by key."""
+        named = origins_of(self.all, self._origins)
         return named | dict.fromkeys(self._texts, f"changed while it ran, {CHANGED_SETTINGS}")
 
     def dump(self) -> ChangedSettings:
@@ -84,7 +104,8 @@ class LiveSettings:
 
     def load(self, table: ChangedSettings) -> None:
         """Change what was changed in earlier runs."""
-        self._groups, self._texts, lost = kept(self._groups, table)
+        groups, self._texts, lost = kept(self.all, table)
+        self._take(groups)
         if self._texts:
             log.warning(
                 "changed settings are in force", changed=self._texts, kept_in=f"config/{CHANGED_SETTINGS}"

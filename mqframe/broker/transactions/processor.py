@@ -14,6 +14,7 @@ from typing import Final
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.ends import TransactionEnds
 from mqframe.broker.transactions.half_queue import HalfQueue
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Kind, Metric, one
@@ -68,7 +69,7 @@ class TransactionProcessor(BrokerService):
         self._halves = halves
         self._checker = checker
         self._topics = port.topics
-        self._live, clock, self._counts = port.live, port.clock, port.counts
+        self._settings, clock, self._counts = port.settings(TransactionSettings), port.clock, port.counts
         self._ends = TransactionEnds(clock)
         self._unchecked = Trouble(log, clock.monotonic, level=logging.ERROR)
         self._is_master = is_master
@@ -76,7 +77,7 @@ class TransactionProcessor(BrokerService):
 
     def periodic(self) -> list[Periodic]:
         """Asks for what stays open."""
-        seconds = self._live.current.transaction_check_interval_ms / 1000
+        seconds = self._settings.current.check_interval_ms / 1000
         return [Periodic(seconds, self.check, "transactions")]
 
     async def start(self) -> None:
@@ -132,7 +133,7 @@ class TransactionProcessor(BrokerService):
         if not self._is_master():
             raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, "a slave ends no transactions; ask its master")
         half = self._halves.at(fields.commit_log_offset)
-        timeout_ms = self._live.current.transaction_timeout_ms
+        timeout_ms = self._settings.current.timeout_ms
         age = Age(0, 0) if half is None or half.topic != HALF_TOPIC else self._halves.ages.age(half)
         outcome = check_end(fields, half, age, timeout_ms)
         if outcome is TransactionOutcome.UNKNOWN:
@@ -161,8 +162,8 @@ class TransactionProcessor(BrokerService):
 
     async def check(self) -> None:
         """Go once through the open halves that are in the queue now, with turns for the loop in between."""
-        halves, settings = self._halves, self._live.current
-        limits = CheckLimits(settings.transaction_timeout_ms, settings.transaction_check_max, halves.keep_ms)
+        halves, settings = self._halves, self._settings.current
+        limits = CheckLimits(settings.timeout_ms, settings.check_max, halves.keep_ms)
         end, at = halves.end, halves.table.half_cursor
         try:
             while (at := halves.table.next_open(at, end)) < end:

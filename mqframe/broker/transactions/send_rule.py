@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.core.transactions.rules import hold, is_half
-from mqframe.hooks.interfaces import PendingRecord, SendRule, TopicLookup
+from mqframe.hooks.interfaces import PendingRecord, SendRule, ServiceSettings, TopicLookup
 
 
 class ToHalfTopic(SendRule):
@@ -18,15 +17,15 @@ class ToHalfTopic(SendRule):
 
     names = frozenset({p.TRANSACTION_PREPARED})
 
-    def __init__(self, topics: TopicLookup, live: Any) -> None:
+    def __init__(self, topics: TopicLookup, settings: ServiceSettings[TransactionSettings]) -> None:
         self._topics = topics
-        self._live = live
+        self._settings = settings
 
     def before(self, record: PendingRecord) -> None:
         """Redirect `record` if it is a half. Raises `Refusal` 16 where the settings reject transactions."""
         if not is_half(record.properties, record.fields.reconsume_times or 0):
             return
-        if self._live.current.reject_transactions:
+        if self._settings.current.reject:
             raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
         self._topics.ensure(HALF_TOPIC, 1)
         if not isinstance(record.fields, SendHalfBatch):

@@ -8,6 +8,7 @@ from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
 from mqframe.broker.transactions.send_rule import ToHalfTopic
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.hooks.interfaces import BrokerPort, CompositeService, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
 
@@ -15,11 +16,13 @@ from mqframe.hooks.specs import Factories, hookimpl
 class TransactionService(CompositeService):
     """Half messages, their ends, and the checks of those that stay open."""
 
+    Settings = TransactionSettings
+
     def __init__(self, port: BrokerPort) -> None:
         processor = TransactionProcessor(
             HalfQueue(port), TransactionChecker(port.clients, port.identity), port
         )
-        self._rule = ToHalfTopic(port.topics, port.live)
+        self._rule = ToHalfTopic(port.topics, port.settings(TransactionSettings))
         super().__init__((processor,))
 
     def send_rules(self) -> Sequence[SendRule]:

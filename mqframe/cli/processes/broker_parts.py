@@ -14,7 +14,7 @@ from mqframe.broker.role_by_operator import RoleByOperator
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import made_beside
-from mqframe.cli.configuration import given_origins
+from mqframe.cli.configuration import given_origins, service_kinds
 from mqframe.cli.processes.serving import end_process
 from mqframe.core.config.configuration import Resolved
 from mqframe.hooks.manager import PluginManager
@@ -60,6 +60,7 @@ def _sections(resolved: Resolved, nameservers: tuple[str, ...]) -> BrokerSection
         resolved.section(ReplicationSettings),
         given_origins(resolved),
         resolved.section(ElectionSettings),
+        tuple(resolved.section(kind) for kind in service_kinds(resolved)),
     )
 
 

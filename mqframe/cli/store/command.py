@@ -20,6 +20,7 @@ from mqframe.core.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mqframe.core.delay.settings import DelaySettings
     from mqframe.store.files.layout import Layout
     from mqframe.store.settings import StoreSettings
     from mqframe.store.upkeep.quarantine import LostEntries, Report
@@ -85,15 +86,18 @@ def recover(
     What is damaged is copied to the folder quarantine and passed over.
     """
     from mqframe.cli.configuration import load
+    from mqframe.core.delay.levels import parse_levels
+    from mqframe.core.delay.settings import DelaySettings
     from mqframe.core.storage.recovery import Care
     from mqframe.net.clock import SystemClock
     from mqframe.store.message_store import MessageStore
     from mqframe.store.settings import StoreSettings
 
     chosen: dict[str, Any] = {"store.directory": directory}
-    settings = load("broker", {"DIRECTORY": chosen}, config, set_ or ()).section(StoreSettings)
+    resolved = load("broker", {"DIRECTORY": chosen}, config, set_ or ())
+    settings, delays = resolved.section(StoreSettings), parse_levels(resolved.section(DelaySettings).levels)
     care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
-    store = MessageStore.open(settings, SystemClock(), care=care)
+    store = MessageStore.open(settings, SystemClock(), care=care, delays=delays)
     asyncio.run(store.stop())
     found = store.recovered
     if not json:
@@ -108,11 +112,12 @@ def check(directory: Directory, config: Config = None, set_: Set = None, json: J
     Every record's CRC, queues and index against the log, timer, checkpoints, progress of groups. Exit code 1
     when something is damaged.
     """
+    from mqframe.core.delay.levels import parse_levels
     from mqframe.store.checking.store_check import StoreCheck
 
     try:
-        layout, settings = _known(directory, config, set_)
-        found = StoreCheck(layout, settings).run()
+        layout, settings, delay = _known(directory, config, set_)
+        found = StoreCheck(layout, settings, parse_levels(delay.levels), delay.timer_precision_ms).run()
     except OSError as problem:
         raise SettingError(f"the store in {directory} cannot be read: {told(problem)}") from problem
     if json:
@@ -144,11 +149,13 @@ def rebuild(
 
     Those there were are set aside, not deleted.
     """
+    from mqframe.core.delay.levels import parse_levels
     from mqframe.net.clock import SystemClock
     from mqframe.store.checking.rebuild import rebuild as build
 
-    layout, settings = _known(directory, config, set_)
-    built = build(layout, settings, SystemClock(), accept_loss=accept_loss)
+    layout, settings, delay = _known(directory, config, set_)
+    delays = parse_levels(delay.levels)
+    built = build(layout, settings, SystemClock(), accept_loss=accept_loss, delays=delays)
     row = {
         "records": built.records,
         "log_end": built.log_end,
@@ -158,9 +165,12 @@ def rebuild(
     show_one(row | {"damaged": _rows(built.damaged)} if json or built.damaged else row, as_json=json)
 
 
-def _known(directory: Path, config: Path | None, items: Sequence[str] | None) -> tuple[Layout, StoreSettings]:
-    """The store in `directory`, that nobody uses, and its settings with its files' sizes."""
+def _known(
+    directory: Path, config: Path | None, items: Sequence[str] | None
+) -> tuple[Layout, StoreSettings, DelaySettings]:
+    """The store in `directory`, that nobody uses, its settings with its files' sizes, and its delays."""
     from mqframe.cli.configuration import load
+    from mqframe.core.delay.settings import DelaySettings
     from mqframe.store.checking.directory import known_store, refuse_in_use, with_sizes
     from mqframe.store.settings import StoreSettings
 
@@ -168,7 +178,7 @@ def _known(directory: Path, config: Path | None, items: Sequence[str] | None) ->
     refuse_in_use(layout)
     resolved = load("broker", {"DIRECTORY": {"store.directory": directory}}, config, items or ())
     settings = with_sizes(resolved.section(StoreSettings), layout)
-    return layout, settings
+    return layout, settings, resolved.section(DelaySettings)
 
 
 def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:

@@ -13,10 +13,11 @@ import attrs
 from mqframe.client.configuration.sections import KINDS, SHARED, ClientSection
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
-from mqframe.core.config.programs import CLIENT, WITH_PROFILES, others_of
+from mqframe.core.config.programs import CLIENT, PROGRAMS, WITH_PROFILES, others_of
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.options import section_of
 from mqframe.net.settings import NetSettings
 
 _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instance", "clock", "randomness")
@@ -75,9 +76,10 @@ def _resolve(sources: Sources, given: Mapping[str, Any]) -> Resolved:
     layers.append(Layer(Rank.ARGUMENT, tuple(values)))
     sections = [*SHARED, *(kind.section for kind in KINDS.values())]
     profiles = {**dict.fromkeys(KINDS, ""), section: sources.profile}
-    return resolve(
-        sections, layers, other_sections=others_of(CLIENT), profiles=profiles, with_plugins=WITH_PROFILES
-    )
+    plugins = sources.given.get("plugins") or PluginManager()
+    of_services = {section_of(name) for name in plugins.names("broker_service")}
+    others = others_of(CLIENT) | of_services - set(PROGRAMS[CLIENT])
+    return resolve(sections, layers, other_sections=others, profiles=profiles, with_plugins=WITH_PROFILES)
 
 
 def _layer(path: Path, name: str) -> Layer:

@@ -9,18 +9,20 @@ Keys that only RocketMQ knows have no effect here and are listed in one warning.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeVar, get_origin
 
 import attrs
 
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.layers import PREFIX, Given, Layer, Rank
+from mqframe.core.config.moved import MovedSettings
 from mqframe.core.config.plugin_options import PLUGINS, PluginOptions
 from mqframe.core.config.plugin_tables import GivenOption, options_at, tables_of
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import RENAMED, refusal, warnings
 from mqframe.core.config.settings import told
-from mqframe.core.config.suggestions import did_you_mean
+from mqframe.core.config.unknown import UnknownName, hint, unknown_name
 from mqframe.core.errors import SettingError
 
 S = TypeVar("S")
@@ -68,6 +70,10 @@ class Resolved:
         self.entries = tuple(entries)
         self.warnings = tuple(warnings)
         self.profiles = tuple(profiles)
+        self.kinds = tuple(sections)
+        """The classes of the sections, in their order."""
+        self.passed_over: tuple[Given, ...] = ()
+        """Values of sections that belong to others."""
 
     def section(self, kind: type[S]) -> S:
         """The settings of one class. Raises KeyError when it was not among the resolved ones."""
@@ -107,6 +113,20 @@ def resolve(
     return resolver.finish()
 
 
+def one_section(kind: type[S], layers: Iterable[Layer], profile: str = "") -> S:
+    """The settings of one section, whatever else the layers have: they may say which others are to be read.
+
+    Raises `SettingError` for a value that its setting refuses.
+    """
+    resolver = _Resolver((kind,), frozenset(), {kind.SECTION: profile}, frozenset())  # type: ignore[attr-defined]
+    for layer in sorted(layers, key=lambda layer: layer.rank, reverse=True):
+        for given in layer.values:
+            with suppress(UnknownName):
+                resolver.take(given, layer)
+        resolver.take_profiles()
+    return resolver.finish().section(kind)
+
+
 class _Resolver:
     """Gathers values, weakest layer first, so that stronger ones overwrite."""
 
@@ -126,7 +146,8 @@ class _Resolver:
             if field.init
         }
         self.tables = {path for path in self.fields if self.is_table(path)}
-        self.by_variable = {path.replace(".", "_").upper(): path for path in self.fields}
+        self.moved = MovedSettings(self.fields)
+        self.by_variable = {path.replace(".", "_").upper(): path for path in (*self.moved, *self.fields)}
         self.by_conf: dict[str, list[str]] = {}
         for path, field in self.fields.items():
             if field.metadata.get("conf"):
@@ -142,6 +163,7 @@ class _Resolver:
         self.profiles_seen: dict[str, set[str]] = {section: set() for section in profiles}
         self.of_profiles: list[tuple[str, Given]] = []
         self.without_effect: dict[str, Given] = {}
+        self.passed_over: list[Given] = []
 
     def is_table(self, path: str) -> bool:
         """Whether the setting `path` is itself a table, by key."""
@@ -188,9 +210,11 @@ class _Resolver:
         elif section in self.profiles and "." in key:
             profile, _, name = key.partition(".")
             self.take_of_profile(section, profile, name, given)
-        elif section not in self.others:
+        elif section in self.others:
+            self.passed_over.append(given)
+        else:
             known = self.fields if section in self.classes else [*self.classes, *self.others, PLUGINS]
-            raise _unknown(
+            raise unknown_name(
                 given.path, given.origin, known, "setting" if section in self.classes else "section"
             )
 
@@ -209,9 +233,11 @@ class _Resolver:
             )
         elif double and self.take_variable_of_profile(given):
             return
-        elif not any(given.path.startswith(f"{other.upper()}_") for other in self.others):
+        elif any(given.path.startswith(f"{other.upper()}_") for other in self.others):
+            self.passed_over.append(given)
+        else:
             known = [PREFIX + name for name in self.by_variable]
-            raise _unknown(PREFIX + given.path, "the environment", known, "variable")
+            raise unknown_name(PREFIX + given.path, "the environment", known, "variable")
 
     def take_variable_of_profile(self, given: Given) -> bool:
         """Take <SECTION>_<PROFILE>__<KEY>, or <SECTION>_<TABLE>__<KEY>; whether it is such a one."""
@@ -232,7 +258,7 @@ class _Resolver:
         path = f"{section}.{key}"
         if not self.means(path):
             known = [name.partition(".")[2] for name in self.fields if name.startswith(f"{section}.")]
-            raise _unknown(key, given.origin, known, f"setting of {section}")
+            raise unknown_name(key, given.origin, known, f"setting of {section}")
         self.profiles_seen[section].add(profile)
         if same_profile(profile, self.profiles[section]):
             self.of_profiles.append((path, given))
@@ -253,6 +279,7 @@ class _Resolver:
         name, dot, _ = key.partition(".")
         return (
             path in self.fields
+            or path in self.moved
             or bool(dot and f"{section}.{name}" in self.tables)
             or (name == PLUGINS and section in self.with_plugins)
         )
@@ -261,7 +288,7 @@ class _Resolver:
         """Take a value for what `path` means."""
         section, _, key = path.partition(".")
         name, _, rest = key.partition(".")
-        if path in self.fields:
+        if path in self.fields or path in self.moved:
             self.put(path, given.value, given.origin)
         elif name == PLUGINS:
             for plugin, option, value in options_at(path, rest, given):
@@ -277,7 +304,7 @@ class _Resolver:
             sections = [section for section, profile in self.profiles.items() if profile == chosen]
             seen = {each for section in sections for each in self.profiles_seen[section]}
             if not any(same_profile(chosen, each) for each in seen):
-                raise SettingError(f"there is no profile [{sections[0]}.{chosen}]{_hint(chosen, seen)}")
+                raise SettingError(f"there is no profile [{sections[0]}.{chosen}]{hint(chosen, seen)}")
 
     def take_conf(self, given: Given, sections: frozenset[str] | None) -> None:
         paths = [
@@ -287,7 +314,7 @@ class _Resolver:
         ]
         if not paths:
             if given.path not in ROCKETMQ_KEYS and given.path not in JAVA_PROPERTIES:
-                raise _unknown(
+                raise unknown_name(
                     given.path, given.origin, [*self.by_conf, *ROCKETMQ_KEYS, *JAVA_PROPERTIES], "key"
                 )
             self.without_effect[given.path] = given
@@ -302,20 +329,22 @@ class _Resolver:
             self.put(path, value, f"{given.origin} {given.path}", given.path)
 
     def put(self, path: str, value: Any, origin: str, key: str | None = None) -> None:
-        """Take `value` for the setting `path`; `key` is what the user called it."""
+        """Take `value` for the setting that is or was at `path`; `key` is what the user called it."""
+        given, path = path, self.moved.place(path)
         section, _, name = path.partition(".")
         field = self.fields[path]
         try:
             converted = convert(value, self.types[section][name])
         except ValueError as problem:
-            raise SettingError(f"{key or path} = {value!r} from {origin}: {problem}") from None
+            raise SettingError(f"{key or given} = {value!r} from {origin}: {problem}") from None
         if field.validator is not None:
             try:
                 # The check needs no more of an instance than the name of its section.
                 field.validator(self.classes[section], field, converted)
             except SettingError as problem:
                 raise SettingError(f"{problem} (from {origin})") from None
-        self.values[path] = (converted, origin)
+        self.moved.take(self.stage, key or given, converted, origin, path)
+        self.values[path] = (converted, origin if given == path else f"{origin}, by its old name {given}")
         self.stages[path] = self.stage
 
     def put_option(self, plugin: str, option: str, given: Given) -> None:
@@ -342,7 +371,10 @@ class _Resolver:
             for path, field in self.fields.items()
         ]
         profiles = [f"{section}.{name}" for section, names in self.profiles_seen.items() for name in names]
-        return Resolved(made, entries, self.options, tuple(warnings(self.without_effect)), sorted(profiles))
+        told_of = (*self.moved.warnings(), *warnings(self.without_effect))
+        resolved = Resolved(made, entries, self.options, told_of, sorted(profiles))
+        resolved.passed_over = tuple(self.passed_over)
+        return resolved
 
     def make(self, section: str, cls: type[Any]) -> Any:
         given = {}
@@ -361,15 +393,3 @@ class _Resolver:
 def same_profile(profile: str, other: str) -> bool:
     """Whether two profiles are one. Names of variables know neither hyphens nor small letters."""
     return profile.lower().replace("-", "_") == other.lower().replace("-", "_")
-
-
-def _unknown(name: str, origin: str, known: Collection[str], what: str) -> SettingError:
-    wanted = name.partition(".")[0] if what == "section" else name
-    return SettingError(f"{name} from {origin} is no {what} that is known here{_hint(wanted, known)}")
-
-
-def _hint(wanted: str, known: Collection[str]) -> str:
-    meant = did_you_mean(wanted, known)
-    if meant:
-        return f"; {meant}"
-    return f"; known: {', '.join(sorted(known)) or 'none'}" if len(known) <= 40 else ""

@@ -1,17 +1,20 @@
-"""Settings of a running server as `key=value` lines under RocketMQ's names: how they are shown and changed.
+"""Settings of a running server as `key=value` lines: how they are shown and changed.
 
-A setting says by `setting(live=True)` that it takes effect without a restart.
+Their keys are RocketMQ's; a setting that has none there goes by its path ("greeter.words_max"). Whoever
+changes one may write its path, or the one that it had before, in any case. A setting says by
+`setting(live=True)` that it takes effect without a restart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import attrs
 
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS
+from mqframe.core.config.settings import SECRET, told
 from mqframe.core.errors import FixedSetting, SettingError
 from mqframe.core.wire.bodies import Body
 
@@ -23,7 +26,7 @@ NOTHING_MORE: Final[Mapping[str, str]] = {}
 
 
 class ChangedSettings(Body):
-    """What operators changed while a server ran, as text by RocketMQ's keys."""
+    """What operators changed while a server ran, as text by key."""
 
     settings: dict[str, str] = {}
 
@@ -36,31 +39,28 @@ def changed(
     `protected`: keys of RocketMQ that are no settings here, and that only a restart would change. Raises
     `SettingError` for an unknown key or a bad value, `FixedSetting` for what only a restart changes.
     """
-    fields = {
-        field.metadata["conf"]: (at, field) for at, group in enumerate(groups) for field in _fields(group)
-    }
+    fields = _by_name(groups)
     types = [field_types(type(group)) for group in groups]
     changes: list[dict[str, Any]] = [{} for _ in groups]
     texts: dict[str, str] = {}
+    names: dict[str, str] = {}
     fixed = []
-    if len(lines) > LINES_CHARS_MAX:
-        raise SettingError(f"{len(lines)} characters of settings; at most {LINES_CHARS_MAX} are read")
-    for line in map(str.strip, lines.splitlines()):
-        if not line or line.startswith("#"):
+    for name, text in _lines(lines):
+        if name not in fields:
+            if name not in protected:
+                raise _unknown(name, groups[0].SECTION)
+            fixed.append(name)
             continue
-        key, _, text = (part.strip() for part in line.partition("="))
-        if key not in fields:
-            if key not in protected:
-                raise _unknown(key, groups[0].SECTION)
-            fixed.append(key)
-            continue
-        at, field = fields[key]
-        if not field.metadata["live"]:
-            fixed.append(key)
+        at, field = fields[name]
+        if not field.metadata.get("live"):
+            fixed.append(name)
         try:
             changes[at][field.name] = convert(text, types[at][field.name])
         except ValueError as problem:
-            raise SettingError(f"{key}={text}: {problem}") from None
+            raise SettingError(f"{name}={_hidden(field, text)}: {problem}") from None
+        key = key_of(groups[at], field)
+        if names.setdefault(key, name) != name and texts[key] != text:
+            raise SettingError(f"{names[key]} and {name} are the same setting: leave one of them out")
         texts[key] = text
     made = [attrs.evolve(group, **values) for group, values in zip(groups, changes, strict=True)]
     if fixed:
@@ -86,12 +86,12 @@ def kept(groups: Sequence[Any], changes: ChangedSettings) -> tuple[list[Any], di
 
 
 def as_lines(*groups: object, more: Mapping[str, str] = NOTHING_MORE) -> str:
-    """All fields of the settings objects that have a RocketMQ name, as `key=value` lines under it.
+    """The fields of the settings objects that RocketMQ has, too, or that are live, as `key=value` lines.
 
     `more`: values of further keys, and of those for which something else is true than was configured.
     """
     texts = {
-        field.metadata["conf"]: _text(getattr(group, field.name))
+        key_of(group, field): _text(told(field, getattr(group, field.name)))
         for group in groups
         for field in _fields(group)
     }
@@ -99,13 +99,47 @@ def as_lines(*groups: object, more: Mapping[str, str] = NOTHING_MORE) -> str:
 
 
 def origins_of(groups: Sequence[Any], origins: Mapping[str, str]) -> dict[str, str]:
-    """What `origins` says by path ("store.flush") of the fields of `groups`, by their RocketMQ names."""
+    """What `origins` says by path ("store.flush") of the fields of `groups`, by their keys."""
     return {
-        field.metadata["conf"]: origins[path]
+        key_of(group, field): origins[path]
         for group in groups
         for field in _fields(group)
         if (path := f"{group.SECTION}.{field.name}") in origins
     }
+
+
+def key_of(group: Any, field: attrs.Attribute[Any]) -> str:
+    """What lines call a setting of `group`: RocketMQ's name of it, else its path."""
+    return field.metadata.get("conf") or f"{group.SECTION}.{field.name}"
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Key and value of each line that has any. Raises `SettingError` for too long a text."""
+    if len(text) > LINES_CHARS_MAX:
+        raise SettingError(f"{len(text)} characters of settings; at most {LINES_CHARS_MAX} are read")
+    for line in map(str.strip, text.splitlines()):
+        if line and not line.startswith("#"):
+            key, _, value = (part.strip() for part in line.partition("="))
+            yield key, value
+
+
+def _by_name(groups: Sequence[Any]) -> dict[str, tuple[int, attrs.Attribute[Any]]]:
+    """Each setting, and which of `groups` has it, by all its names."""
+    found: dict[str, tuple[int, attrs.Attribute[Any]]] = {}
+    for at, group in enumerate(groups):
+        for field in attrs.fields(type(group)):
+            if field.init:
+                names = (
+                    field.metadata.get("conf"),
+                    field.metadata.get("was"),
+                    f"{group.SECTION}.{field.name}",
+                )
+                found |= dict.fromkeys(filter(None, names), (at, field))
+    return found
+
+
+def _hidden(field: attrs.Attribute[Any], text: str) -> str:
+    return SECRET if field.metadata.get("secret") else text
 
 
 def _text(value: object) -> str:
@@ -115,7 +149,9 @@ def _text(value: object) -> str:
 
 
 def _fields(group: object) -> list[attrs.Attribute[Any]]:
-    return [field for field in attrs.fields(cast("Any", type(group))) if field.metadata.get("conf")]
+    """What is shown: what RocketMQ has, too, and what can be changed."""
+    fields = attrs.fields(cast("Any", type(group)))
+    return [field for field in fields if field.metadata.get("conf") or field.metadata.get("live")]
 
 
 def _unknown(key: str, section: str) -> SettingError:

@@ -6,17 +6,30 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
+SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
+"""The sections of the broker's own services, which are called as these are."""
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "server": ("nameserver", "broker", "store", "replication", "election", "access", "net", "metrics"),
+    "server": (
+        "nameserver",
+        "broker",
+        "store",
+        *SERVICES,
+        "replication",
+        "election",
+        "access",
+        "net",
+        "metrics",
+    ),
     "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", "replication", "election", "access", "net", "metrics"),
+    "broker": ("broker", "store", *SERVICES, "replication", "election", "access", "net", "metrics"),
     CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
-"""The sections that each program has. `client` stands for programs that make clients `from_config`."""
+"""The sections that each program has, besides those of services that plugins bring. `client` stands for
+programs that make clients `from_config`."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 WITH_PROFILES: Final = frozenset(PROGRAMS[CLIENT]) - {"client", "net"}
 """Sections of clients that may have profiles."""
-OF_BROKERS: Final = frozenset({"broker", "store"})
+OF_BROKERS: Final = frozenset({"broker", "store", *SERVICES})
 """Sections that may have profiles for single brokers, by their names."""
 
 

@@ -23,6 +23,9 @@ def parse_levels(text: str) -> tuple[int, ...]:
     return tuple(delays)
 
 
+USUAL_DELAYS: Final = parse_levels(DEFAULT_LEVELS)
+
+
 def delivery_time(store_timestamp: int, level: int, levels: tuple[int, ...]) -> int:
     """When a message of `level` (1 is the first; above the last counts as the last) is due, in ms."""
     return store_timestamp + levels[min(level, len(levels)) - 1]

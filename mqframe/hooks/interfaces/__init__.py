@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
     from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
     from mqframe.hooks.interfaces.broker_port import SendAdmission as SendAdmission
+    from mqframe.hooks.interfaces.broker_port import ServiceSettings as ServiceSettings
     from mqframe.hooks.interfaces.broker_port import SettingsInForce as SettingsInForce
     from mqframe.hooks.interfaces.broker_requests import BrokerRequests as BrokerRequests
     from mqframe.hooks.interfaces.broker_requests import ProxiedClient as ProxiedClient
@@ -103,7 +104,7 @@ _HOME = {
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
         "hooks.interfaces.broker_messages": "MessageReader MessageWriter",
         "hooks.interfaces.broker_port": (
-            "BrokerClock BrokerIdentity BrokerPort DueTask SendAdmission SettingsInForce"
+            "BrokerClock BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
         "hooks.interfaces.broker_store": "BrokerStore",

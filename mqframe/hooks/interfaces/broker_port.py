@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.client_registry import ClientRegistry
@@ -23,6 +23,9 @@ from mqframe.hooks.interfaces.broker_tables import (
     TopicLookup,
 )
 from mqframe.hooks.interfaces.send_rule import SendFields
+
+S = TypeVar("S")
+T = TypeVar("T", covariant=True)
 
 
 class BrokerIdentity(Protocol):
@@ -118,6 +121,14 @@ class DueTask(Protocol):
         """Run it no more, and cancel what runs."""
 
 
+class ServiceSettings(Protocol[T]):
+    """The section of settings of a service."""
+
+    @property
+    def current(self) -> T:
+        """The settings in force; another object once operators changed some. Ask for it at each use."""
+
+
 class MessagePort(Protocol):
     """What is stored, and storing."""
 
@@ -207,9 +218,12 @@ class BrokerPort(MessagePort, TablePort, RequestPort, Protocol):
     def directory(self) -> Path:
         """Where the broker keeps its data; a service may keep files of its own in a folder of its name."""
 
-    @property
-    def live(self) -> Any:
-        """For now."""
+    def settings(self, kind: type[S]) -> ServiceSettings[S]:
+        """The section of a service, of its class, which its factory names in `Settings`.
+
+        Operators change those of its settings that are `live` as they change the broker's own. Raises
+        `SettingError` where nobody gave what it has no default for.
+        """
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung.

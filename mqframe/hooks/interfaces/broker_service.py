@@ -107,8 +107,10 @@ class Numbers:
 class BrokerService(Declarations, Notices, Numbers):
     """Implement what is needed; everything is called in the broker's loop and may not block.
 
-    Made as `factory(port[, options])`, with a `BrokerPort`, before the tables are loaded. Services start in
-    the order in which they are registered, the broker's own first, and stop in reverse.
+    Made as `factory(port[, options])`, with a `BrokerPort`, before the tables are loaded. A factory whose
+    attribute `Settings` is a class made by `mqframe.core.config.settings.settings` has a section of settings,
+    which is called as the service; `port.settings` hands it out. Services start in the order in which they
+    are registered, the broker's own first, and stop in reverse.
     """
 
     async def start(self) -> None:

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.delay.levels import parse_levels
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.properties import PROPERTIES_BYTES_MAX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
@@ -113,7 +112,7 @@ class Appender:
         self._log = log
         self._queues = queues
         self._now_ms = now_ms
-        self._levels = parse_levels(settings.delay_levels)
+        self._levels = queues.delays
         self._crc = settings.property_crc
         self.change(settings)
         self.store_time = 0

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.recovery import Care
@@ -46,8 +47,16 @@ class Rebuilt(NamedTuple):
     damaged: tuple[Report, ...]
 
 
-def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept_loss: bool) -> Rebuilt:
-    """Build them. `settings`: with the sizes of the store's files, see `with_sizes`.
+def rebuild(
+    layout: Layout,
+    settings: StoreSettings,
+    clock: LoopClock,
+    *,
+    accept_loss: bool,
+    delays: tuple[int, ...] = USUAL_DELAYS,
+) -> Rebuilt:
+    """Build them. `settings`: with the sizes of the store's files, see `with_sizes`; `delays`: of the delay
+    levels, ms.
 
     What a rebuild that was killed has set aside is kept as this one's. Raises `StoreError`, with everything
     as it was, when a broker uses the store, and, unless `accept_loss`, where the log lacks files or records
@@ -67,7 +76,7 @@ def rebuild(layout: Layout, settings: StoreSettings, clock: LoopClock, *, accept
         ownership.release()
     try:
         care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
-        store = MessageStore.open(settings, clock, care=care)
+        store = MessageStore.open(settings, clock, care=care, delays=delays)
     except BaseException as problem:
         _put_back(layout, kept, former)
         if was_orderly:

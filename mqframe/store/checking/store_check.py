@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from mqframe.core.delay.levels import parse_levels
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.damage import Stretch
@@ -50,11 +50,21 @@ class _LogEnds(NamedTuple):
 
 
 class StoreCheck:
-    """One check of the store at `layout`. `settings`: with the sizes of its files, see `with_sizes`."""
+    """One check of the store at `layout`. `settings`: with the sizes of its files, see `with_sizes`.
 
-    def __init__(self, layout: Layout, settings: StoreSettings) -> None:
+    `delays`: of the delay levels, ms; `timer_precision_ms`: length of a slot of the timer.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        settings: StoreSettings,
+        delays: tuple[int, ...] = USUAL_DELAYS,
+        timer_precision_ms: int = 1000,
+    ) -> None:
         self._layout = layout
         self._settings = settings
+        self._delays, self._timer_precision_ms = delays, timer_precision_ms
         self._findings = Findings(layout.root, killed=layout.abort.exists())
         self._views: list[LogView] = []
 
@@ -76,7 +86,7 @@ class StoreCheck:
             queue_ends = {queue.key: queue.end for queue in queues}
             check_tables(layout, queue_ends, findings)
             timer_end = queue_ends.get((TIMER_TOPIC, 0), 0)
-            precision = settings.timer_precision_ms
+            precision = self._timer_precision_ms
             TimerCheck(layout, precision, self._record_at, ends.start, timer_end).run(findings)
         finally:
             queues.close()
@@ -125,7 +135,7 @@ class StoreCheck:
         if settings.index_enabled:
             sizes = settings.index_slots, settings.index_entries
             index = ComparedIndex(paths, sizes, start, self._findings)
-        redispatch = Redispatch(queues, index, parse_levels(settings.delay_levels))
+        redispatch = Redispatch(queues, index, self._delays)
         try:
             ends = self._walk(redispatch, file_bytes, groups)
             redispatch.finish(start, whole=True)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.messages.names import check_path_part, is_path_part, is_queue_place
 from mqframe.core.storage.zeros import PIECE_BYTES, is_empty
 from mqframe.store.files.descriptors import Descriptors
@@ -26,13 +27,25 @@ _FILES_CHECKED_AFTER_CRASH: Final = 3
 
 
 class QueueTable:
-    """The queues below `root`, by (topic, queue id)."""
+    """The queues below `root`, by (topic, queue id).
+
+    `delays`: of levels 1, 2, … in ms; entries of queues in which messages wait for a level hold when each is
+    due.
+    """
 
     kind: type[ConsumeQueue] = ConsumeQueue
     """What it makes."""
 
-    def __init__(self, root: Path, file_bytes: int, descriptors_max: int, deleted: DeletedTopics) -> None:
+    def __init__(
+        self,
+        root: Path,
+        file_bytes: int,
+        descriptors_max: int,
+        deleted: DeletedTopics,
+        delays: tuple[int, ...] = USUAL_DELAYS,
+    ) -> None:
         self._root = str(root)
+        self.delays = delays
         self._file_bytes = file_bytes
         self.entries_per_file = file_bytes // ENTRY_BYTES
         self.descriptors = Descriptors(descriptors_max)

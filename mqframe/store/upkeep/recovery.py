@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from mqframe.core.delay.levels import parse_levels
 from mqframe.core.messages.names import is_queue_place
 from mqframe.core.storage.damage import Stretch
 from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record
@@ -73,7 +72,7 @@ class Recovery:
         self._mark = DispatchMark(layout)
         # Before the owner's mark is made anew: it counts for the former one only.
         self._marked = self._mark.trusted()
-        self._redispatch = Redispatch(self._queues, self._index, parse_levels(settings.delay_levels))
+        self._redispatch = Redispatch(self._queues, self._index, self._queues.delays)
 
     def run(self, killed: bool, progress: OpeningProgress) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError.

@@ -23,7 +23,7 @@ APP = Path(__file__).with_name("tasks_of_tests.py")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     data = tmp_path_factory.mktemp("server")
     small = "store.commit_log_file_bytes=16777216"
-    with ServerProcess(data, small, "store.timer_precision_ms=100") as running:
+    with ServerProcess(data, small, "delay.timer_precision_ms=100") as running:
         yield running
 
 

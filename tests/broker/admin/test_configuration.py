@@ -4,16 +4,22 @@ import json
 
 import pytest
 
+from mqframe.core.config.settings import at_least, setting, settings
+from mqframe.core.errors import PluginError
 from mqframe.core.messages.names import DEFAULT_TOPIC
 from mqframe.core.requests.admin import (
     ExportRocksdbConfigToJson,
     GetBrokerConfig,
+    GetBrokerRuntimeInfo,
     GetTopicConfig,
     UpdateAndCreateTopic,
     UpdateBrokerConfig,
 )
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.loose_json import loads
+from mqframe.hooks.interfaces import BrokerService
+from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.specs import hookimpl
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 
@@ -145,3 +151,92 @@ def test_tables_are_json_before_an_export_of_them_is_answered(run):
         assert '"topicName":"new"' in saved
 
     run(scenario)
+
+
+@settings("greeter")
+class GreeterSettings:
+    """How a service greets."""
+
+    words_max: int = setting(5, doc="words", check=at_least(1), live=True)
+    place: str = setting("door", doc="where")
+
+
+class Greeter(BrokerService):
+    """A service with a section of settings."""
+
+    Settings = GreeterSettings
+
+    def __init__(self, port):
+        self._settings = port.settings(GreeterSettings)
+
+    def counters(self):
+        return {"wordsMax": str(self._settings.current.words_max), "place": self._settings.current.place}
+
+
+@pytest.mark.parametrize("name", ["popFromRetryProbability", "pop.retry_percent", "broker.pop_retry_percent"])
+def test_a_setting_of_a_service_is_changed_by_any_of_its_names(run, name):
+    async def scenario(world):
+        assert (await change(world, f"{name}=7")).code == 0
+        assert (await shown(world))["popFromRetryProbability"] == "7"
+        await world.cluster.restart_broker()
+        assert (await shown(world))["popFromRetryProbability"] == "7"
+
+    run(scenario)
+
+
+def test_two_values_for_one_setting_are_refused(run):
+    async def scenario(world):
+        answer = await change(world, "pop.retry_percent=7\nbroker.pop_retry_percent=8")
+        assert answer.code == 29
+        assert "pop.retry_percent and broker.pop_retry_percent are the same setting" in answer.remark
+
+    run(scenario)
+
+
+def test_the_section_of_a_plugin_s_service_is_changed_shown_and_kept(run):
+    class Plugin:
+        @hookimpl
+        def register_broker_services(self):
+            return {"greeter": Greeter}
+
+    plugins = PluginManager()
+    plugins.register(Plugin(), "greeters")
+
+    async def counters(world):
+        answer = await world.talker.ok(GetBrokerRuntimeInfo())
+        return {
+            key: value for key, value in loads(answer.body)["table"].items() if key in ("wordsMax", "place")
+        }
+
+    async def scenario(world):
+        assert await counters(world) == {"wordsMax": "5", "place": "gate"}
+        assert (await shown(world))["greeter.words_max"] == "5"
+        assert (await change(world, "greeter.words_max=7")).code == 0
+        assert (await change(world, "greeter.words_max=0")).code == 29
+        fixed = await change(world, "greeter.place=window")
+        assert (fixed.code, fixed.remark) == (16, "greeter.place can only be changed by a restart")
+        await world.cluster.restart_broker()
+        assert await counters(world) == {"wordsMax": "7", "place": "gate"}
+        assert (await shown(world))["greeter.words_max"] == "7"
+
+    given = {"plugins": plugins, "broker": {"services": ("greeter",)}}
+    run(scenario, sections=[GreeterSettings(place="gate")], **given)
+
+
+def test_a_service_with_the_section_of_another_does_not_start(run):
+    class Wrong(Greeter):
+        Settings = GreeterSettings
+
+    class Plugin:
+        @hookimpl
+        def register_broker_services(self):
+            return {"other": Wrong}
+
+    plugins = PluginManager()
+    plugins.register(Plugin(), "others")
+
+    async def scenario(world):
+        raise AssertionError("it started")
+
+    with pytest.raises(PluginError, match="other: its Settings are the section greeter"):
+        run(scenario, plugins=plugins, broker={"services": ("other",)})

@@ -11,6 +11,7 @@ from mqframe.core.popping.bodies import (
     RequestModeBody,
     RequestModeTable,
 )
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
 from mqframe.core.wire.loose_json import decode, dumps
 
@@ -93,7 +94,7 @@ def test_pop_may_be_the_default(run):
         assert await assigned(world.talker) == [(-1, "POP")]
         assert await assigned(world.talker, topic="%RETRY%g") == [(0, "PULL")]
 
-    run(scenario, broker={"request_mode": "POP"})
+    run(scenario, sections=[PopSettings(request_mode="POP")])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 from timed_messages import bodies, send
 
+from mqframe.core.delay.settings import DelaySettings
+
 HOUR = 3600
 JUMPS = [10 * HOUR, -10 * HOUR, HOUR, -HOUR, 30 * 24 * HOUR, -30 * 24 * HOUR]
 
@@ -251,7 +253,7 @@ def test_what_rolls_in_a_jump_is_no_later_after_a_restart(run):
         await pass_time(world, 3)
         assert bodies(world) == ["rolls"]
 
-    run(scenario, store={"timer_window_slots": 60})
+    run(scenario, sections=[DelaySettings(timer_window_slots=60)])
 
 
 def test_what_waits_is_not_skipped_when_the_broker_was_down_for_long(run):

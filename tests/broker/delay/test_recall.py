@@ -8,6 +8,7 @@ import pytest
 from timed_messages import DAY, bodies, send
 
 from mqframe.core.delay.recall_handle import recall_handle
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.requests.messages import RecallMessage
 
 NOW = 1_700_000_000_000
@@ -74,7 +75,7 @@ def test_recalls_can_be_forbidden(run):
         answer = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
         assert (answer.code, "recallMessageEnable" in answer.remark) == (16, True)
 
-    run(scenario, broker={"recall": False})
+    run(scenario, sections=[DelaySettings(recall=False)])
 
 
 def test_a_recall_that_does_not_reach_the_disk_is_no_success(run, monkeypatch):

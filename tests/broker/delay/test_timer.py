@@ -9,6 +9,7 @@ from timed_messages import DAY, bodies, delivered, send
 
 from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.timer import TimerService
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_layout import CHECKPOINT
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.delay.timer_rules import NEVER_ENQUEUED
@@ -141,7 +142,7 @@ def test_the_timer_can_be_switched_off(run):
         assert (answer.code, "timerWheelEnable" in answer.remark) == (1, True)
         assert not (world.cluster.directory / "broker-a" / "timerwheel").exists()
 
-    run(scenario, store={"timer_enabled": False})
+    run(scenario, sections=[DelaySettings(timer_enabled=False)])
 
 
 @pytest.mark.parametrize("kill", [False, True])
@@ -240,7 +241,7 @@ def test_small_wheels_roll_as_often_as_necessary(run):
         assert message.body == b"stays"
         assert int(message.properties["TIMER_ROLL_TIMES"]) >= 4
 
-    run(scenario, store={"timer_window_slots": 20})
+    run(scenario, sections=[DelaySettings(timer_window_slots=20)])
 
 
 @pytest.mark.parametrize("out_ms", [10**15, (1 << 63) - 1])
@@ -261,7 +262,7 @@ def test_what_is_stored_for_a_time_beyond_any_limit_comes_once_and_soon(run, out
         assert bodies(world) == ["strange"]
         assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 1
 
-    run(scenario, store={"timer_window_slots": 20})
+    run(scenario, sections=[DelaySettings(timer_window_slots=20)])
 
 
 def test_a_finer_precision(run):
@@ -272,7 +273,7 @@ def test_a_finer_precision(run):
         await world.clock.aadvance(0.001)
         assert bodies(world) == ["fine"]
 
-    run(scenario, store={"timer_precision_ms": 100})
+    run(scenario, sections=[DelaySettings(timer_precision_ms=100)])
 
 
 def test_a_message_that_is_due_before_the_wheel_knows_it(run):
@@ -398,7 +399,7 @@ def test_a_timer_whose_files_could_not_be_synced_moves_its_checkpoint_no_more(ru
 def test_what_is_not_taken_in_yet_may_be_due(with_store, jump):
     async def scenario(local):
         metrics, redelivery = TimerMetrics(local.clock), Redelivery(local.writer, local.left_out)
-        timer = TimerService(local, local.store.settings, redelivery, metrics)
+        timer = TimerService(local, DelaySettings(), redelivery, metrics)
         await timer.start()
         await local.clock.aadvance(1)
         assert timer.delivered_to() == local.clock.now_ms()

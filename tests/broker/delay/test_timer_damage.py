@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from timed_messages import DAY, bodies, send
 
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_layout import SLOT, SLOTS, UNIT
 
 NOW = 1_700_000_000_000
@@ -103,7 +104,7 @@ def test_all_come_once_and_in_time(run, damage, killed):
         doubled = len(found) - len(set(found))
         assert doubled <= (0 if damage not in FOUND_WHILE_DELIVERING else COUNT)
 
-    run(scenario, store={"timer_log_file_bytes": FILE_BYTES})
+    run(scenario, sections=[DelaySettings(timer_log_file_bytes=FILE_BYTES)])
 
 
 FOUND_WHILE_DELIVERING = {"place of a unit", "length of a unit"}
@@ -125,7 +126,7 @@ def test_messages_in_a_further_round_come_once(run):
         await world.settle()
         assert bodies(world) == ["0", "1", "2", "3", "4"]
 
-    run(scenario, store={"timer_window_slots": 20})
+    run(scenario, sections=[DelaySettings(timer_window_slots=20)])
 
 
 def test_a_kill_while_the_timer_is_built_again_doubles_nothing(run):

@@ -6,6 +6,7 @@ import pytest
 from broker.delay.timers import NOW, TIMER_TOPIC
 
 from mqframe.broker.delay.timer_times import TimerTimes
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.storage.record import decode_record
 
 HOUR = 3600
@@ -22,7 +23,7 @@ def put(local, times, out_ms, **more):
 def test_delays_move_with_the_clock_and_times_do_not(with_store, jump):
     async def scenario(local):
         old = put(local, None, NOW + 30_000, TIMER_DELAY_SEC=31)
-        times = TimerTimes(local.store, local.store.settings, local.clock)
+        times = TimerTimes(local.store, DelaySettings(), local.clock)
         delay = put(local, times, NOW + 30_000, TIMER_DELAY_SEC=31)
         time = put(local, times, NOW + 30_000, TIMER_DELIVER_MS=NOW + 31_000)
         assert [times.due(message) for message in (old, delay, time)] == [NOW + 30_000] * 3
@@ -47,7 +48,7 @@ def test_delays_move_with_the_clock_and_times_do_not(with_store, jump):
 
 def test_only_a_clock_that_was_set_back_is_told(with_store):
     async def scenario(local):
-        times = TimerTimes(local.store, local.store.settings, local.clock)
+        times = TimerTimes(local.store, DelaySettings(), local.clock)
         local.clock.jump(HOUR)
         assert not times.was_set_back()
         local.clock.jump(-HOUR)

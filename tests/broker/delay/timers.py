@@ -8,6 +8,7 @@ from mqframe.broker.delay.enqueue import TimerEnqueue
 from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.broker.delay.timer_times import TimerTimes
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_layout import Unit
 from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.storage.stored import Stored
@@ -29,7 +30,7 @@ class Timer:
         self.files.move_write_time(local.clock.now_ms())
         self.metrics = TimerMetrics(local.clock)
         redelivery = Redelivery(local.writer, local.left_out)
-        self.times = TimerTimes(local.store, local.store.settings, local.clock)
+        self.times = TimerTimes(local.store, DelaySettings(), local.clock)
         self.parts = TimerParts(self.files, local.store, self.metrics, redelivery, local.clock, self.times)
 
     def sent(self, body: bytes, seconds: float, **more: Any) -> Stored:

@@ -6,6 +6,7 @@ import threading
 import pytest
 from popping import pop_request, popped
 
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.storage.found import GetStatus
 from mqframe.store.files.log_file import LogFile
 from mqframe.store.reading.reads import QueueReads
@@ -61,7 +62,7 @@ def test_acknowledgements_that_the_timer_keeps_come_first_after_a_restart(run, d
         await world.clock.aadvance(60)
         assert await bodies(talker) == []
 
-    run(scenario, broker={"pop_check_points_max": 1})
+    run(scenario, sections=[PopSettings(check_points_max=1)])
 
 
 def test_all_that_the_timer_keeps_comes_in_order_after_a_long_stop(run, monkeypatch):
@@ -92,7 +93,7 @@ def test_all_that_the_timer_keeps_comes_in_order_after_a_long_stop(run, monkeypa
         await world.clock.aadvance(10)
         assert await bodies(talker, pops=8, invisible_time=600_000) == sorted(wanted)
 
-    run(scenario, broker={"pop_check_points_max": 1})
+    run(scenario, sections=[PopSettings(check_points_max=1)])
 
 
 def test_a_broker_that_stopped_in_good_order_acts_on_nothing_any_more(run, caplog):
@@ -215,7 +216,7 @@ def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, d
             await flushed(world, end)
         assert await bodies(world.talker, pops=1) == [b"2"]
 
-    run(scenario, broker={"pop_check_points_max": 1}, store={"flush": "SYNC_FLUSH"})
+    run(scenario, sections=[PopSettings(check_points_max=1)], store={"flush": "SYNC_FLUSH"})
 
 
 def test_an_acknowledgement_that_the_timer_is_to_keep_waits_for_the_disk(run, monkeypatch):
@@ -236,4 +237,4 @@ def test_an_acknowledgement_that_the_timer_is_to_keep_waits_for_the_disk(run, mo
             answer = await world.talker.invoke(messages[1].ack())
             assert (answer.code, "not on disk in time" in answer.remark) == (10, True)
 
-    run(scenario, broker={"pop_check_points_max": 1}, store={"flush": "SYNC_FLUSH"})
+    run(scenario, sections=[PopSettings(check_points_max=1)], store={"flush": "SYNC_FLUSH"})

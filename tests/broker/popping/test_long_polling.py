@@ -10,6 +10,7 @@ from mqframe.broker.popping.long_polling import HeldPop, PopLongPolling
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import MqframeError
 from mqframe.core.filtering.record_choice import RecordChoice
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.pop import PollingInfo
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
@@ -118,7 +119,7 @@ def test_no_more_may_wait_than_is_allowed(run):
         await world.clock.aadvance(1.1)
         assert [(await each).code for each in waiting] == [210, 210]
 
-    run(scenario, broker={"pop_waiting_queue_max": 2})
+    run(scenario, sections=[PopSettings(waiting_queue_max=2)])
 
 
 def test_a_sender_whose_clock_runs_ahead_waits_no_longer_than_it_says(run):

@@ -3,6 +3,7 @@
 import pytest
 from popping import KEY, committed, pop, pop_request, popped, send
 
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
     InvokeBrokerToResetOffset,
@@ -131,7 +132,7 @@ def test_more_than_is_allowed_is_not_given_away(run):
         await world.talker.ok(third.ack())
         assert len(await pop(world)) == 2
 
-    run(scenario, broker={"pop_out_max": 3})
+    run(scenario, sections=[PopSettings(out_max=3)])
 
 
 def test_a_topic_that_was_made_anew_is_popped_from_its_beginning(run):

@@ -12,6 +12,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.errors import ConnectionLost, Refusal
 from mqframe.core.popping.bodies import AckBody, CheckPointBody
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.wire.loose_json import decode, dumps, loads
@@ -459,7 +460,7 @@ def test_what_memory_has_no_room_for_is_kept_by_the_timer(run):
         await world.clock.aadvance(26.2)
         assert [m.body for m in await pop(world.talker)] == [b"4"]
 
-    run(scenario, broker={"pop_check_points_max": 2})
+    run(scenario, sections=[PopSettings(check_points_max=2)])
 
 
 def test_what_the_timer_keeps_survives_a_kill(run):
@@ -477,7 +478,7 @@ def test_what_the_timer_keeps_survives_a_kill(run):
         await world.clock.aadvance(24)
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1", b"2"]
 
-    run(scenario, broker={"pop_check_points_max": 1})
+    run(scenario, sections=[PopSettings(check_points_max=1)])
 
 
 def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_with(run):

@@ -8,6 +8,7 @@ import pytest
 from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_layout import CHECKPOINT
 from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.core.wire.loose_json import loads
@@ -137,7 +138,9 @@ def test_the_slave_has_how_much_waits_and_how_far_the_timer_is(tmp_path: Path) -
 
 def test_a_master_without_a_timer_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(pair: Pair) -> None:
-        master = await pair.start("one", "ASYNC_MASTER", {"timer_enabled": False})
+        pair.services = (DelaySettings(timer_enabled=False),)
+        master = await pair.start("one", "ASYNC_MASTER")
+        pair.services = ()
         slave = await pair.start("two", "SLAVE")
         await pair.sent(master, b"at once")
         await pair.follows(master, slave)

@@ -16,6 +16,7 @@ from replicas import Pair, play
 from mqframe.broker.broker import Broker
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.names import dead_letter_topic
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.replication.stream import encode_report
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetAllDelayOffset
@@ -97,7 +98,7 @@ def send_request(properties: str = "", sys_flag: int = 0) -> SendMessageV2:
 
 def scene(tmp_path: Path, told: Callable[[Scene], Any], **options: Any) -> None:
     async def scenario(pair: Pair) -> None:
-        pair.settings = options.pop("broker", {})
+        pair.settings, pair.services = options.pop("broker", {}), tuple(options.pop("sections", ()))
         one = Scene(pair, await pair.start("master", "SYNC_MASTER", options.pop("store", None), **options))
         await one.follow()
         await one.ok(send_request("UNIQ_KEY\x01U0\x02"), b"first")
@@ -238,7 +239,7 @@ def test_the_end_of_a_pop_that_is_written_down(tmp_path: Path) -> None:
         assert one_pop[0].body != second.body
         await one.waits(one.ask(second.ack()))
 
-    scene(tmp_path, told, broker={"pop_check_points_max": 1})
+    scene(tmp_path, told, sections=[PopSettings(check_points_max=1)])
 
 
 @pytest.mark.parametrize("flush", ["SYNC_FLUSH", "ASYNC_FLUSH"])

@@ -6,8 +6,10 @@ import pytest
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.config.live import ChangedSettings
 from mqframe.core.errors import Refusal
+from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.failures import refused
 from mqframe.store.settings import StoreSettings
 
@@ -34,7 +36,7 @@ def test_a_change_is_in_force_at_once_and_named():
     ],
 )
 def test_a_refused_change_leaves_everything_as_it_was(line, code):
-    live = LiveSettings(BrokerSettings())
+    live = LiveSettings(BrokerSettings(), services=[PopSettings()])
     before = live.current
     with pytest.raises(Exception, match=line.partition("=")[0].removeprefix("broker")[1:]) as caught:
         live.change(f"longPollingEnable=false\n{line}")
@@ -84,3 +86,26 @@ def test_what_cannot_be_taken_over_is_logged_and_the_rest_is_in_force(caplog):
     assert (live.current.name, live.current.permission) == ("broker-a", 4)
     [lost] = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert "brokerName can only be changed by a restart" in lost
+
+
+def test_sections_of_services_are_changed_with_the_broker_by_either_name():
+    live = LiveSettings(BrokerSettings(), services=[PopSettings(retry_percent=1)])
+    section, other = live.section(PopSettings), live.section(TransactionSettings)
+    assert (section.current.retry_percent, other.current) == (1, TransactionSettings())
+    lines = "pop.retry_percent=2\nbroker.transaction_check_max=3\nfileReservedTime=5"
+    assert live.change(lines) == {"popFromRetryProbability", "transactionCheckMax", "fileReservedTime"}
+    assert (section.current.retry_percent, other.current.check_max, live.store.keep_hours) == (2, 3, 5)
+    assert live.section(PopSettings) is section
+
+
+def test_saved_changes_of_sections_are_in_force_in_the_next_run_also_by_old_names():
+    live = LiveSettings(BrokerSettings())
+    section = live.section(PopSettings)
+    live.load(ChangedSettings({"broker.pop_retry_percent": "2", "popInflightMessageThreshold": "9"}))
+    assert (section.current.retry_percent, section.current.out_max) == (2, 9)
+    assert live.dump().settings == {"popFromRetryProbability": "2", "popInflightMessageThreshold": "9"}
+
+
+def test_origins_of_sections_are_told_by_key():
+    live = LiveSettings(BrokerSettings(), origins={"pop.stay_ms": "a.toml"}, services=[PopSettings()])
+    assert live.origins() == {"popCkStayBufferTime": "a.toml"}

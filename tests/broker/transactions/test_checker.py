@@ -24,6 +24,7 @@ from broker.transactions.halves import (
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.transactions.checker import TransactionChecker
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.errors import ConnectionLost, Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
@@ -260,7 +261,7 @@ class TestResume:
             assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "1"]
             assert bodies(world) == [b"body"]
 
-        run(scenario, broker={"transaction_check_max": 2})
+        run(scenario, sections=[TransactionSettings(check_max=2)])
 
     def test_an_open_half_begins_anew(self, run: Any) -> None:
         async def scenario(world: Any) -> None:

@@ -20,6 +20,7 @@ from broker.transactions.halves import (
     stored,
 )
 
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.messages.batch import decode_batch, encode_element
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
@@ -87,7 +88,7 @@ class TestHalves:
             answer = await send_batch(world, batch(FOUR), 4)
             assert (answer.code, answer.remark) == (16, "this broker takes no transactional messages")
 
-        run(scenario, broker={"reject_transactions": True})
+        run(scenario, sections=[TransactionSettings(reject=True)])
 
     def test_more_than_one_log_file_holds_is_refused(self, run: Any) -> None:
         async def scenario(world: Any) -> None:
@@ -135,7 +136,7 @@ class TestChecks:
             await rounds(world, 1)
             assert bodies(world) == FOUR
 
-        run(scenario, broker={"transaction_check_max": 2})
+        run(scenario, sections=[TransactionSettings(check_max=2)])
 
     @pytest.mark.parametrize("outcome", [COMMIT, ROLLBACK])
     def test_a_restart_keeps_what_is_open(self, run: Any, outcome: int) -> None:

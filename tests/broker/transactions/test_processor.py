@@ -22,6 +22,7 @@ from broker.transactions.halves import (
 from mqframe.broker.transactions.checker import TransactionChecker
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
 from mqframe.core.requests.fields import encode_fields
@@ -64,7 +65,7 @@ class TestHalves:
             answer = await world.talker.send("t", properties=HALF)
             assert (answer.code, answer.remark) == (16, "this broker takes no transactional messages")
 
-        run(scenario, broker={"reject_transactions": True})
+        run(scenario, sections=[TransactionSettings(reject=True)])
 
 
 class TestEnds:

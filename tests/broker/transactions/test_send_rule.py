@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mqframe.broker.settings import BrokerSettings
-from mqframe.broker.tables.live_settings import LiveSettings
+from mqframe.broker.tables.live_settings import LiveSection
 from mqframe.broker.transactions.send_rule import ToHalfTopic
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import HALF_TOPIC
@@ -23,7 +23,7 @@ def placed(properties: dict[str, str], reconsume_times: int = 0, **settings: Any
         sys_flag=4, born_timestamp=1, flag=0, reconsume_times=reconsume_times,
     )  # fmt: skip
     record = PendingRecord(fields, b"body", 3, properties)
-    rule = ToHalfTopic(TopicTable(ManualClock()), LiveSettings(BrokerSettings(**settings)))
+    rule = ToHalfTopic(TopicTable(ManualClock()), LiveSection(TransactionSettings(**settings)))
     assert rule.before(record) is None
     return record
 
@@ -51,5 +51,5 @@ def test_a_failed_message_that_an_old_client_sends_again_is_no_half_message() ->
 
 def test_a_broker_may_reject_transactions() -> None:
     with pytest.raises(Refusal) as caught:
-        placed({"TRAN_MSG": "true"}, reject_transactions=True)
+        placed({"TRAN_MSG": "true"}, reject=True)
     assert caught.value.code == 16

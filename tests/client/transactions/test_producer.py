@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from client.transactions.scenes import CHECK, Listener, PlainListener, TransactionScene
 
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.transactions.listener import HalfMessage
 from mqframe.core.errors import AnswerError, FixError
@@ -162,4 +163,4 @@ class TestAdmin:
             await scene.until(scene.bodies)
             assert (scene.bodies(), len(listener.asked)) == ([b"x"], 3)
 
-        play(scenario, broker={"transaction_check_max": 2})
+        play(scenario, sections=[TransactionSettings(check_max=2)])

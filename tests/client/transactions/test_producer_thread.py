@@ -22,6 +22,7 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.record import decode_records
 from mqframe.testing import Cluster
@@ -103,7 +104,7 @@ def test_without_a_listener_there_are_only_blocks() -> None:
 
 def test_threads_share_a_producer_of_batches() -> None:
     outcomes = {"kept": COMMIT}
-    with Cluster(broker={"transaction_timeout_ms": 100, "transaction_check_interval_ms": 50}) as cluster:
+    with Cluster(sections=[TransactionSettings(timeout_ms=100, check_interval_ms=50)]) as cluster:
         cluster.create_topic("orders", 2)
         asked = threading.Event()
 

@@ -15,6 +15,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.client.transactions.blocking_producer import TransactionProducer
 from mqframe.client.transactions.listener import HalfMessage
 from mqframe.client.transactions.record import TABLE, DatabaseOutcome
@@ -218,8 +219,8 @@ class AsyncTalk(DatabaseOutcome):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    quick = {"transaction_timeout_ms": 200, "transaction_check_interval_ms": 100}
-    with Cluster(broker=quick) as running:
+    quick = TransactionSettings(timeout_ms=200, check_interval_ms=100)
+    with Cluster(sections=[quick]) as running:
         running.create_topic("orders", 1)
         yield running
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from client.transactions.scenes import CHECK, Listener, TransactionScene
 
+from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.client.transactions.sends import end_request, half_properties, not_durable, prepared_half
 from mqframe.core.errors import AnswerError, CallTimeout, ClosedError, FixError, MessageError, RouteError
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
@@ -170,7 +171,7 @@ class TestSends:
             assert watching.seen == [(b"x", "true", type(caught.value))], "16 is tried again for other sends"
             assert listener.executed == []
 
-        play(scenario, broker={"reject_transactions": True})
+        play(scenario, sections=[TransactionSettings(reject=True)])
 
     def test_stored_but_not_durable_is_a_rollback(self, play: Any, monkeypatch: Any) -> None:
         async def scenario(scene: TransactionScene) -> None:

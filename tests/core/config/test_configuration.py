@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
+from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
 from mqframe.core.config.layers import arguments, broker_conf, command_line, environment, toml
 from mqframe.core.config.settings import at_least, one_of, setting, settings
 from mqframe.core.errors import SettingError
@@ -220,3 +220,28 @@ def test_entries_tell_everything_for_people() -> None:
     assert (entries["broker.port"].value, entries["broker.port"].doc) == (2, "port")
     assert entries["store.flush"].origin == DEFAULT
     assert len(entries) == 7
+
+
+def test_one_section_is_read_whatever_else_there_is() -> None:
+    layers = [
+        toml(
+            "[broker]\nport = 1\nold_name = 3\n[greeter]\nwords = 2\n[broker.broker-b]\nport = 4\n", "a.toml"
+        ),
+        environment({"MQFRAME_GREETER_WORDS": "5"}),
+        broker_conf("nobodyKnows=1\n", "broker.conf"),
+    ]
+    assert one_section(Broker, layers).port == 1
+    assert one_section(Broker, layers, "broker-b").port == 4
+    with pytest.raises(SettingError, match=r"broker\.port = 'x' from"):
+        one_section(Broker, [toml('[broker]\nport = "x"', "a.toml")])
+
+
+def test_values_of_sections_of_others_are_told_apart() -> None:
+    layers = [toml("[greeter]\nwords = 2\n", "a.toml"), environment({"MQFRAME_GREETER_PLACE": "door"})]
+    resolved = resolve([Broker], layers, other_sections=["greeter"])
+    given = {each.path: (each.value, each.origin) for each in resolved.passed_over}
+    assert given == {
+        "greeter.words": (2, "a.toml [greeter]"),
+        "GREETER_PLACE": ("door", "variable MQFRAME_GREETER_PLACE"),
+    }
+    assert resolved.kinds == (Broker,)

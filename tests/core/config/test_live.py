@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.config.live import ChangedSettings, as_lines, changed, kept
+from mqframe.core.config.live import ChangedSettings, as_lines, changed, kept, origins_of
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import FixedSetting, SettingError
 
@@ -96,3 +96,44 @@ def test_changes_of_an_earlier_run_are_made_again_and_those_that_cannot_be_are_n
     groups, taken, lost = kept([KilnSettings()], saved)
     assert (groups, taken) == ([KilnSettings(heat=7)], {"kilnHeat": "7"})
     assert [reason.split()[0] for reason in lost] == ["kilnPlace", "kilnLit=often:", "gone"]
+
+
+@settings("greeter")
+class GreeterSettings:
+    """What RocketMQ does not have."""
+
+    words_max: int = setting(5, doc="words", check=at_least(1), live=True, was="broker.words_max")
+    place: str = setting("door", doc="where")
+    password: str = setting("", doc="hidden", secret=True, conf="greeterPassword")
+
+
+@pytest.mark.parametrize("name", ["greeter.words_max", "broker.words_max"])
+def test_what_rocketmq_has_not_goes_by_its_path_also_by_an_old_one(name: str) -> None:
+    (made,), texts = changed([GreeterSettings()], f"{name}=7")
+    assert (made, texts) == (GreeterSettings(words_max=7), {"greeter.words_max": "7"})
+
+
+def test_a_setting_with_a_key_may_be_changed_by_its_path_and_is_kept_by_the_key() -> None:
+    (made,), texts = changed([KilnSettings()], "kiln.heat=7")
+    assert (made.heat, texts) == (7, {"kilnHeat": "7"})
+    with pytest.raises(FixedSetting, match="kiln.nickname can only be changed by a restart"):
+        changed([KilnSettings()], "kiln.nickname=Bertha")
+
+
+def test_two_names_of_one_setting_are_refused_unless_they_agree() -> None:
+    with pytest.raises(SettingError, match="kilnHeat and kiln.heat are the same setting"):
+        changed([KilnSettings()], "kilnHeat=7\nkiln.heat=8")
+    (made,), texts = changed([KilnSettings()], "kilnHeat=7\nkiln.heat=7")
+    assert (made.heat, texts) == (7, {"kilnHeat": "7"})
+
+
+def test_what_can_be_changed_is_shown_by_its_path_and_no_secret_at_all() -> None:
+    lines = as_lines(GreeterSettings(password="abc"))
+    assert lines == "greeter.words_max=5\ngreeterPassword=(secret)\n"
+    origins = {"greeter.words_max": "a.toml", "greeter.place": "a.toml"}
+    assert origins_of([GreeterSettings()], origins) == {"greeter.words_max": "a.toml"}
+
+
+def test_saved_changes_by_old_names_are_made_again() -> None:
+    (made,), taken, lost = kept([GreeterSettings()], ChangedSettings({"broker.words_max": "9"}))
+    assert (made.words_max, taken, lost) == (9, {"greeter.words_max": "9"}, [])

@@ -48,3 +48,8 @@ def test_fields_say_what_they_mean() -> None:
     assert field.metadata["doc"] == "bytes"
     assert field.metadata["conf"] == "mappedFileSize"
     assert Store.SECTION == "store"
+
+
+def test_no_secret_is_live() -> None:
+    with pytest.raises(ValueError, match="a secret cannot be live"):
+        setting("", doc="hidden", secret=True, live=True)

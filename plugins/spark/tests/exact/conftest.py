@@ -33,16 +33,13 @@ from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
 from mqframe.core.transactions.half_batch import EndStatus, PreparedHalf
 from mqframe.testing.cluster import Cluster
+from mqframe.testing.sections import TransactionSettings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from s3_server import S3Server
 
-QUICK = {
-    "transaction_timeout_ms": 200,
-    "transaction_check_interval_ms": 100,
-    "transaction_check_max": 10_000,
-}
+QUICK = {"timeout_ms": 200, "check_interval_ms": 100, "check_max": 10_000}
 SCHEMA = t.StructType([t.StructField("body", t.BinaryType())])
 QUERY = "3f6e1c9a-0000-4000-8000-000000000001"
 
@@ -250,14 +247,14 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Places:
 def make_query(
     mqframe_cluster_factory: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Query]:
-    """Makes a query that writes to a broker that asks soon. Takes settings of the broker."""
+    """Makes a query that writes to a broker that asks soon. Takes settings of its transactions."""
     told: dict[str, str] = {}
     monkeypatch.setattr(exact_sink, "told", lambda name, option: told[name])
     monkeypatch.setattr(exact_sink, "ensure_answers", lambda *_: None)
     monkeypatch.setattr(exact_commit, "END_PAUSES_SECONDS", (0.05,) * 100)
 
-    def make(**broker: int) -> Query:
-        cluster = mqframe_cluster_factory(broker={**QUICK, **broker})
+    def make(**settings: int) -> Query:
+        cluster = mqframe_cluster_factory(sections=[TransactionSettings(**{**QUICK, **settings})])
         cluster.create_topic("orders", 2)
         return Query(cluster, "orders", tmp_path / "checkpoint", told)
 

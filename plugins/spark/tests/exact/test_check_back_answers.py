@@ -62,7 +62,7 @@ def test_a_broker_gives_up_after_its_last_check() -> None:
 
 
 def test_limits_are_those_of_all_brokers_with_the_topics(make_query) -> None:
-    query = make_query(transaction_check_max=4, transaction_check_interval_ms=15_000)
+    query = make_query(check_max=4, check_interval_ms=15_000)
     query.cluster.create_topic("paid", 1)
     assert limits(query.options, ["orders", "paid"]) == [Limit("broker-a", 4, 60.2)]
 

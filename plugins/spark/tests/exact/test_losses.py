@@ -16,7 +16,7 @@ from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
 from mqframe.core.storage.record import decode_records
 from mqframe.core.transactions.half_batch import PreparedHalf
 
-IMPATIENT = {"transaction_check_max": 2}
+IMPATIENT = {"check_max": 2}
 
 
 def discards(query: Any) -> list[Any]:

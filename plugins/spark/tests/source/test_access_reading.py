@@ -69,7 +69,7 @@ def guarded(pems: Path) -> Iterator[Cluster]:
     )  # fmt: skip
     plugins = PluginManager()
     plugins.register(Offers())
-    with Cluster(net=net, broker={"rpc_hooks": ("guard",)}, plugins=plugins) as running:
+    with Cluster(sections=[net], broker={"rpc_hooks": ("guard",)}, plugins=plugins) as running:
         access = {
             "nameserver": running.nameserver,
             "net": NetSettings(tls=True, tls_ca_file=ca),

@@ -1,0 +1,26 @@
+"""Names in a configuration that nothing here has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from mqframe.core.config.suggestions import did_you_mean
+from mqframe.core.errors import SettingError
+
+
+class UnknownName(SettingError):
+    """What somebody gives a value is nothing that is known here."""
+
+
+def unknown_name(name: str, origin: str, known: Collection[str], what: str) -> UnknownName:
+    """The error for `name`, which is none of `known`; `what`: "setting", "section" and the like."""
+    wanted = name.partition(".")[0] if what == "section" else name
+    return UnknownName(f"{name} from {origin} is no {what} that is known here{hint(wanted, known)}")
+
+
+def hint(wanted: str, known: Collection[str]) -> str:
+    """What was probably meant, as the end of a message; else what is known, unless that is long."""
+    meant = did_you_mean(wanted, known)
+    if meant:
+        return f"; {meant}"
+    return f"; known: {', '.join(sorted(known)) or 'none'}" if len(known) <= 40 else ""
