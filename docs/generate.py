@@ -14,6 +14,7 @@ from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.config.programs import PROGRAMS
 from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
+from mqframe.hooks.manager import PluginManager
 
 PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
 """Commands of plugins in this repository; those that are installed are shown."""
@@ -21,8 +22,12 @@ PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
 
 def settings_page() -> str:
     """A table for each section."""
-    sections = dict.fromkeys(name for names in PROGRAMS.values() for name in names)
-    return "\n".join(_section(name, settings_class(name)) for name in sections)
+    classes = {name: settings_class(name) for names in PROGRAMS.values() for name in names}
+    plugins = PluginManager()
+    for service in plugins.names("broker_service"):
+        if (of_plugin := plugins.settings_class(service)) is not None:
+            classes.setdefault(of_plugin.SECTION, of_plugin)
+    return "\n".join(_section(name, cls) for name, cls in classes.items())
 
 
 def requests_page() -> str:
@@ -66,7 +71,7 @@ def _section(name: str, cls: type[Any]) -> str:
             f"`{field.name}`",
             name_of(types[field.name]),
             f"`{_default(field)}`",
-            field.metadata["doc"],
+            field.metadata["doc"] + _before(field),
             f"`{field.metadata['conf']}`" if field.metadata["conf"] else "",
             "yes" if field.metadata["live"] else "",
         )
@@ -83,6 +88,11 @@ def _default(field: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, str | tuple) else str(value)
+
+
+def _before(field: Any) -> str:
+    was = field.metadata.get("was")
+    return f" (before: `{was}`)" if was else ""
 
 
 def _fields(kind: type[msgspec.Struct]) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from thread_pools import at_rest
@@ -175,6 +175,9 @@ def run():
         asyncio.run(whole())
 
     return play
+
+
+S = TypeVar("S")
 
 
 class LocalStore:

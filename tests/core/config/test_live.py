@@ -116,12 +116,12 @@ def test_what_rocketmq_has_not_goes_by_its_path_also_by_an_old_one(name: str) ->
 def test_a_setting_with_a_key_may_be_changed_by_its_path_and_is_kept_by_the_key() -> None:
     (made,), texts = changed([KilnSettings()], "kiln.heat=7")
     assert (made.heat, texts) == (7, {"kilnHeat": "7"})
-    with pytest.raises(FixedSetting, match="kiln.nickname can only be changed by a restart"):
+    with pytest.raises(FixedSetting, match=r"kiln\.nickname can only be changed by a restart"):
         changed([KilnSettings()], "kiln.nickname=Bertha")
 
 
 def test_two_names_of_one_setting_are_refused_unless_they_agree() -> None:
-    with pytest.raises(SettingError, match="kilnHeat and kiln.heat are the same setting"):
+    with pytest.raises(SettingError, match=r"kilnHeat and kiln\.heat are the same setting"):
         changed([KilnSettings()], "kilnHeat=7\nkiln.heat=8")
     (made,), texts = changed([KilnSettings()], "kilnHeat=7\nkiln.heat=7")
     assert (made.heat, texts) == (7, {"kilnHeat": "7"})

@@ -96,7 +96,9 @@ def test_two_values_in_one_source_are_an_error_that_names_both(text: str) -> Non
 
 
 def test_two_keys_of_the_command_line_are_one_source() -> None:
-    with pytest.raises(SettingError, match="popCkStayBufferTime = 8 from .* and broker.pop_stay_ms = 7 from"):
+    with pytest.raises(
+        SettingError, match=r"popCkStayBufferTime = 8 from .* and broker\.pop_stay_ms = 7 from"
+    ):
         resolved(command_line(["popCkStayBufferTime=8", "broker.pop_stay_ms=7"]))
 
 
