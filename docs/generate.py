@@ -9,7 +9,7 @@ import attrs
 import msgspec
 
 from mqframe.cli.built_in import COMMANDS
-from mqframe.cli.configuration import settings_class
+from mqframe.cli.settings.configuration import settings_class
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.config.programs import PROGRAMS
 from mqframe.core.parameters import Since, parameters

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import typer
 
-from mqframe.cli.commands import plugin_manager
 from mqframe.cli.contexts.chosen import Cluster, need_cluster
 from mqframe.cli.names.known import check_known
 from mqframe.cli.output import Json, NameServer, Shown, show, show_one
+from mqframe.cli.settings.run_plugins import plugin_manager
 
 if TYPE_CHECKING:
     from mqframe import Admin
@@ -89,7 +89,7 @@ def access() -> dict[str, Any]:
 
 def client_settings(cluster: Cluster) -> dict[str, Any]:
     """As `access`, for `cluster`. What the environment says goes before its settings."""
-    from mqframe.cli.configuration import file_here, load
+    from mqframe.cli.settings.configuration import file_here, load
 
     plugins = plugin_manager()
     arguments: dict[str, Any] = {"plugins": plugins}

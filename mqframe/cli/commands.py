@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import typer
@@ -16,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.contexts.chosen import forget_cluster, offer_contexts
+from mqframe.cli.settings.run_plugins import PLUGINS_OF_RUN
 from mqframe.core.errors import FixError, MqframeError, PluginError, RetryError
 from mqframe.core.printable import printable, printable_json
 
@@ -28,16 +28,6 @@ WRONG: Final = 2
 RETRY: Final = 3
 UsageError: Final[Any] = typer.BadParameter.__base__
 """What Typer raises for words that it cannot make a command of; it has no public name for it."""
-
-
-_RUN: ContextVar[PluginManager] = ContextVar("plugins of this run")
-
-
-def plugin_manager() -> PluginManager:
-    """The one manager of the command that runs; outside of one a new manager."""
-    from mqframe.hooks.manager import PluginManager
-
-    return _RUN.get(None) or PluginManager()
 
 
 def exit_code(problem: MqframeError) -> int:
@@ -137,7 +127,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error of the library becomes one line and an exit code."""
         as_json = "--json" in ctx.args
-        run = _RUN.set(_plugins(ctx))
+        run = PLUGINS_OF_RUN.set(_plugins(ctx))
         try:
             return super().invoke(ctx)
         except MqframeError as problem:
@@ -146,7 +136,7 @@ class Commands(TyperGroup):
         except UsageError as problem:
             _refuse(problem, as_json=as_json)
         finally:
-            _RUN.reset(run)
+            PLUGINS_OF_RUN.reset(run)
             forget_cluster()
 
 

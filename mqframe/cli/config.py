@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mqframe.cli.commands import new_app, plugin_manager
+from mqframe.cli.commands import new_app
 from mqframe.cli.output import Json, show
+from mqframe.cli.settings.run_plugins import plugin_manager
 from mqframe.core.config.secret_names import is_secret_name
 
 if TYPE_CHECKING:
@@ -48,8 +49,14 @@ def show_settings(
     json: Json = False,
 ) -> None:
     """Print every setting with its value and where that came from, and the options of plugins in use."""
-    from mqframe.cli.changed_settings import with_changes
-    from mqframe.cli.configuration import SERVER_DEFAULT, data_option, file_here, load, services_left_out
+    from mqframe.cli.settings.changed_settings import with_changes
+    from mqframe.cli.settings.configuration import (
+        SERVER_DEFAULT,
+        data_option,
+        file_here,
+        load,
+        services_left_out,
+    )
     from mqframe.core.config.configuration import DEFAULT, same_profile
     from mqframe.core.config.programs import CLIENT, PROGRAMS
     from mqframe.core.errors import SettingError
@@ -120,7 +127,7 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
 
 def _not_in_use(resolved: Resolved) -> Iterator[Entry]:
     """What was given to services of plugins that do not run here: they are not imported to read it."""
-    from mqframe.cli.configuration import BROKER_SERVICE, of_broker
+    from mqframe.cli.settings.configuration import BROKER_SERVICE, of_broker
     from mqframe.core.config.configuration import Entry
     from mqframe.hooks.options import section_of
 

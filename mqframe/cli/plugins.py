@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mqframe.cli.commands import plugin_manager
 from mqframe.cli.output import Json, show
+from mqframe.cli.settings.run_plugins import plugin_manager
 
 
 def plugins(

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mqframe.cli.commands import exit_code, plugin_manager
-from mqframe.cli.configuration import data_option
+from mqframe.cli.commands import exit_code
 from mqframe.cli.logs import LogJson, LogLevel, check_level, show_logs
+from mqframe.cli.settings.configuration import data_option
+from mqframe.cli.settings.run_plugins import plugin_manager
 from mqframe.core.errors import MqframeError
 
 if TYPE_CHECKING:
@@ -161,8 +162,8 @@ def _serve(
     ready: Callable[[Mapping[str, str]], object] | None = None,
 ) -> None:
     """`ready`: who is told the addresses in place of standard output, and needs no warnings of settings."""
-    from mqframe.cli.configuration import load
     from mqframe.cli.processes.serving import print_ready, serve
+    from mqframe.cli.settings.configuration import load
     from mqframe.store.upkeep.opening_progress import OpeningProgress
 
     check_level(log_level)

@@ -210,7 +210,7 @@ def test_a_section_whose_service_does_not_run_is_shown_as_not_in_use(
 def test_a_service_of_the_broker_that_is_left_out_is_shown_so(monkeypatch: pytest.MonkeyPatch) -> None:
     plugins = PluginManager()
     plugins.block("broker_service.pop")
-    monkeypatch.setattr("mqframe.cli.configuration.plugin_manager", lambda: plugins)
+    monkeypatch.setattr("mqframe.cli.settings.configuration.plugin_manager", lambda: plugins)
     rows = {
         row["setting"]: row for row in json.loads(run("config", "show", "--set", "pop.stay_ms=5", "--json"))
     }

@@ -136,7 +136,7 @@ def test_name_server_and_broker_apart(start: Start, data: Path) -> None:
 
 def test_the_server_does_not_import_what_it_does_not_need() -> None:
     code = (
-        "import sys, mqframe.cli.app, mqframe.cli.server, mqframe.cli.configuration\n"
+        "import sys, mqframe.cli.app, mqframe.cli.server, mqframe.cli.settings.configuration\n"
         "import mqframe.cli.processes.serving\n"
         "import mqframe.nameserver.server, mqframe.broker.broker\n"
         "print([m for m in ('pyspark', 'pyarrow', 'numpy', 'rich', 'structlog', 'mqframe.client')"

@@ -12,7 +12,7 @@ import pytest
 
 import mqframe
 from mqframe.cli.built_in import COMMANDS
-from mqframe.cli.configuration import settings_class
+from mqframe.cli.settings.configuration import settings_class
 from mqframe.core.config.programs import ALL_SECTIONS
 from mqframe.core.requests import REQUESTS
 from mqframe.hooks.kinds import KINDS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqframe.cli.configuration import load
+from mqframe.cli.settings.configuration import load
 from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 from mqframe.metrics.settings import MetricsSettings

@@ -1,4 +1,4 @@
-"""What becomes of requests, however they came, and what a request is answered that an error stopped."""
+"""What becomes of requests, however they came, and what is answered later."""
 
 from __future__ import annotations
 
@@ -6,43 +6,17 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
 from mqframe.core.codes import FLAG_ONEWAY
-from mqframe.core.errors import BodyError, FixError, HeaderError, MessageError, Refusal
+from mqframe.core.errors import Refusal
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Handler, Reply
 from mqframe.core.wire.frame import Frame
-from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.serving import RequestServing
 from mqframe.net.settings import NetSettings
 
 CALL = Call(Frame(77, 1), cast("Any", SimpleNamespace(address="10.0.0.1:5")), 0.0)
-
-
-@pytest.mark.parametrize(
-    ("problem", "code", "remark"),
-    [
-        (Refusal(16, "not yours"), 16, "not yours"),
-        (HeaderError("queueId is missing"), 1, "queueId is missing"),
-        (BodyError("no JSON"), 1, "no JSON"),
-        (FixError("install it"), 1, "install it"),
-        (MessageError("empty body"), 13, "empty body"),
-    ],
-)
-def test_errors_of_the_request_are_answered_and_not_logged(problem, code, remark, caplog) -> None:
-    reply = failure_reply(problem, CALL)
-    assert (reply.code, reply.remark, reply.fields(), reply.body) == (code, remark, None, b"")
-    assert caplog.text == ""
-
-
-def test_any_other_is_logged_with_its_request(caplog) -> None:
-    reply = failure_reply(RuntimeError("a bug"), CALL)
-    assert (reply.code, reply.remark) == (1, "RuntimeError: a bug")
-    assert "request failed" in caplog.text
-    assert "10.0.0.1:5" in caplog.text
 
 
 class Asker:

@@ -18,7 +18,7 @@ def cluster_of_programs() -> tuple[str, str] | None:
     for name in (_VARIABLE, NAMESRV_ADDR):
         if said := os.environ.get(name):
             return said, f"variable {name}"
-    from mqframe.cli.configuration import file_here, load
+    from mqframe.cli.settings.configuration import file_here, load
 
     if (file := file_here()) is None:
         return None

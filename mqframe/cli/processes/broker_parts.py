@@ -14,8 +14,8 @@ from mqframe.broker.role_by_operator import RoleByOperator
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import made_beside
-from mqframe.cli.configuration import given_origins, service_kinds
 from mqframe.cli.processes.serving import end_process
+from mqframe.cli.settings.configuration import given_origins, service_kinds
 from mqframe.core.config.configuration import Resolved
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.access import Access

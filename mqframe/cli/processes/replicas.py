@@ -8,9 +8,9 @@ from typing import Final
 
 import attrs
 
-from mqframe.cli.configuration import given_origins
 from mqframe.cli.processes.brokers import Brokers
 from mqframe.cli.processes.places import PORT_STEP, Place, places
+from mqframe.cli.settings.configuration import given_origins
 from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import CallTimeout, FixError
 from mqframe.log import get_logger

@@ -13,12 +13,13 @@ from typing import Annotated, Final
 import attrs
 import typer
 
-from mqframe.cli.commands import FAILED, plugin_manager
+from mqframe.cli.commands import FAILED
 from mqframe.cli.output import Json, write_json
 from mqframe.cli.quickstart.events import INSTALL, Source, open_source
 from mqframe.cli.quickstart.report import Report, show_report
 from mqframe.cli.quickstart.summary import differences, missing
 from mqframe.cli.quickstart.watch import Watch
+from mqframe.cli.settings.run_plugins import plugin_manager
 from mqframe.core.errors import PluginError
 from mqframe.hooks.interfaces import TopicSummary
 from mqframe.hooks.manager import PluginManager

@@ -85,7 +85,7 @@ def recover(
 
     What is damaged is copied to the folder quarantine and passed over.
     """
-    from mqframe.cli.configuration import load
+    from mqframe.cli.settings.configuration import load
     from mqframe.core.delay.levels import parse_levels
     from mqframe.core.delay.settings import DelaySettings
     from mqframe.core.storage.recovery import Care
@@ -169,7 +169,7 @@ def _known(
     directory: Path, config: Path | None, items: Sequence[str] | None
 ) -> tuple[Layout, StoreSettings, DelaySettings]:
     """The store in `directory`, that nobody uses, its settings with its files' sizes, and its delays."""
-    from mqframe.cli.configuration import load
+    from mqframe.cli.settings.configuration import load
     from mqframe.core.delay.settings import DelaySettings
     from mqframe.store.checking.directory import known_store, refuse_in_use, with_sizes
     from mqframe.store.settings import StoreSettings

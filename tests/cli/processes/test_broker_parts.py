@@ -10,8 +10,8 @@ import pytest
 
 from mqframe.broker.role_by_election import RoleByElection
 from mqframe.broker.role_by_operator import RoleByOperator
-from mqframe.cli.configuration import load
 from mqframe.cli.processes.broker_parts import BrokerParts, broker_of
+from mqframe.cli.settings.configuration import load
 from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mqframe.cli.configuration import load
 from mqframe.cli.processes.places import Place, places, warn_of_unserved
+from mqframe.cli.settings.configuration import load
 from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import SettingError
 

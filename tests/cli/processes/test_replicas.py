@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from mqframe import Admin, ClientSettings, Message, Producer, Puller, StoreReader
-from mqframe.cli.configuration import load
 from mqframe.cli.processes.places import Place
 from mqframe.cli.processes.replicas import (
     away_seconds,
@@ -25,6 +24,7 @@ from mqframe.cli.processes.replicas import (
     refuse_both,
     replica_places,
 )
+from mqframe.cli.settings.configuration import load
 from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import FixError, MqframeError, SettingError
 from mqframe.testing.ports import lasting_port

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mqframe.cli.commands import plugin_manager
+from mqframe.cli.settings.run_plugins import plugin_manager
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
 from mqframe.core.config.programs import (

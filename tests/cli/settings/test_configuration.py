@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import pytest
 
-from mqframe.cli.configuration import BUSY_POLL_MICROSECONDS, load, service_kinds, settings_class
+from mqframe.cli.settings.configuration import BUSY_POLL_MICROSECONDS, load, service_kinds, settings_class
 from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS, SERVICES
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED

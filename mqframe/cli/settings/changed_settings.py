@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from mqframe.broker.settings import BrokerSettings
-from mqframe.cli.configuration import service_kinds
+from mqframe.cli.settings.configuration import service_kinds
 from mqframe.core.config.configuration import Entry, Resolved
 from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept, key_of
 from mqframe.core.replication.role_change import CHANGED_ROLE, ChangedRole
