@@ -58,15 +58,10 @@ def show_settings(
         services_left_out,
     )
     from mqframe.core.config.configuration import DEFAULT, same_profile
-    from mqframe.core.config.programs import CLIENT, PROGRAMS
+    from mqframe.core.config.programs import CLIENT
     from mqframe.core.errors import SettingError
 
-    if program not in PROGRAMS:
-        raise SettingError(f"--for {program}: must be one of {', '.join(PROGRAMS)}")
-    if profile and program == "nameserver":
-        raise SettingError(f"--profile {profile}: name servers have no profiles; brokers and clients do")
-    if data is not None and program == CLIENT:
-        raise SettingError(f"--data {data}: clients keep no settings; servers do")
+    _check(program, profile, data)
     if config is None and program == CLIENT:
         config = file_here()
     resolved = load(program, {"--data": data_option(program, data)}, config, set_ or (), profile=profile)
@@ -88,6 +83,19 @@ def show_settings(
         if not (changed and entry.origin in (DEFAULT, SERVER_DEFAULT))
     ]
     show(rows, as_json=json, empty="everything is at its default")
+
+
+def _check(program: str, profile: str, data: Path | None) -> None:
+    """Raise `SettingError` for options that do not go together."""
+    from mqframe.core.config.programs import CLIENT, PROGRAMS
+    from mqframe.core.errors import SettingError
+
+    if program not in PROGRAMS:
+        raise SettingError(f"--for {program}: must be one of {', '.join(PROGRAMS)}")
+    if profile and program == "nameserver":
+        raise SettingError(f"--profile {profile}: name servers have no profiles; brokers and clients do")
+    if data is not None and program == CLIENT:
+        raise SettingError(f"--data {data}: clients keep no settings; servers do")
 
 
 def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:

@@ -198,7 +198,7 @@ def test_a_section_whose_service_does_not_run_is_shown_as_not_in_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = [EntryPoint("broker_service.greeter", "not_imported", "mqframe")]
-    monkeypatch.setattr("mqframe.hooks.manager._installed_entry_points", lambda: found)
+    monkeypatch.setattr("mqframe.hooks.catalog._installed_entry_points", lambda: found)
     monkeypatch.setenv("MQFRAME_GREETER_PASSWORD", "hidden")
     text = run("config", "show", "--set", "greeter.words_max=7", "--json")
     rows = {row["setting"]: (row["value"], row["meaning"]) for row in json.loads(text)}
@@ -207,7 +207,14 @@ def test_a_section_whose_service_does_not_run_is_shown_as_not_in_use(
     assert rows["greeter.password"] == ("(secret)", why)
 
 
-def test_a_service_of_the_broker_that_is_left_out_is_shown_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_a_service_that_a_setting_leaves_out_are_shown_so() -> None:
+    set_ = ("--set", "broker.services_blocked=delay", "--set", "delay.timer_enabled=false")
+    rows = {row["setting"]: row["meaning"] for row in json.loads(run("config", "show", *set_, "--json"))}
+    assert rows["delay.timer_enabled"].startswith("not in use: the service delay does not run here; ")
+    assert "not in use" not in rows["pop.stay_ms"]
+
+
+def test_a_service_of_the_broker_that_is_blocked_is_shown_so(monkeypatch: pytest.MonkeyPatch) -> None:
     plugins = PluginManager()
     plugins.block("broker_service.pop")
     monkeypatch.setattr("mqframe.cli.settings.configuration.plugin_manager", lambda: plugins)

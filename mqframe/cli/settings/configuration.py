@@ -171,7 +171,8 @@ def services_left_out(resolved: Resolved) -> frozenset[str]:
     """The services of the broker itself that do not run with these settings; their sections are read, too."""
     if not of_broker(resolved):
         return frozenset()
-    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE))
+    out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
+    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:

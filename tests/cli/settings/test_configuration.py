@@ -158,7 +158,7 @@ def greeter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "greeters.py").write_text(GREETER)
     monkeypatch.syspath_prepend(str(tmp_path))
     found = [EntryPoint("broker_service.greeter", "greeters", "mqframe")]
-    monkeypatch.setattr("mqframe.hooks.manager._installed_entry_points", lambda: found)
+    monkeypatch.setattr("mqframe.hooks.catalog._installed_entry_points", lambda: found)
     yield "greeters"
     sys.modules.pop("greeters", None)
 
