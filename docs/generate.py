@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
@@ -12,6 +13,7 @@ from mqframe.cli.built_in import COMMANDS
 from mqframe.cli.settings.configuration import settings_class
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.config.programs import PROGRAMS
+from mqframe.core.errors import PluginError
 from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
 from mqframe.hooks.manager import PluginManager
@@ -25,8 +27,9 @@ def settings_page() -> str:
     classes = {name: settings_class(name) for names in PROGRAMS.values() for name in names}
     plugins = PluginManager()
     for service in plugins.names("broker_service"):
-        if (of_plugin := plugins.settings_class(service)) is not None:
-            classes.setdefault(of_plugin.SECTION, of_plugin)
+        with suppress(PluginError):  # whatever else is installed: what cannot be imported is not ours
+            if (of_plugin := plugins.settings_class(service)) is not None:
+                classes.setdefault(of_plugin.SECTION, of_plugin)
     return "\n".join(_section(name, cls) for name, cls in classes.items())
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.broker.store_opening import made_beside
+from mqframe.broker.store_opening import StoreOpening, made_beside
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock
 from mqframe.store.message_store import MessageStore
@@ -89,3 +92,23 @@ def test_a_store_that_cannot_be_opened_says_so(sections: BrokerSections) -> None
     with pytest.raises(StoreError, match="in use by another broker"):
         asyncio.run(made_beside(sections, SystemClock(), lambda _: None))
     store.abandon()
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_the_store_is_opened_with_the_delays_of_the_levels(sections: BrokerSections, beside: bool) -> None:
+    configured: Any = sections
+    sections = attrs.evolve(configured, services=(DelaySettings(levels="1s 2s"),))
+    found: list[tuple[int, ...]] = []
+
+    async def scenario() -> None:
+        if beside:
+            await made_beside(
+                sections, SystemClock(), lambda recovered: found.append(recovered.files.queues.delays)
+            )
+        else:
+            opened = StoreOpening(lambda *arrival: None).store(sections, SystemClock(), None)
+            found.append(opened._queues.delays)
+            opened.abandon()
+
+    asyncio.run(scenario())
+    assert found == [(1000, 2000)]
