@@ -11,10 +11,10 @@ import attrs
 import pytest
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.delay.settings import DelaySettings
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import StoreOpening, made_beside
+from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock
 from mqframe.store.message_store import MessageStore
