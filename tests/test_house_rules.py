@@ -96,7 +96,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "popping", "settings", "transactions"},
+        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "transactions"},
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
         {"admin", "consuming", "sending"},
@@ -446,6 +446,24 @@ def test_plugins_import_public_names_only() -> None:
             if key not in used
         ]
     )
+
+
+OWN_SERVICES = ("popping", "delay", "transactions", "request_reply")
+"""The rooms of the broker's own services: built as any plugin is."""
+
+
+def test_services_of_the_broker_use_what_plugins_may() -> None:
+    wrong = []
+    for service in OWN_SERVICES:
+        # Files of the timer are the delay service's own, though the store's folder has them.
+        own = (f"mqframe.broker.{service}", *(("mqframe.store.timer",) if service == "delay" else ()))
+        for path in sorted((ROOT / "mqframe/broker" / service).rglob("*.py")):
+            for module, _, line in imports(path):
+                if f"{module}.".startswith(tuple(f"{each}." for each in (*PLUGIN_MAY_IMPORT, *own))):
+                    continue
+                if module.startswith("mqframe"):
+                    wrong.append(f"{place(path, line)}: a service imports {module}")
+    none(wrong)
 
 
 def test_nobody_imports_private_names_of_others() -> None:

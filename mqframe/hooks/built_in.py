@@ -20,7 +20,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "broker_service mqframe.broker.transactions.service": "transactions",
     "broker_service mqframe.broker.delay.service": "delay",
     "broker_service mqframe.broker.popping.service": "pop",
-    "broker_service mqframe.broker.sending.replies": "request_reply",
+    "broker_service mqframe.broker.request_reply.replies": "request_reply",
     "coordination mqframe.replication.coordination.sqlite": "sqlite",
 }
 """Names by kind and by the module that registers them, through the same hooks as any plugin."""

@@ -82,11 +82,11 @@ print(*(name for name in sys.modules if name.startswith("mqframe.broker.")))
 @pytest.mark.parametrize(
     ("blocked", "rooms"),
     [
-        (BUILT_IN, ("popping", "delay", "transactions", "sending.replies")),
+        (BUILT_IN, ("popping", "delay", "transactions", "request_reply")),
         (("pop",), ("popping",)),
         (("delay",), ("delay",)),
         (("transactions",), ("transactions",)),
-        (("request_reply",), ("sending.replies",)),
+        (("request_reply",), ("request_reply",)),
     ],
 )
 def test_nothing_is_loaded_of_what_is_left_out(blocked, rooms):

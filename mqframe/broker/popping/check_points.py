@@ -19,7 +19,7 @@ from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.pop import PopRollback
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
-from mqframe.hooks.interfaces.broker_port import Timer
+from mqframe.hooks.interfaces.broker_port import ScheduledCall
 from mqframe.log import get_logger
 from mqframe.trouble import Trouble
 
@@ -54,7 +54,7 @@ class CheckPointService(BrokerService):
         self._unwritten = Trouble(log, self._clock.monotonic)
         self.steady = revive_log.steady
         self._handed_over_until = 0
-        self._timer: Timer | None = None
+        self._timer: ScheduledCall | None = None
         self._timer_at = 0
         self._delivered_to = delivered_to
         self._running = False

@@ -11,7 +11,7 @@ from mqframe.core.popping.check_point import GroupQueue
 from mqframe.core.popping.order import Commit, OrderTable
 from mqframe.core.popping.receipt_handle import offset_count_text, queue_text, retry_mark
 from mqframe.core.requests.pop import PopMessage
-from mqframe.hooks.interfaces import GroupOffsets
+from mqframe.hooks.interfaces import OffsetLookup
 
 
 class OrderedPops:
@@ -21,7 +21,7 @@ class OrderedPops:
     """
 
     def __init__(
-        self, table: OrderTable, offsets: GroupOffsets, clock: Clock, queue_max: Callable[[str, int], int]
+        self, table: OrderTable, offsets: OffsetLookup, clock: Clock, queue_max: Callable[[str, int], int]
     ) -> None:
         """`queue_max`: the end of a queue, by topic and queue id."""
         self._table = table

@@ -34,7 +34,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
     "delay": "mqframe.core.delay.settings:DelaySettings",
     "pop": "mqframe.core.popping.settings:PopSettings",
-    "request_reply": "mqframe.broker.sending.reply_settings:ReplySettings",
+    "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "replication": "mqframe.replication.settings:ReplicationSettings",
     "election": "mqframe.replication.election_settings:ElectionSettings",
     "access": "mqframe.net.access.settings:AccessSettings",

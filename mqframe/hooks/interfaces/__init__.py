@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_store import BrokerStore as BrokerStore
     from mqframe.hooks.interfaces.broker_tables import BrokerCounts as BrokerCounts
     from mqframe.hooks.interfaces.broker_tables import GroupLookup as GroupLookup
-    from mqframe.hooks.interfaces.broker_tables import GroupOffsets as GroupOffsets
     from mqframe.hooks.interfaces.broker_tables import LeftOutNotes as LeftOutNotes
+    from mqframe.hooks.interfaces.broker_tables import OffsetLookup as OffsetLookup
     from mqframe.hooks.interfaces.broker_tables import ReadAdmission as ReadAdmission
     from mqframe.hooks.interfaces.broker_tables import TopicLookup as TopicLookup
     from mqframe.hooks.interfaces.codec import Codec as Codec
@@ -109,7 +109,7 @@ _HOME = {
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
         "hooks.interfaces.broker_store": "BrokerStore",
         "hooks.interfaces.broker_tables": (
-            "BrokerCounts GroupLookup GroupOffsets LeftOutNotes ReadAdmission TopicLookup"
+            "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"
         ),
         "hooks.interfaces.broker_service": (
             "EVERY_TOPIC BrokerService CompositeService OnArrival Periodic SavedTable Table"

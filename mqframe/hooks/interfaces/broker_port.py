@@ -17,8 +17,8 @@ from mqframe.hooks.interfaces.broker_store import BrokerStore
 from mqframe.hooks.interfaces.broker_tables import (
     BrokerCounts,
     GroupLookup,
-    GroupOffsets,
     LeftOutNotes,
+    OffsetLookup,
     ReadAdmission,
     TopicLookup,
 )
@@ -62,7 +62,7 @@ class SendAdmission(Protocol):
         """The topic of a send with `fields`, made where that is allowed. Raises `Refusal`."""
 
 
-class Timer(Protocol):
+class ScheduledCall(Protocol):
     """A call that is to come."""
 
     def cancel(self) -> None:
@@ -72,7 +72,7 @@ class Timer(Protocol):
 class BrokerClock(Clock, Protocol):
     """The time of a broker, on which calls can be scheduled."""
 
-    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> Timer:
+    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> ScheduledCall:
         """Call `callback` once `delay_seconds` have passed."""
 
 
@@ -165,7 +165,7 @@ class TablePort(Protocol):
         """The consumer groups."""
 
     @property
-    def offsets(self) -> GroupOffsets:
+    def offsets(self) -> OffsetLookup:
         """How far groups are."""
 
     @property

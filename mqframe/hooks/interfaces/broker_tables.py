@@ -13,7 +13,7 @@ from mqframe.core.storage.left_out import Place
 T = TypeVar("T", covariant=True)
 
 
-class Lookup(Protocol[T]):
+class NamedTable(Protocol[T]):
     """What the broker has by name."""
 
     def __iter__(self) -> Iterator[str]:
@@ -29,7 +29,7 @@ class Lookup(Protocol[T]):
         """As `find`. Raises `Refusal` when there is nothing: 17 for topics, 26 for groups."""
 
 
-class TopicLookup(Lookup[TopicConfig], Protocol):
+class TopicLookup(NamedTable[TopicConfig], Protocol):
     """The topics of the broker."""
 
     def ensure(self, name: str, queues: int) -> TopicConfig:
@@ -39,11 +39,11 @@ class TopicLookup(Lookup[TopicConfig], Protocol):
         """The name of the dead-letter topic of `group`, which is made on first use."""
 
 
-GroupLookup = Lookup[SubscriptionGroupConfig]
+GroupLookup = NamedTable[SubscriptionGroupConfig]
 """The consumer groups of the broker."""
 
 
-class GroupOffsets(Protocol):
+class OffsetLookup(Protocol):
     """How far groups are in queues: queue offsets, saved every few seconds."""
 
     def query(self, group: str, topic: str, queue_id: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import randrange
 from typing import Final
 
-from mqframe.broker.sending.reply_settings import ReplySettings
+from mqframe.broker.request_reply.settings import ReplySettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal
 from mqframe.core.messages import properties as p

@@ -1,0 +1,1 @@
+"""The broker service `request_reply`: replies, handed to who waits for them."""
