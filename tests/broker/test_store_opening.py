@@ -107,7 +107,7 @@ def test_the_store_is_opened_with_the_delays_of_the_levels(sections: BrokerSecti
             )
         else:
             opened = StoreOpening(lambda *arrival: None).store(sections, SystemClock(), None)
-            found.append(opened._queues.delays)
+            found.append(opened._files.queues.delays)
             opened.abandon()
 
     asyncio.run(scenario())

@@ -25,7 +25,7 @@ def asking(request: pytest.FixtureRequest) -> Iterator[Servers]:
     if request.param == "apache":
         yield request.getfixturevalue("apache")
         return
-    with Cluster(broker=QUICK) as running:
+    with Cluster(sections=[QUICK]) as running:
         yield Servers(running.nameserver, running.broker.address, "broker-a", "DefaultCluster")
 
 

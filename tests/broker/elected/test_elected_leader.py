@@ -35,7 +35,7 @@ WELCOME = Welcome(id=1, epoch=4, history=(EpochStart(3, 0),), start=0, end=900, 
 
 
 class Log:
-    """A log that ends at `max_offset`, with no record to compare."""
+    """A log that ends at `max_offset`, with no record to compare: a store and its parts in one."""
 
     kept_from = -1
     flushes = 0
@@ -43,11 +43,12 @@ class Log:
     def __init__(self, max_offset: int) -> None:
         self.max_offset = max_offset
         self.is_disk_full = False
+        self.log = self.replica = self.missing = self.confirming = self
 
     def last_record(self) -> None:
         return None
 
-    def missing(self) -> list[Report]:
+    def reports(self) -> list[Report]:
         return []
 
     async def flush_log(self) -> bool:

@@ -26,10 +26,16 @@ PLACE = MasterPlace("10.0.0.1:10911", "10.0.0.1:10912")
 
 
 class Log(NamedTuple):
-    """A log that ends at `max_offset`."""
+    """A log that ends at `max_offset`: a store and its parts in one."""
 
     settings: StoreSettings
     max_offset: int = 4096
+
+    @property
+    def log(self) -> Log:
+        return self
+
+    replica = missing = log
 
 
 class State(NamedTuple):
