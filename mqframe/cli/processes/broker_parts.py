@@ -9,7 +9,6 @@ import attrs
 from mqframe.broker.broker import Broker
 from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.host import BrokerHost, MakeBroker
-from mqframe.broker.role_by_election import RoleByElection
 from mqframe.broker.role_by_operator import RoleByOperator
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
@@ -45,6 +44,9 @@ def broker_of(resolved: Resolved, nameservers: tuple[str, ...], parts: BrokerPar
     sections = _sections(resolved, nameservers)
     make = _maker(parts)
     if sections.replication.role == ELECTED:
+        # Nobody else waits for the import of the election's machine.
+        from mqframe.broker.role_by_election import RoleByElection
+
         return BrokerHost(make, RoleByElection(sections, parts.clock, parts.plugins, boot=boot_id()))
     decider = RoleByOperator(sections, parts.clock)
     decider.on_lost = end_process
