@@ -13,6 +13,7 @@ import attrs
 import pytest
 
 from mqframe.cli.settings.configuration import BUSY_POLL_MICROSECONDS, load, service_kinds, settings_class
+from mqframe.cli.settings.run_plugins import PLUGINS_OF_RUN
 from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS, SERVICES
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
@@ -116,12 +117,14 @@ def test_no_program_refuses_a_key_for_its_name(program: str, tmp_path: Path) -> 
     keys = sorted(ROCKETMQ_KEYS | JAVA_PROPERTIES)
     file = tmp_path / "broker.conf"
     told = []
+    run = PLUGINS_OF_RUN.set(PluginManager())  # as a command has it: what is installed is looked at once
     for key in keys:
         file.write_text(f"{key}=\n")
         try:
             load(program, {}, file, (), {})
         except SettingError as problem:
             told.append(str(problem))
+    PLUGINS_OF_RUN.reset(run)
     assert [text for text in told if "no key that is known" in text] == []
 
 
