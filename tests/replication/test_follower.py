@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from replication.master_end import MasterEnd, play_at
 
 from mqframe.core.errors import ConnectError, StoreError
 from mqframe.core.replication.following import FollowLimits
@@ -45,30 +46,13 @@ def follower_of(target: Target, clock: ManualClock) -> Follower[CopyFrame]:
     return Follower(target, clock, FollowLimits(5, 20), Dialer(clock), SlaveRules(target))
 
 
-class Place:
-    """A follower that is connected to `writer`; `reader` gets what it reports."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
+class Place(MasterEnd):
+    """With the log that the follower writes."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.target = Target()
         self.follower = follower_of(self.target, self.clock)
-
-    async def connect(self, *, begin: bool = True) -> asyncio.Server:
-        came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self.reader, self.writer = reader, writer
-            came.set_result(None)
-
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        await self.follower.connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        await came
-        if begin:
-            self.follower.begin()
-        return server
 
     async def say(self, data: bytes) -> None:
         self.writer.write(data)
@@ -76,18 +60,7 @@ class Place:
 
 
 def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
-    async def whole() -> None:
-        place = Place()
-        server = await place.connect()
-        try:
-            await scenario(place)
-        finally:
-            place.follower.close()
-            place.writer.close()
-            server.close()
-            await server.wait_closed()
-
-    asyncio.run(whole())
+    play_at(Place, scenario)
 
 
 def test_what_comes_is_stored_and_reported_once_however_many_frames_it_was() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from replication.master_end import MasterEnd, play_at
 
 from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import StoreError
@@ -65,11 +66,8 @@ class Epochs:
         self.happened.append(history)
 
 
-class Place:
+class Place(MasterEnd):
     """A follower of the leader of epoch 7, connected to `writer`; `reader` gets what it reports."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -81,17 +79,8 @@ class Place:
         self.rules.epoch = 7
         self.follower = Follower(self.target, self.clock, FollowLimits(5, 20), Dialer(self.clock), self.rules)
 
-    async def connect(self) -> asyncio.Server:
-        came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self.reader, self.writer = reader, writer
-            came.set_result(None)
-
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        await self.follower.connect(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        await came
-        self.follower.begin()
+    async def connect(self, *, begin: bool = True) -> asyncio.Server:
+        server = await super().connect(begin=begin)
         assert await self.reader.readexactly(8) == encode_report(1000)
         return server
 
@@ -113,18 +102,7 @@ class Place:
 
 
 def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
-    async def whole() -> None:
-        place = Place()
-        server = await place.connect()
-        try:
-            await scenario(place)
-        finally:
-            place.follower.close()
-            place.writer.close()
-            server.close()
-            await server.wait_closed()
-
-    asyncio.run(whole())
+    play_at(Place, scenario)
 
 
 def test_an_epoch_is_recorded_before_its_first_byte_is_stored() -> None:

@@ -12,44 +12,27 @@ from mqframe.client.connection.sync_runner import SyncRunner
 from mqframe.core.errors import RouteError
 
 
-class Client(RunnableClient):
-    def __init__(self, fails: bool = False) -> None:
-        self.events: list[str] = []
-        self.fails = fails
-        self.started = threading.Event()
-
-    async def start(self) -> None:
-        self.started.set()
-        self.events.append(f"start in {threading.current_thread().name}")
-        if self.fails:
-            raise ValueError("mine")
-
-    async def stop(self) -> None:
-        self.events.append("stop")
-
-    async def where(self) -> str:
-        return threading.current_thread().name
-
-    def here(self, mark: str = "") -> str:
-        return threading.current_thread().name + mark
-
-
-class Run(Client):
+class Run(RunnableClient):
     """A client that can be run. `never`: it waits to start until it is ended."""
 
     def __init__(self, *, never: bool = False, problem: Exception | None = None) -> None:
-        super().__init__()
+        self.events: list[str] = []
+        self.started = threading.Event()
         self._never = never
         self._problem = problem
         self._over = asyncio.Event()
         self.waiting = threading.Event()
         self.fail_fast: bool | None = None
 
+    async def start(self) -> None:
+        self.started.set()
+        self.events.append(f"start in {threading.current_thread().name}")
+
     def end(self) -> None:
         self._over.set()
 
     async def stop(self) -> None:
-        await super().stop()
+        self.events.append("stop")
         self.end()
 
     async def _start_or_end(self, *, fail_fast: bool) -> None:
