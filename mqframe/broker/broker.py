@@ -265,7 +265,7 @@ class Broker:
         save = self._settings.offsets_save_interval_ms / 1000
         self._timers = [
             Every(clock, save, self._save, name="configuration"),
-            Every(clock, SAMPLE_SECONDS, self._state.statistics.sample_in_turns, name="statistics"),
+            Every(clock, SAMPLE_SECONDS, self._state.counts.sample_in_turns, name="statistics"),
         ]
         for part in self._parts:
             timers = [Every(clock, *each[:2], name=each.name) for each in part.periodic()]

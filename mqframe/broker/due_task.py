@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from mqframe.core.clock import Timer
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import LoopClock
 
 log = get_logger("broker")
 LONGEST_WAIT_MS: Final = 5000

@@ -33,7 +33,6 @@ from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
 from mqframe.replication.settings import SLAVE, SYNC_MASTER
 from mqframe.store.files.layout import Layout
-from mqframe.store.message_store import MessageStore
 from mqframe.store.upkeep.cutting import cut_log
 from mqframe.store.upkeep.store_disk import StoreDisk
 
@@ -92,9 +91,6 @@ class RoleByElection:
 
     def _present_disk(self) -> StoreDisk | None:
         return None if self._broker is None else self._broker.store.disk
-
-    def _present_store(self) -> MessageStore | None:
-        return None if self._broker is None else self._broker.store
 
     @property
     def leads(self) -> bool:
@@ -169,7 +165,8 @@ class RoleByElection:
 
     def _look(self) -> None:
         """Note what the store is like, for while it is closed."""
-        if (store := self._present_store()) is not None:
+        if self._broker is not None:
+            store = self._broker.store
             # Copies only: what lacks a stretch in its middle is mended before it follows, and does not lead.
             self._is_whole = store.replica is None or store.replica.is_whole
             self._end = store.log.max_offset

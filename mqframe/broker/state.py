@@ -68,7 +68,7 @@ class BrokerState:
         )
         delay = self.settings(DelaySettings).current
         self.levels = sections.delays
-        self.statistics = Statistics(clock, settings.cluster)
+        self.counts = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
             clock,
             system_topics(
@@ -93,10 +93,9 @@ class BrokerState:
         self.keeper.keep("consumerOffset.json", ConsumerOffsetTable, self.offsets)
         self.keeper.keep(CHANGED_SETTINGS, ChangedSettings, self.live, at_once=True)
         self.registry = Registry(self.topics, self.groups, self.offsets, self.clients)
-        self.conditions = Conditions(self.identity, self.live, clock, self.statistics)
-        self.counts = self.statistics
+        self.conditions = Conditions(self.identity, self.live, clock, self.counts)
         self.in_force = InForce(self.live)
-        self.sends = SendTargets(self.topics, self.live, self.statistics, self._is_settled)
+        self.sends = SendTargets(self.topics, self.live, self.counts, self._is_settled)
         self.filters = Filters(self.live, plugins, clock)
         self.reads = ReadAdmission(self.topics, self.groups, self.live, self.filters)
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)

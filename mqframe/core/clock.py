@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Final, Protocol
 
@@ -21,6 +22,20 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only ever grow, from an arbitrary start."""
+
+
+class Timer(Protocol):
+    """A call that is to come."""
+
+    def cancel(self) -> None:
+        """Prevent the call. Without effect once it was made."""
+
+
+class TimerClock(Clock, Protocol):
+    """A clock on which calls can be scheduled, in the thread of its loop."""
+
+    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> Timer:
+        """Call `callback` once `delay_seconds` have passed."""
 
 
 class SteadyClock:

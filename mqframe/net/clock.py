@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from mqframe.core.clock import Clock
+from mqframe.core.clock import Timer, TimerClock
 from mqframe.core.errors import CallTimeout
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.log import get_logger
@@ -21,18 +21,8 @@ T = TypeVar("T")
 log = get_logger("net")
 
 
-class Timer(Protocol):
-    """A call that is to come."""
-
-    def cancel(self) -> None:
-        """Prevent the call. Without effect once it was made."""
-
-
-class LoopClock(Clock, Protocol):
-    """A clock on which calls can be scheduled; `call_later` and `sleep` belong to the loop's thread."""
-
-    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> Timer:
-        """Call `callback` once `delay_seconds` have passed."""
+class LoopClock(TimerClock, Protocol):
+    """A clock on which one can wait, too; `call_later` and `sleep` belong to the loop's thread."""
 
     async def sleep(self, seconds: float) -> None:
         """Return once `seconds` have passed."""

@@ -7,11 +7,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
+from mqframe.core.clock import Timer
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call
 from mqframe.log import get_logger
 from mqframe.net.busy_poll import BusyPoll
-from mqframe.net.clock import Every, LoopClock, Timer
+from mqframe.net.clock import Every, LoopClock
 from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.heap import give_back

@@ -12,7 +12,7 @@ F = TypeVar("F", bound=LogFrame)
 
 
 class CopyTarget(Protocol):
-    """A log that is written from what comes: as `MessageStore`."""
+    """A log that is written from what comes: as `ReplicaLog`."""
 
     @property
     def max_offset(self) -> int:

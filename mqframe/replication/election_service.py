@@ -12,6 +12,7 @@ import secrets
 from math import inf
 from typing import Final, Protocol, assert_never
 
+from mqframe.core.clock import Timer
 from mqframe.core.election import actions, events
 from mqframe.core.election.claiming import forcing
 from mqframe.core.election.elector import Elector
@@ -29,7 +30,7 @@ from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import CoordinationError, MqframeError
 from mqframe.hooks.interfaces.coordination import Coordination, GroupPlace
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import LoopClock
 from mqframe.trouble import Trouble
 
 log = get_logger("replication")

@@ -10,7 +10,7 @@ from mqframe.core.replication.hello import Hello, Welcome
 
 
 class LogSource(Protocol):
-    """A log that is sent: as `MessageStore`."""
+    """A log that is sent: as `LogOffsets`."""
 
     @property
     def min_offset(self) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Final, NamedTuple
 
+from mqframe.core.clock import Timer
 from mqframe.core.replication.admission import Home, taken_id
 from mqframe.core.replication.feed import Feed, FeedLimits
 from mqframe.core.replication.hello import Hello, Welcome
 from mqframe.core.replication.send_rate import SendRate
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import LoopClock
 from mqframe.net.listening import listen, port_of
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context

@@ -10,9 +10,10 @@ from typing import TypeVar
 
 import attrs
 
+from mqframe.core.clock import Timer
 from mqframe.core.errors import ClosedError, CoordinationError
 from mqframe.hooks.interfaces import Coordination, GroupPlace, Snapshot
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import LoopClock
 
 T = TypeVar("T")
 

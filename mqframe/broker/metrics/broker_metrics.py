@@ -56,11 +56,11 @@ class BrokerMetrics:
                 yield family
         yield self._latencies.family()
         await next_turn()
-        yield messages_in(state.statistics)
-        yield messages_out(state.statistics)
+        yield messages_in(state.counts)
+        yield messages_out(state.counts)
         yield await producers(state.clients)
         yield consumers(state.clients)
-        yield dead_letters(state.statistics)
+        yield dead_letters(state.counts)
         yield self._consumers.table()
         for family in dispatchers(state.store, state.clock):
             yield family

@@ -12,6 +12,7 @@ from typing import Final
 from mqframe.broker.popping.metrics import pop_families
 from mqframe.broker.popping.revive import ReviveService
 from mqframe.broker.popping.revive_log import ReviveLog
+from mqframe.core.clock import Timer
 from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
 from mqframe.core.popping.check_point import CheckPoint, Kept, Key
@@ -19,7 +20,6 @@ from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests.pop import PopRollback
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
-from mqframe.hooks.interfaces.broker_port import ScheduledCall
 from mqframe.log import get_logger
 from mqframe.trouble import Trouble
 
@@ -54,7 +54,7 @@ class CheckPointService(BrokerService):
         self._unwritten = Trouble(log, self._clock.monotonic)
         self.steady = revive_log.steady
         self._handed_over_until = 0
-        self._timer: ScheduledCall | None = None
+        self._timer: Timer | None = None
         self._timer_at = 0
         self._delivered_to = delivered_to
         self._running = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 
+from mqframe.core.clock import Timer
 from mqframe.core.errors import ClosedError, RequestTimeout
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import CORRELATION_ID
@@ -16,7 +17,7 @@ from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.request_reply import pushed_reply
 from mqframe.core.wire.request_table import RequestTable
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import LoopClock
 
 log = get_logger("client")
 

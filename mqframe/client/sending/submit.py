@@ -18,6 +18,7 @@ from mqframe.client.sending.pipeline import SendPipeline
 from mqframe.client.sending.result_futures import Item, Results, operations_of
 from mqframe.client.sending.unsent import CutOff
 from mqframe.client.settings import ProducerSettings
+from mqframe.core.clock import Timer
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import ClosedError, GiveUpError, MqframeError
 from mqframe.core.messages.message import MessageQueue
@@ -28,7 +29,7 @@ from mqframe.core.sending.answer import split_send_result
 from mqframe.core.sending.retries import BOUND, ONCE, RetryRules, submitted_rules
 from mqframe.hooks.interfaces import Forbidden
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import LoopClock
 
 log = get_logger("client")
 

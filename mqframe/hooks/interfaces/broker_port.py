@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from mqframe.core.clock import Clock
+from mqframe.core.clock import TimerClock
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.measuring.failures import FailureCount
@@ -60,20 +60,6 @@ class SendAdmission(Protocol):
 
     def find(self, fields: SendFields) -> SendPlace:
         """The topic of a send with `fields`, made where that is allowed. Raises `Refusal`."""
-
-
-class ScheduledCall(Protocol):
-    """A call that is to come."""
-
-    def cancel(self) -> None:
-        """Prevent the call. Without effect once it was made."""
-
-
-class BrokerClock(Clock, Protocol):
-    """The time of a broker, on which calls can be scheduled."""
-
-    def call_later(self, delay_seconds: float, callback: Callable[[], object]) -> ScheduledCall:
-        """Call `callback` once `delay_seconds` have passed."""
 
 
 class SettingsInForce(Protocol):
@@ -203,7 +189,7 @@ class BrokerPort(MessagePort, TablePort, RequestPort, Protocol):
     """
 
     @property
-    def clock(self) -> BrokerClock:
+    def clock(self) -> TimerClock:
         """The broker's time. Wall-clock time may be set back."""
 
     @property

@@ -7,9 +7,10 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
+from mqframe.core.clock import Timer
 from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.net.clock import LoopClock
 from mqframe.net.tls.contexts import HANDSHAKE_BYTE, broken
 from mqframe.net.tls.following import FollowingContext
 from mqframe.net.tls.pipe import TlsPipe

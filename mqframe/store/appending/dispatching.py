@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.net.clock import LoopClock, Timer
+from mqframe.core.clock import Timer
+from mqframe.net.clock import LoopClock
 from mqframe.store.appending.appender import Appender, Placed
 from mqframe.store.appending.inline_dispatch import InlineDispatch, OnFailure
 from mqframe.store.log.log_offsets import LogOffsets

@@ -40,7 +40,7 @@ def test_what_comes_in_counts_by_topic_and_type(run):
         sizes = {"topic": "t", "message_type": "normal"}
         assert shown.value("rocketmq_message_size_bucket", **sizes, le="1024.0") == 1
         assert shown.value("rocketmq_message_size_bucket", **sizes, le="4096.0") == 2
-        total = sum(count.size.total for count in world.cluster.broker.service_port.statistics.puts.values())
+        total = sum(count.size.total for count in world.cluster.broker.service_port.counts.puts.values())
         assert total == world.store.log.max_offset, "every byte of the log is counted once"
 
     run(scenario)

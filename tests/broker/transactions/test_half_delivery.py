@@ -255,6 +255,6 @@ class TestBatches:
         async def scenario(world: Any) -> None:
             answer = await prepare(world)
             await end(world, answer, COMMIT)
-            assert world.cluster.broker._state.statistics.topic("t").total == 4
+            assert world.cluster.broker._state.counts.topic("t").total == 4
 
         run(scenario)

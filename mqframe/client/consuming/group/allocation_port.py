@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from mqframe.client.connection.instance import ClientInstance
+from mqframe.core.clock import Timer
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats
 from mqframe.core.errors import AnswerError, MqframeError, RouteError
@@ -18,7 +19,7 @@ from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import PREPARE_SECONDS_MAX, AllocationPort, AllocationStrategy
 from mqframe.log import get_logger
-from mqframe.net.clock import LoopClock, Timer, within
+from mqframe.net.clock import LoopClock, within
 
 NAMESPACE: Final = "MQFRAME_ALLOCATION"
 """Where name servers keep the notes; their keys begin with the group's name and a slash."""

@@ -13,6 +13,7 @@ from mqframe.client.consuming.group.group_offsets import GroupOffsets
 from mqframe.client.consuming.group.members import group_members
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
+from mqframe.core.clock import Timer
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.consume_rules import MessageModel
@@ -22,7 +23,7 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.retry.backoff import REBALANCE_AGAIN_SECONDS, REBALANCE_LOCK_SECONDS, route_again
 from mqframe.log import get_logger
-from mqframe.net.clock import Every, Timer
+from mqframe.net.clock import Every
 from mqframe.trouble import Trouble, Troubles
 
 log = get_logger("client")

@@ -17,6 +17,7 @@ from mqframe.client.consuming.push.routes import RoutedSubscription
 from mqframe.client.consuming.push.send_back import DEAD_LEVEL, SendBack
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
+from mqframe.core.clock import Timer
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.consuming.consume_result import Outcome, acknowledged
 from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError
@@ -28,7 +29,7 @@ from mqframe.core.messages.names import retry_topic
 from mqframe.core.retry.policy import restore_topic
 from mqframe.core.retry.redelivery import REDELIVER_SECONDS, TIMEOUT_LEVEL
 from mqframe.log import get_logger
-from mqframe.net.clock import Every, Timer, within
+from mqframe.net.clock import Every, within
 
 log = get_logger("client")
 

@@ -20,6 +20,7 @@ from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueu
 from mqframe.client.consuming.push.send_back import SendBack
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
+from mqframe.core.clock import Timer
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.consuming.ordered_turn import Why
@@ -36,7 +37,6 @@ from mqframe.core.retry.backoff import (
 )
 from mqframe.core.retry.policy import restore_topic
 from mqframe.log import get_logger
-from mqframe.net.clock import Timer
 
 log = get_logger("client")
 
