@@ -74,7 +74,7 @@ LONGEST_FIRST = (
     "tests/interop/test_spark",
     "plugins/spark/tests/exact/test_killed",
     "plugins/spark/tests/source/test_killed",
-    "tests/cli/quickstart",
+    "packages/cli/tests/quickstart",
     "docs/tutorial_spark",
     "docs/howto/spark",
     "plugins/kombu/tests/test_workers",
@@ -177,7 +177,7 @@ class Workplace:
     def start_server(self, arguments: list[str]) -> None:
         if self._server is not None:
             return
-        from mqframe.testing.ports import lasting_port
+        from mqframe_testing.ports import lasting_port
 
         arguments = ["0" if each == METRICS_PORT else each for each in arguments]
         command = [sys.executable, "-m", "mqframe", "server", *arguments]

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mqframe.testing.server_process import ServerProcess
+from mqframe_testing.server_process import ServerProcess
 
 TASKS = """
 import os, time

@@ -32,12 +32,12 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
 from elected_group import ElectedGroup, Etcd, SharedFile  # noqa: E402
+from mqframe_testing.ports import lasting_port  # noqa: E402
 from real_time import until  # noqa: E402
 from replication import IN_FLIGHT, Costs, master, sends, slave, until_followed  # noqa: E402
 from steady_load import TOPIC, Sender, sending  # noqa: E402
 
 from mqframe import Admin  # noqa: E402
-from mqframe.testing.ports import lasting_port  # noqa: E402
 
 BEFORE, AFTER = 100, 20
 """So many sends are acknowledged before a kill, and after it."""

@@ -34,10 +34,9 @@ import msgspec
 from fast_depends.msgspec import MsgSpecSerializer
 from faststream.nats import JStream, NatsBroker, PullSub
 from mqframe_faststream import MqframeBroker
+from mqframe_testing.server_process import ServerProcess
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from pydantic import BaseModel
-
-from mqframe.testing.server_process import ServerProcess
 
 IN_FLIGHT = 256
 KINDS = ("mqframe", "jetstream-pull", "jetstream-push", "core")

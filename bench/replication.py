@@ -26,9 +26,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from mqframe_testing.ports import lasting_port
+from mqframe_testing.server_process import ServerProcess
+
 from mqframe import Admin, AsyncProducer, Message, MqframeError
-from mqframe.testing.ports import lasting_port
-from mqframe.testing.server_process import ServerProcess
 
 BODY = b"x" * 1024
 ROLES = ("NONE", "ASYNC_MASTER", "SYNC_MASTER")

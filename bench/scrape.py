@@ -19,10 +19,11 @@ import time
 import urllib.request
 from pathlib import Path
 
+from mqframe_cli.processes.serving import YOUNG_OBJECTS_MAX
+
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.cli.processes.serving import YOUNG_OBJECTS_MAX
 from mqframe.metrics.exporter import Exporter
 from mqframe.metrics.server import MetricsServer
 from mqframe.metrics.settings import MetricsSettings

@@ -24,12 +24,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from mqframe_testing.cluster import Cluster
 from stall_cases import Case, acks, heartbeats, locks, operators, reads, registrations, sends
 
 from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
 from mqframe.log import show
-from mqframe.testing.cluster import Cluster
 
 ANSWER_SECONDS: Final = 30.0
 

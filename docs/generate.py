@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import attrs
 import msgspec
+from mqframe_cli.built_in import COMMANDS
+from mqframe_cli.settings.configuration import settings_class
 
-from mqframe.cli.built_in import COMMANDS
-from mqframe.cli.settings.configuration import settings_class
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.config.programs import PROGRAMS
 from mqframe.core.errors import PluginError
@@ -53,7 +53,7 @@ def requests_page() -> str:
 
 def commands_page() -> str:
     """The help text of every command, as `mqframe … --help` prints it."""
-    from mqframe.cli.app import app
+    from mqframe_cli.app import app
 
     group = _click(app)
     context = _context(group)

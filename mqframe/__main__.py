@@ -1,6 +1,21 @@
-"""`python -m mqframe` is `mqframe`."""
+"""`python -m mqframe` is `mqframe`, where the command line is installed."""
 
-from mqframe.cli import main
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+
+NEEDED = 'mqframe: the command line is not installed; install it with: pip install "mqframe[standard]"\n'
+
+
+def main() -> None:
+    """Run the console script `mqframe`. Exits with 2 where no distribution brings it."""
+    found = list(entry_points(group="console_scripts", name="mqframe"))
+    if not found:
+        sys.stderr.write(NEEDED)
+        raise SystemExit(2)
+    found[0].load()()
+
 
 if __name__ == "__main__":
     main()

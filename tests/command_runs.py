@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mqframe_cli.app import app
 from typer.testing import CliRunner
-
-from mqframe.cli.app import app
 
 
 def run(*words: str, code: int = 0, data: bytes = b"") -> str:

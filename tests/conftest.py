@@ -10,8 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import thread_pools
-
-from mqframe.testing.simulation.pools import work_at_once
+from mqframe_testing.simulation.pools import work_at_once
 
 
 @pytest.fixture(autouse=True, scope="session")

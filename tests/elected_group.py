@@ -17,10 +17,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
+from mqframe_testing.ports import lasting_port
 from real_time import until
 
 from mqframe import Admin, ClientSettings, MqframeError
-from mqframe.testing.ports import lasting_port
 
 START_SECONDS_MAX = 120.0
 ANSWER_SECONDS = 2.0

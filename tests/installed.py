@@ -6,7 +6,7 @@ import json
 import typer
 from typer.testing import CliRunner
 
-from mqframe.cli.app import app
+from mqframe_cli.app import app
 
 
 def paths(command, path):

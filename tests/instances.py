@@ -2,11 +2,12 @@
 
 import asyncio
 
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
+
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 
 def consumer(seen=None):

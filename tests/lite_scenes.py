@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.net.client import Client
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 GROUP = "billing"
 

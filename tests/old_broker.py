@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
 from msgspec.structs import replace
 
 from mqframe import ClientSettings, MessageQueue
@@ -37,8 +39,6 @@ from mqframe.core.versions import version_number
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.net.clock import LoopClock
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 GROUP, TOPIC, QUEUES = "billing", "orders", 3
 SECOND = "10.0.0.2:10911"

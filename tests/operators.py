@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe import (
     AsyncAdmin,
     AsyncProducer,
@@ -13,8 +16,6 @@ from mqframe import (
     Message,
     MessageQueue,
 )
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 GROUP = "billing"
 QUEUES = [MessageQueue("orders", "broker-a", number) for number in (0, 1)]

@@ -8,12 +8,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.core.requests import nameserver as ns
 from mqframe.core.requests.serving import Call, Handler, Reply
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
-from mqframe.testing.manual_clock import ManualClock
 
 ROUTE = ns.GetRouteinfoByTopic
 CLUSTER = ns.GetBrokerClusterInfo

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import cast
 
+from mqframe_testing.consuming import AllQueues, ClientScene, play_in
+
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.requests.consumers import (
@@ -14,7 +16,6 @@ from mqframe.core.requests.consumers import (
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.consuming import AllQueues, ClientScene, play_in
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER

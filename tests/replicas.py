@@ -7,6 +7,9 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mqframe_testing.at_once import AtOnce
+from mqframe_testing.cluster import SMALL_STORE
+from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe.broker.broker import Broker
@@ -33,9 +36,6 @@ from mqframe.net.client import Client
 from mqframe.net.settings import NetSettings
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.at_once import AtOnce
-from mqframe.testing.cluster import SMALL_STORE
-from mqframe.testing.manual_clock import ManualClock
 
 FILE_BYTES = 64 << 10
 T = TypeVar("T")

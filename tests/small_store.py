@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.core.messages.addresses import encode_host
 from mqframe.store.checking.directory import known_store, with_sizes
 from mqframe.store.checking.store_check import Checked, StoreCheck
@@ -13,7 +15,6 @@ from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.reader import StoreReader
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 HOST = encode_host("127.0.0.1:1")
 COUNT = 60

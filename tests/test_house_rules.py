@@ -37,14 +37,19 @@ LEVELS["replication"] = LEVELS["net"] | {"replication"}
 _BELOW = LEVELS["store"] | LEVELS["replication"]
 for _name in ("nameserver", "broker", "client", "metrics"):
     LEVELS[_name] = _BELOW | {_name}
-LEVELS["testing"] = _BELOW | {"nameserver", "broker", "client", "testing"}
-LEVELS["cli"] = LEVELS["testing"] | {"metrics", "cli", "__init__"}
 LEVELS["__init__"] = _BELOW | {"nameserver", "broker", "client"}
-LEVELS["__main__"] = LEVELS["cli"]
+LEVELS["__main__"] = {"__main__"}
 """What each part of the kernel may import:
 
-cli → broker, nameserver, client → replication, store → net → hooks → core. Replication and store do not know
+broker, nameserver, client → replication, store → net → hooks → core. Replication and store do not know
 each other: what both have to know is in core."""
+
+SUBJECTS: dict[str, set[str]] = {
+    "mqframe_testing": {*LEVELS["__init__"], "__init__"},
+    "mqframe_cli": {*LEVELS["__init__"], "__init__", "metrics", "mqframe_testing"},
+}
+"""Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
+distributions. The kernel's rules hold for them, too."""
 
 FLOORS: dict[str, list[set[str]]] = {
     "mqframe.core": [
@@ -62,7 +67,7 @@ FLOORS: dict[str, list[set[str]]] = {
     ],
     "mqframe.hooks": [
         {"failed_requests", "interfaces", "options", "specs"},
-        {"built_in", "codecs", "isolate", "kinds"},
+        {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "plugin_info"},
         {"catalog"},
         {"manager"},
@@ -122,7 +127,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"exporter"},
         {"server"},
     ],
-    "mqframe.testing": [
+    "mqframe_testing": [
         {
             "allocation_ports",
             "at_once",
@@ -136,7 +141,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"conformance", "stage"},
         {"fixtures"},
     ],
-    "mqframe.cli": [
+    "mqframe_cli": [
         {"built_in", "later", "logs", "settings", "text"},
         {"contexts", "sending"},
         {"commands", "output"},
@@ -210,7 +215,7 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.log",
     "mqframe.trouble",
     "mqframe.turns",
-    "mqframe.cli.extension",
+    "mqframe_cli.extension",
 )
 
 
@@ -219,11 +224,25 @@ def kernel() -> list[Path]:
 
 
 def plugin_sources() -> list[Path]:
-    return sorted((ROOT / "plugins").glob("*/src/**/*.py"))
+    """Of all distributions but the kernel's."""
+    return sorted([*ROOT.glob("packages/*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
 
 
 def plugin_tests() -> list[Path]:
-    return sorted((ROOT / "plugins").glob("*/tests/**/*.py"))
+    return sorted([*ROOT.glob("packages/*/tests/**/*.py"), *ROOT.glob("plugins/*/tests/**/*.py")])
+
+
+def distribution(path: Path) -> str:
+    """The package that a source or a test belongs to: `mqframe_cli`."""
+    folder = ROOT.joinpath(*path.relative_to(ROOT).parts[:2])
+    if folder.parent.name not in ("packages", "plugins"):
+        return "mqframe"
+    return next(each.parent.name for each in folder.glob("src/*/__init__.py"))
+
+
+def house() -> list[Path]:
+    """The kernel, and what is made of the same."""
+    return kernel() + [path for path in plugin_sources() if distribution(path) in SUBJECTS]
 
 
 def tree_of(path: Path) -> ast.Module:
@@ -237,7 +256,7 @@ def place(path: Path, line: int = 1) -> str:
 @cache
 def imports(path: Path) -> list[tuple[str, list[str], int]]:
     """(module, names, line) of every import, those in functions included; relative ones made absolute."""
-    package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
+    package = module_of(path).split(".")[:-1]
     found: list[tuple[str, list[str], int]] = []
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
@@ -275,6 +294,22 @@ def test_arrows_go_one_way() -> None:
     none(wrong)
 
 
+def test_subjects_import_what_they_are_made_of() -> None:
+    wrong = []
+    for path in plugin_sources():
+        own = distribution(path)
+        if own in SUBJECTS:
+            for module, names, line in imports(path):
+                targets = parts_of(module, names)
+                if module.startswith("mqframe_"):
+                    targets = {module.partition(".")[0]} - {own}
+                wrong += [
+                    f"{place(path, line)}: {own} imports {target}"
+                    for target in sorted(targets - SUBJECTS[own])
+                ]
+    none(wrong)
+
+
 def test_floors_of_a_part_import_downwards() -> None:
     wrong = []
     for part, floors in FLOORS.items():
@@ -304,6 +339,7 @@ def test_floors_of_a_part_import_downwards() -> None:
 
 def test_every_part_has_its_floors() -> None:
     parts = {f"mqframe.{path.parent.name}" for path in kernel() if path.parent.parent == ROOT / "mqframe"}
+    parts |= SUBJECTS.keys()
     without = RATCHET["without_floors"]["parts"]
     none([f"FLOORS does not have the rooms of {part}" for part in sorted(parts - {*FLOORS, *without})])
     none([f"house_ratchet.toml: {part} is no longer needed" for part in without if part in FLOORS])
@@ -312,7 +348,7 @@ def test_every_part_has_its_floors() -> None:
 def test_constructors_take_few_things() -> None:
     allowed = RATCHET["constructors"]
     wide = {}
-    for path in kernel():
+    for path in house():
         for name, node in functions(tree_of(path)):
             given = node.args
             count = len(given.posonlyargs + given.args + given.kwonlyargs) - 1
@@ -352,13 +388,19 @@ def members_of(node: ast.ClassDef) -> set[str]:
     return {name for name in found if not name.startswith("_")}
 
 
+def module_of(path: Path) -> str:
+    """The name by which a source is imported."""
+    root = next((each.parent for each in path.parents if each.name == distribution(path)), ROOT)
+    return ".".join(path.relative_to(root).with_suffix("").parts)
+
+
 @cache
 def described_classes() -> dict[str, Described]:
     """The classes at the top of modules, by "module.Class", but for groups of settings."""
     found = {}
-    for path in kernel():
+    for path in house():
         tree = tree_of(path)
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        module = module_of(path)
         known = {name: f"{source}.{name}" for source, names, _ in imports(path) for name in names}
         known |= {node.name: f"{module}.{node.name}" for node in tree.body if isinstance(node, ast.ClassDef)}
         for node in tree.body:
@@ -423,15 +465,18 @@ def test_plugins_import_public_names_only() -> None:
     wrong = []
     tests = set(plugin_tests())
     for path in plugin_sources() + plugin_tests():
-        may = PLUGIN_MAY_IMPORT + (("mqframe.testing",) if path in tests else ())
+        if distribution(path) in SUBJECTS:
+            continue
+        may = PLUGIN_MAY_IMPORT + (("mqframe_testing",) if path in tests else ())
         for module, names, line in imports(path):
             parts = (
                 [f"mqframe.{name}" for name in names if name in LEVELS] if module == "mqframe" else [module]
             )
             for found in parts:
-                ours = any(found == name or found.startswith(name + ".") for name in may)
+                public = any(found == name or found.startswith(name + ".") for name in may)
+                ours = found.partition(".")[0] in ("mqframe", *SUBJECTS)
                 key = f"{path.relative_to(ROOT).as_posix()}:{found}"
-                if found.partition(".")[0] == "mqframe" and not ours and key not in RATCHET["plugin_imports"]:
+                if ours and not public and key not in RATCHET["plugin_imports"]:
                     wrong.append(f"{place(path, line)}: a plugin imports {found}")
     none(wrong)
     used = {
@@ -451,7 +496,7 @@ def test_plugins_import_public_names_only() -> None:
 def test_a_class_name_means_one_thing() -> None:
     """Of public classes of the kernel. Those that mean two things still are listed, ever fewer of them."""
     homes: dict[str, list[str]] = {}
-    for path in kernel():
+    for path in house():
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(place(path, node.lineno))
@@ -538,7 +583,7 @@ def test_no_rooms_and_files_of_a_folder_form_a_circle() -> None:
     """In the kernel, in each plugin, and in every folder within; also for types alone."""
     allowed = RATCHET["circles"]
     found = {}
-    for root in [ROOT, *sorted((ROOT / "plugins").glob("*/src"))]:
+    for root in [ROOT, *sorted([*ROOT.glob("packages/*/src"), *ROOT.glob("plugins/*/src")])]:
         sources = kernel() if root == ROOT else [path for path in plugin_sources() if root in path.parents]
         imported = {path: imported_files(path, root) for path in sources}
         for folder in sorted({path.parent for path in sources}):
@@ -628,7 +673,7 @@ def mirrors_of(path: Path) -> list[Path]:
         folder, inside = source.parent / "tests", Path(*path.relative_to(source).parts[1:])
     if path.name == "__init__.py":
         return sorted((folder / inside).parent.glob("test_*.py"))
-    mirror = folder / inside.with_name(f"test_{path.name.lstrip('_')}")
+    mirror = folder / inside.with_name(f"test_{path.stem.strip('_')}.py")
     return [mirror] if mirror.exists() else []
 
 
@@ -652,7 +697,7 @@ def test_every_file_with_logic_has_tests_of_its_own() -> None:
 
 
 def test_generated_files_are_what_their_script_writes() -> None:
-    for script in ("generate_sync_api", "generate_spark_options"):
+    for script in ("generate_sync_api", "generate_spark_options", "generate_known_distributions"):
         command = [sys.executable, str(ROOT / f"tools/{script}.py"), "--check"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -785,10 +830,8 @@ def called_method(node: ast.AST, name: str) -> bool:
 
 
 def test_the_kernel_imports_no_plugin() -> None:
-    packages = {
-        path.name for folder in (ROOT / "plugins").glob("*/src") for path in folder.iterdir() if path.is_dir()
-    }
-    assert "mqframe_spark" in packages
+    packages = {distribution(path) for path in plugin_sources()}
+    assert {"mqframe_spark", "mqframe_cli"} <= packages
     wrong = []
     for path in kernel():
         named = [(module, line) for module, _, line in imports(path)]

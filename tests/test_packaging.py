@@ -110,7 +110,7 @@ def test_a_wheel_carries_license_readme_and_entry_points(project: Path, built: P
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata.get_payload().strip() == (project / "README.md").read_text().strip()
     if project == ROOT:
-        assert dict(points["console_scripts"]) == {"mqframe": "mqframe.cli:main"}
+        assert dict(points["console_scripts"]) == {"mqframe": "mqframe_cli:main"}
         assert "mqframe" not in points, "the kernel brings no strategy"
     else:
         # Of mqframe's own group, or of the framework that a plugin is for.

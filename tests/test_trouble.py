@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.log import get_logger
-from mqframe.testing.manual_clock import ManualClock
 from mqframe.trouble import AGAIN_SECONDS, KINDS_MAX, Trouble, Troubles
 
 

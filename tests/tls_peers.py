@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import LIST, ROUTE
 
 from mqframe.core.errors import MqframeError
@@ -18,7 +19,6 @@ from mqframe.net.clock import SystemClock
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Both:

@@ -27,9 +27,9 @@ JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
 def use_spark(folder: Path) -> None:
     """What most tests do: read a topic and write its rows, in a batch and in a stream."""
     from mqframe_spark import local_session
+    from mqframe_testing import Cluster
 
     from mqframe import Message, Producer
-    from mqframe.testing import Cluster
 
     spark = local_session("classes", master="local[1]", log_level="OFF")
     with Cluster() as cluster, Producer("classes", nameserver=cluster.nameserver) as producer:

@@ -11,10 +11,6 @@ from mqframe.hooks.specs import Factories, hookimpl
 DISTRIBUTION: Final = "mqframe"
 
 _NAMES: Final[Mapping[str, str]] = {
-    "command mqframe.cli.built_in": (
-        "server nameserver broker quickstart plugins topic group message offset dlq user cluster replica"
-        " store consume worker top bench config context mqadmin"
-    ),
     "codec mqframe.hooks.built_in": "json",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",
     "broker_service mqframe.broker.transactions.service": "transactions",

@@ -23,7 +23,8 @@ from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.interfaces import Plugins
-from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, STANDARD, Kind, kind_of
+from mqframe.hooks.kinds import KINDS, Kind, kind_of
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS, STANDARD
 from mqframe.hooks.options import OptionInfo, build, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 

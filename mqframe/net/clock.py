@@ -1,6 +1,6 @@
 """Clocks with timers: the clock of an asyncio loop, and time limits and periodic calls on any clock.
 
-`mqframe.testing.manual_clock.ManualClock` is the other implementation; with it every rule that waits can be
+`mqframe_testing.manual_clock.ManualClock` is the other implementation; with it every rule that waits can be
 tested without waiting.
 """
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe.broker.due_task import DueTask
@@ -36,8 +38,6 @@ from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Talker:

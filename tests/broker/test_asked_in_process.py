@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from broker.conftest import pull_request, send_request
 from broker.transactions.halves import COMMIT, HALF, INTERVAL, bodies
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
 from popping import KEY, pop, pop_request
 
@@ -38,8 +40,6 @@ from mqframe.hooks.interfaces import BrokerService, ProxiedClient
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
 from mqframe.net.access.settings import AccessSettings
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 HELD = {"sys_flag": PullFlag.SUSPEND | PullFlag.SUBSCRIPTION}
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.admin.dispatch_lag import DispatchLag
 from mqframe.broker.assembly import make_parts
@@ -38,7 +39,6 @@ from mqframe.hooks.interfaces import BrokerService, PendingRecord, SendRule
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.client import Client
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Names(SendRule):

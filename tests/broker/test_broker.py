@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from broker.conftest import pull_request, send_request
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.consuming.processor import PullProcessor
@@ -31,7 +32,6 @@ from mqframe.hooks.specs import hookimpl
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 SMALL = {"commit_log_file_bytes": 1 << 20, "queue_file_bytes": 20_000, "index_enabled": False}

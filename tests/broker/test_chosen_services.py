@@ -66,7 +66,7 @@ def test_without_a_service_what_it_serves_is_refused(run):
 
 _STARTS = """
 import asyncio, sys
-from mqframe.testing.cluster import AsyncCluster
+from mqframe_testing.cluster import AsyncCluster
 
 async def serve():
     async with AsyncCluster(broker={"services_blocked": BLOCKED}) as cluster:

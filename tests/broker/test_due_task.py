@@ -1,7 +1,8 @@
 import asyncio
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.broker.due_task import FAILURE_MS, LONGEST_WAIT_MS, DueTask
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Work:

@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
 from recorded import FRAMES, Recorded
 
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData
@@ -26,7 +27,6 @@ from mqframe.core.wire.frame import Frame, FrameDecoder
 from mqframe.core.wire.loose_json import dumps, loads
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
-from mqframe.testing.cluster import AsyncCluster
 
 FOLDERS = sorted({frame.name.partition("/")[0] for frame in FRAMES} - {"json-broker-5.3.3"})
 SERVED = {

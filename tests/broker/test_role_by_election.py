@@ -9,6 +9,7 @@ import attrs
 import pytest
 from elected.members import Members
 from elected.scene import Scene, play
+from mqframe_testing.simulation import Simulation
 
 from mqframe.broker.role_by_election import RoleByElection
 from mqframe.core.errors import MqframeError, SettingError
@@ -16,7 +17,6 @@ from mqframe.core.requests.election import ForceElection
 from mqframe.core.wire.loose_json import loads
 from mqframe.hooks.manager import PluginManager
 from mqframe.replication.election_settings import ElectionSettings
-from mqframe.testing.simulation import Simulation
 
 BODIES = [b"message %d" % number for number in range(5)]
 

@@ -12,6 +12,8 @@ import msgspec
 from broker.conftest import pull_request, send_request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
 from peers import Raw
 from popping import KEY, pop_request
@@ -52,8 +54,6 @@ from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import ProxiedClient
 from mqframe.net.access.settings import AccessSettings
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 HOST = "127.57.3.9"
 """Of the broker, whose address is in message ids: its port is taken twice, and nobody else listens there."""

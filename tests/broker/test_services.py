@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from mqframe_testing.cluster import SMALL_STORE
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
@@ -35,7 +36,6 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
 from mqframe.net.clock import SystemClock
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.cluster import SMALL_STORE
 
 
 class AskCount(Request):

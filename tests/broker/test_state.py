@@ -6,6 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
@@ -13,7 +15,6 @@ from mqframe.broker.store_opening import StoreOpening
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.hooks.manager import PluginManager
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 FILES = [
     "consumerFilter.json", "consumerOffset.json", "messageRequestMode.json", "subscriptionGroup.json",

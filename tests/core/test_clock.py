@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.core.clock import SetTimes, SteadyClock
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_a_steady_clock_runs_on_when_the_wall_clock_is_set() -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 from interop.foreign_programs import NEWEST
+from mqframe_testing.ports import lasting_port
 
 from mqframe import Admin
-from mqframe.testing.ports import lasting_port
 
 FILE = Path(__file__).parents[2] / "deploy/compose.yaml"
 WHOLE: dict[str, Any] = yaml.safe_load(FILE.read_text())

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.ports import lasting_port
+from mqframe_testing.simulation.pools import work_at_once
 from prometheus_client import REGISTRY
 from replicas import Pair, play
 from scrapes import scrape
@@ -27,10 +31,6 @@ from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.ports import lasting_port
-from mqframe.testing.simulation.pools import work_at_once
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 BOARD = DEPLOY / "grafana/mqframe.json"

@@ -11,14 +11,22 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe import ConsumeResult, Message, Producer, PushConsumer
-from mqframe.testing.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 KERNEL = ROOT / "mqframe"
+SUBJECTS = [ROOT / "packages/cli/src/mqframe_cli", ROOT / "packages/testing/src/mqframe_testing"]
+"""Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")
 SECONDS_MAX = 120.0
+
+
+def shown(path: Path) -> str:
+    """How the map calls a path: `core/wire` in the kernel, `mqframe_cli/live` elsewhere."""
+    top = next(top for top in (KERNEL, *SUBJECTS) if path.is_relative_to(top))
+    return path.relative_to(top if top == KERNEL else top.parent).as_posix()
 
 
 def section(title: str) -> str:
@@ -27,14 +35,16 @@ def section(title: str) -> str:
 
 def test_every_folder_is_in_the_map_and_nothing_else() -> None:
     rooms = re.findall(r"^\| `([\w/]+)` \|", section("Rooms"), re.MULTILINE)
-    folders = [path.parent.relative_to(KERNEL).as_posix() for path in KERNEL.rglob("__init__.py")]
+    folders = [shown(path.parent) for top in (KERNEL, *SUBJECTS) for path in top.rglob("__init__.py")]
     assert sorted(rooms) == sorted(folder for folder in folders if folder != ".")
 
 
 def test_every_named_file_exists() -> None:
     named = re.findall(r"`([\w/]+\.py)`", PAGE.replace("`mqframe/a/b.py`", ""))
     assert len(named) > 30
-    assert [name for name in named if not (KERNEL / name).exists() and not name.startswith("tests/")] == []
+    tops = [KERNEL, *(top.parent for top in SUBJECTS)]
+    missing = [name for name in named if not any((top / name).exists() for top in tops)]
+    assert [name for name in missing if not name.startswith("tests/")] == []
 
 
 class Calls:
@@ -52,10 +62,10 @@ class Calls:
         self._recording = True
 
     def end(self) -> list[str]:
-        """The paths below the kernel since `begin`, without repetitions side by side."""
+        """The paths, as the map has them, since `begin`, without repetitions side by side."""
         self._recording = False
-        inside = [Path(name) for name, _ in groupby(self._files) if name.startswith(f"{KERNEL}/")]
-        return [path.relative_to(KERNEL).as_posix() for path in inside]
+        ours = tuple(f"{top}/" for top in (KERNEL, *SUBJECTS))
+        return [shown(Path(name)) for name, _ in groupby(self._files) if name.startswith(ours)]
 
 
 @pytest.fixture

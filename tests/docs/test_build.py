@@ -9,10 +9,10 @@ from pathlib import Path
 
 import attrs
 import pytest
+from mqframe_cli.built_in import COMMANDS
+from mqframe_cli.settings.configuration import settings_class
 
 import mqframe
-from mqframe.cli.built_in import COMMANDS
-from mqframe.cli.settings.configuration import settings_class
 from mqframe.core.config.programs import ALL_SECTIONS
 from mqframe.core.requests import REQUESTS
 from mqframe.hooks.kinds import KINDS

@@ -11,12 +11,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from mqframe_testing import Cluster
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.unserved import UNSERVED
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
-from mqframe.testing import Cluster
 
 ROOT = Path(__file__).parents[2]
 RESULTS: dict[str, Any] = json.loads((ROOT / "docs/reference/compatibility.json").read_text("utf-8"))

@@ -9,6 +9,8 @@ from random import Random
 
 from elected.members import Member, Members, log_of
 from elected.promises import Acknowledged, Broken, Log, Promises, Queue, Readable, Seen
+from mqframe_testing.coordination import MemoryCoordination
+from mqframe_testing.simulation import Simulation
 from trust.disk import Disk
 from trust.seam import Seam
 
@@ -21,8 +23,6 @@ from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.core.storage.record import decode_records
 from mqframe.hooks.interfaces import GroupPlace
 from mqframe.net.client import Client
-from mqframe.testing.coordination import MemoryCoordination
-from mqframe.testing.simulation import Simulation
 
 QUEUES: tuple[Queue, ...] = (("t", 0), ("t", 1))
 LOOKS_WHOLE = 8

@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from mqframe_testing.coordination import MemoryCoordination, MemoryEngine
+from mqframe_testing.simulation import FailingCoordination, Simulation
 from trust.crashes import lay_out
 from trust.disk import Disk
 
@@ -26,8 +28,6 @@ from mqframe.net.clock import LoopClock
 from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.coordination import MemoryCoordination, MemoryEngine
-from mqframe.testing.simulation import FailingCoordination, Simulation
 
 FILE_BYTES = 16 << 10
 NAMES_PORT = 9876

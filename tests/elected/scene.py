@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elected.members import NAMES_PORT, Member, Members
+from mqframe_testing.simulation import Simulation
 
 from mqframe.core.codes import PullFlag
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
@@ -15,7 +16,6 @@ from mqframe.core.wire.frame import Frame
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
-from mqframe.testing.simulation import Simulation
 
 
 class Scene:

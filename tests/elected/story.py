@@ -11,14 +11,14 @@ from typing import Any
 from elected.group import QUEUES, Group, readable
 from elected.members import NAMES_PORT, Member, log_of
 from elected.promises import Broken
+from mqframe_testing.coordination import Fate
+from mqframe_testing.simulation import Simulation
+from mqframe_testing.simulation.coordination import COORDINATION
 from silence import logs_kept_to
 
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
-from mqframe.testing.coordination import Fate
-from mqframe.testing.simulation import Simulation
-from mqframe.testing.simulation.coordination import COORDINATION
 
 STEPS = 40
 DRIFT = 0.001

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from fuzz.steps import Step
 from fuzz.world import World
+from mqframe_testing.simulation import SimulatedLoop
 from silence import logs_kept_to
 from weight import weight
-
-from mqframe.testing.simulation import SimulatedLoop
 
 T = TypeVar("T")
 BATCH_STEPS = 40

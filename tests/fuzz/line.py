@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+from mqframe_testing.simulation import SimulatedLoop
+
 from mqframe.core.errors import FrameError
 from mqframe.core.wire.frame import Frame, FrameDecoder
-from mqframe.testing.simulation import SimulatedLoop
 
 
 class Line(asyncio.Protocol):

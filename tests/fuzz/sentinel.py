@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzz.facts import Facts
+from mqframe_testing.simulation import SimulatedClock
 from popping import Popped, popped
 
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
@@ -17,7 +18,6 @@ from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.net.client import Client
-from mqframe.testing.simulation import SimulatedClock
 
 BROKER, NAMESERVER = "127.0.0.1:10911", "127.0.0.1:9876"
 TOPIC, LATER, POPPED, GROUP, PRODUCERS = "guard", "guard-later", "guard-pop", "guards", "guard-producers"

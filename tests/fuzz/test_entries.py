@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from fuzz.values import number_text, some_bytes, text
+from mqframe_cli.contexts.file import read_contexts
+from mqframe_cli.later import parse_delay, since_ms, typed_ms
+from mqframe_cli.quickstart.events import read_rows
+from mqframe_cli.sending.records import Outgoing, outgoing_of
+from mqframe_cli.store.message_files import read_lines, read_parquet
 
-from mqframe.cli.contexts.file import read_contexts
-from mqframe.cli.later import parse_delay, since_ms, typed_ms
-from mqframe.cli.quickstart.events import read_rows
-from mqframe.cli.sending.records import Outgoing, outgoing_of
-from mqframe.cli.store.message_files import read_lines, read_parquet
 from mqframe.core.config.layers import broker_conf, toml
 from mqframe.core.election.group import GroupState, decode_note
 from mqframe.core.errors import MqframeError

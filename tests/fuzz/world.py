@@ -16,6 +16,7 @@ from fuzz.line import Line
 from fuzz.sentinel import Sentinel
 from fuzz.steps import Step
 from fuzz.stored import HOST
+from mqframe_testing.simulation import SimulatedLoop
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
@@ -28,7 +29,6 @@ from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.simulation import SimulatedLoop
 
 BROKER_PORT, NAMESERVER_PORT = 10911, 9876
 PORTS = {"broker": BROKER_PORT, "nameserver": NAMESERVER_PORT}

@@ -22,7 +22,7 @@ def test_every_entry_point_is_of_a_known_kind_and_its_module_registers_the_name(
 def test_names_are_known_without_importing_what_they_stand_for() -> None:
     code = (
         "import sys; from mqframe.hooks.built_in import entry_points; entry_points();"
-        "print(sorted(name for name in sys.modules if name.startswith(('mqframe.cli', 'mqframe.broker'))))"
+        "print(sorted(name for name in sys.modules if name.startswith(('mqframe_cli', 'mqframe.broker'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import received
 
 from mqframe.core.errors import PluginError
 from mqframe.core.messages.json_codec import JSON, JsonCodec
@@ -9,7 +10,6 @@ from mqframe.hooks.codecs import BY_CONTENT_TYPE, Codecs
 from mqframe.hooks.kinds import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
-from mqframe.testing.consuming import received
 
 
 class Avro(JsonCodec):

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.ports import lasting_port
 
 from interop.foreign_programs import java_flags
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, MqframeError
-from mqframe.testing.ports import lasting_port
 
 STARTED_SECONDS_MAX = 120.0
 # What the broker's use of unsafe memory and of mapped files needs on Java 17.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.apache import Apache
@@ -25,7 +26,6 @@ from interop.foreign_programs import (
 )
 from interop.servers import Servers
 from mqframe import Admin
-from mqframe.testing import Cluster
 
 LIGHT = "timerFlushIntervalMs=600000\n"
 """Writing its timer wheel to the disk, each second, takes more than all else that an idle broker does."""

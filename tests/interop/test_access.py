@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mqframe_testing import Cluster
 
 from interop.conftest import StartJava
 from mqframe import AccessError, Admin, Message, Producer
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
-from mqframe.testing import Cluster
 
 SETTINGS = AccessSettings(
     authentication="acl2",

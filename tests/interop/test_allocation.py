@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.conftest import StartJava
@@ -22,7 +23,6 @@ from mqframe import (
     PushConsumer,
     ReceivedMessage,
 )
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("consuming")
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import SECONDS_MAX, until
 
 from interop.commits import remember, until_consumed
@@ -28,7 +29,6 @@ from mqframe import (
     PushConsumer,
     ReceivedMessage,
 )
-from mqframe.testing import Cluster
 
 StartJava = Callable[..., ForeignClient]
 ONLY_AT_THE_END = 3600.0

@@ -6,12 +6,12 @@ import json
 
 import pytest
 from command_runs import read, run
+from mqframe_cli.app import app
 from real_time import until
 from typer.testing import CliRunner
 
 from interop.servers import Servers
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer, ReceivedMessage
-from mqframe.cli.app import app
 
 
 @pytest.fixture(autouse=True)

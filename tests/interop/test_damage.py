@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from mqframe_testing import Cluster
+from mqframe_testing.manual_clock import ManualClock
 from real_time import until
 
 from interop.apache import Apache
@@ -14,8 +16,6 @@ from mqframe.core.messages.addresses import encode_host
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing import Cluster
-from mqframe.testing.manual_clock import ManualClock
 
 FILE = 16 << 20
 SIZES = {

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.apache import Apache
@@ -14,7 +15,6 @@ from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.core.delay.timer_layout import UNIT, decode_unit
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.record import decode_records
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("delay")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import AnswerError, ConsumeResult, Message, Producer, Puller, PushConsumer, Sql
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("filters")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.commits import remember, until_committed
@@ -14,7 +15,6 @@ from interop.servers import Servers
 from interop.test_request_reply import answering
 from interop.test_transactions import QUICK
 from mqframe import Admin, Message, MessageQueue, Producer, Puller
-from mqframe.testing import Cluster
 
 StartGo = Callable[..., ForeignClient]
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.commits import remember, until_committed
@@ -14,7 +15,6 @@ from interop.servers import Servers
 from mqframe import Admin, ConsumeResult, DeadLetter, Message, MessageQueue, Producer, Puller, PushConsumer
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.messages.names import retry_topic
-from mqframe.testing import Cluster
 
 StartGo = Callable[..., ForeignClient]
 

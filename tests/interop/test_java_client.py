@@ -6,10 +6,10 @@ import threading
 from collections import Counter
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from mqframe import Admin, ConsumeResult, Message, Producer, PushConsumer
-from mqframe.testing import Cluster
 
 BIG = "-" + "0123456789" * 2000
 

@@ -6,6 +6,8 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from mqframe_testing import Cluster
+from mqframe_testing.ports import lasting_port
 from prometheus_client.parser import text_string_to_metric_families
 from real_time import until
 from scrapes import scrape
@@ -13,8 +15,6 @@ from scrapes import scrape
 from interop.apache import Apache
 from interop.conftest import LIGHT
 from mqframe import Message, Producer, SimpleConsumer
-from mqframe.testing import Cluster
-from mqframe.testing.ports import lasting_port
 
 Samples = list[tuple[str, dict[str, str], float]]
 NOT_HERE = {

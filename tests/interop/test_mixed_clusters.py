@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mqframe_testing import Cluster
+from mqframe_testing.ports import lasting_port
 from real_time import until
 
 from interop.apache import Apache
 from interop.conftest import LIGHT
 from mqframe import Admin, LitePullConsumer, Message, MessageQueue, Producer, Puller, ReceivedMessage
-from mqframe.testing import Cluster
-from mqframe.testing.ports import lasting_port
 
 GROUP = "movers"
 

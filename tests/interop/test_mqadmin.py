@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.mqadmin import Run, pairs, refusal, rows, running
@@ -23,7 +24,6 @@ from mqframe import (
     PushConsumer,
     SendResult,
 )
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("operation")
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.commits import remember, until_committed
@@ -22,7 +23,6 @@ from mqframe import (
     ReceivedMessage,
 )
 from mqframe.core.delay.settings import DelaySettings
-from mqframe.testing import Cluster
 
 StartNode = Callable[..., ForeignClient]
 TEXT = "größer € 订单"

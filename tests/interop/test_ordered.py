@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.commits import remember, until_consumed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import Admin, ConsumeResult, ConsumerSettings, Message, MessageQueue, Producer, PushConsumer
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("order")
 

@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from mqframe_testing import Cluster
 
 from interop.foreign_programs import HERE, JAVA_FLAGS
 from mqframe import Message, Producer, Puller
-from mqframe.testing import Cluster
 
 PAGE = Path(__file__).parents[2] / "docs/howto/other_languages.md"
 ADDRESS = "127.0.0.1:9876"

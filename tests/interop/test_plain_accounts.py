@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from mqframe_testing import Cluster
 
 from interop.apache import LOGS, Apache
 from interop.conftest import LIGHT, java_class_path, java_client, starting
@@ -15,7 +16,6 @@ from interop.foreign_programs import OLDER
 from interop.servers import Servers
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
-from mqframe.testing import Cluster
 
 pytestmark = [pytest.mark.proves("users"), pytest.mark.long]
 

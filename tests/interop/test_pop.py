@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.foreign import ForeignClient
 from mqframe import Admin, Message, Producer
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("pop")
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.commits import remember, until_committed
@@ -27,7 +28,6 @@ from mqframe import (
     ReceivedMessage,
     SimpleConsumer,
 )
-from mqframe.testing import Cluster
 
 WAIT = 120.0
 

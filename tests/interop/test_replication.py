@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mqframe_testing import Cluster
+from mqframe_testing.ports import lasting_port
 from real_time import until
 
 from interop.apache import Apache, port_of
@@ -20,8 +22,6 @@ from mqframe.core.wire.loose_json import decode
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 from mqframe.net.settings import NetSettings
-from mqframe.testing import Cluster
-from mqframe.testing.ports import lasting_port
 
 FILE_BYTES = 16 << 20
 """Of the logs of both: as in the file of Apache's broker."""

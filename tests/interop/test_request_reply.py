@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from mqframe_testing import Cluster
 
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import ConsumeResult, Message, Producer, PushConsumer, RequestTimeout, reply_to
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("request-reply")
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.foreign import ForeignClient
@@ -14,7 +15,6 @@ from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("retry")
 

@@ -11,6 +11,7 @@ import certificates
 import pytest
 from certificates import Pems
 from mqframe_acl import AclHook, AclOptions
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.apache import Apache
@@ -39,7 +40,6 @@ from mqframe.core.wire.frame import Frame
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
-from mqframe.testing import Cluster
 
 ADMIN = {"access_key": "rocketmq", "secret_key": "12345678"}
 # Sources: AuthConfig.java, the defaults of its providers.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from mqframe_testing import Cluster
 from real_time import until
 
 from interop.foreign import ForeignClient
@@ -24,7 +25,6 @@ from mqframe import (
 from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
-from mqframe.testing import Cluster
 
 pytestmark = pytest.mark.proves("transactions")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mqframe_cli.settings.configuration import load
 
-from mqframe.cli.settings.configuration import load
 from mqframe.core.config.layers import broker_conf
 from mqframe.core.errors import SettingError
 from mqframe.metrics.settings import MetricsSettings

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from core.cluster.registrations import encode_register_body
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.requests import Request
@@ -15,7 +16,6 @@ from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.frame import Frame
 from mqframe.nameserver import NameServer, NameServerSettings
 from mqframe.net.client import Client
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Place:

@@ -1,9 +1,8 @@
 import asyncio
 
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from scrapes import Scrape, scrape
-
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_a_name_server_shows_its_requests_and_budgets():

@@ -7,6 +7,7 @@ import socket
 from functools import partial
 
 import pytest
+from mqframe_testing.ports import lasting_port
 from peers import ROUTE, run
 
 from mqframe.core.errors import ConnectError
@@ -14,7 +15,6 @@ from mqframe.net.addresses import address_text
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
-from mqframe.testing.ports import lasting_port
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import socket
 import struct
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import LIST, Raw, echo, run, serving
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
@@ -20,7 +21,6 @@ from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_answers_of_one_read_are_written_together_after_the_end_of_the_turn() -> None:

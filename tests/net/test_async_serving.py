@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import ROUTE, run
 
 from mqframe.core.codes import ResponseCode
@@ -17,7 +18,6 @@ from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Asker:

@@ -8,6 +8,7 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import LIST, ROUTE, ServerThread, too_long
 
 from mqframe.core.codes import FLAG_RESPONSE
@@ -17,7 +18,6 @@ from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_many_threads_share_one_connection(

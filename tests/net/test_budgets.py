@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
+from mqframe_testing.manual_clock import ManualClock
 from peers import Raw, echo, run, serving
 
 from mqframe.core.requests.serving import Call, Reply
@@ -12,7 +13,6 @@ from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.heap import WORTH_BYTES
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 MIB = 1 << 20
 

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import CLUSTER, LIST, ROUTE, Raw, run, too_long
 
 from mqframe.core.codes import FLAG_RESPONSE
@@ -25,7 +26,6 @@ from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 def echo(call: Call) -> Reply:

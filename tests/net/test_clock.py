@@ -7,10 +7,10 @@ import sys
 import time
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import CallTimeout
 from mqframe.net.clock import Every, SystemClock, boot_id, within
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_the_system_clock_tells_real_time() -> None:

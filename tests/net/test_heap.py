@@ -30,7 +30,7 @@ import asyncio
 from pathlib import Path
 from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.net.server import Server
-from mqframe.testing.manual_clock import ManualClock
+from mqframe_testing.manual_clock import ManualClock
 
 def resident_mib():
     line = next(x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmRSS"))

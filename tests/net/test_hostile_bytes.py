@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hostile import BODIES, CODES, NUMBERS, WORDS
+from mqframe_testing.manual_clock import ManualClock
 from peers import ROUTE, run
 
 from mqframe.core.codes import FLAG_RESPONSE
@@ -22,7 +23,6 @@ from mqframe.net.clock import SystemClock
 from mqframe.net.connection import Connection
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 FRAME_BYTES_MAX = 64 * 1024
 ROUNDS = 300

@@ -8,6 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from mqframe_testing.manual_clock import ManualClock
 from peers import CLUSTER, LIST, ROUTE, ServerThread
 
 from mqframe.core.requests.fields import decode_fields
@@ -18,7 +19,6 @@ from mqframe.net.blocking_peer import BlockingPeer
 from mqframe.net.clock import SystemClock
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_a_connection_that_the_other_side_closes_while_idle_is_noticed(server: ServerThread) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
 from net.in_process import clients
 from peers import ROUTE, run
@@ -14,7 +15,6 @@ from mqframe.net.client import Client
 from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.listeners import Listeners
 from mqframe.net.server import Server
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Place:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import Raw, echo, run, serving
 
 from mqframe.core.requests.peer import Peer
@@ -15,7 +16,6 @@ from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_idle_connections_and_half_frames_are_closed_and_busy_ones_stay() -> None:

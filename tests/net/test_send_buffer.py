@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.net.send_buffer import LOOK_BYTES, SendBuffer
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Transport:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from peers import ROUTE, Raw, echo, run, serving
 
 from mqframe.core.codes import FLAG_ONEWAY
@@ -15,7 +16,6 @@ from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, HeaderForm
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.server import Server
-from mqframe.testing.manual_clock import ManualClock
 
 
 def answers(handler: Callable[[Call], Any], request: Frame | None = None) -> Frame:

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from mqframe_testing.simulation import Simulation
 from trust.crashes import lay_out
 from trust.disk import Disk
 from trust.seam import Seam
@@ -26,7 +27,6 @@ from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.simulation import Simulation
 
 FILE_BYTES = 16 << 10
 NAMES_PORT = 9876

@@ -7,13 +7,13 @@ import logging
 from pathlib import Path
 from random import Random
 
+from mqframe_testing.simulation import Simulation
 from replicated.group import Broken, Group, Member, follows_now, log_of, name_server
 from silence import logs_kept_to
 
 from mqframe.broker.broker import Broker
 from mqframe.core.storage.record import decode_records
 from mqframe.net.client import Client
-from mqframe.testing.simulation import Simulation
 
 STEPS = 40
 DRIFT = 0.001

@@ -7,6 +7,8 @@ import ssl
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.core.replication.admission import Home
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.replication.hello import Hello, Welcome, WelcomeReader, encode_hello
@@ -16,7 +18,6 @@ from mqframe.net.settings import NetSettings
 from mqframe.replication.feed_rules import MasterRules
 from mqframe.replication.feeding import Feeding
 from mqframe.replication.slave_admission import SlaveAdmission
-from mqframe.testing.manual_clock import ManualClock
 
 HOME = Home("C", "broker-a", 0, 1000)
 HELLO = Hello("C", "broker-a", 1, 1000, 1250, "first")

@@ -12,6 +12,7 @@ import certificates
 import msgspec
 import pytest
 from certificates import Pems
+from mqframe_testing.manual_clock import ManualClock
 from replication.master_port import HELLO, Place, play
 
 from mqframe.core.errors import ConnectError, FrameError, MqframeError, TlsError
@@ -23,7 +24,6 @@ from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import client_context
 from mqframe.net.tls.following import FollowingContext
 from mqframe.replication.dialing import Dialer
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Talk(asyncio.Protocol):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from mqframe_testing.coordination import Fate, MemoryCoordination, MemoryEngine
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.election.group import GroupState, LeaderNote, ReplicaNote, decode_note, encode_note
 from mqframe.core.election.limits import ElectionLimits
@@ -15,8 +17,6 @@ from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import StoreError
 from mqframe.hooks.interfaces.coordination import GroupPlace, Snapshot
 from mqframe.replication.election_service import ElectionService
-from mqframe.testing.coordination import Fate, MemoryCoordination, MemoryEngine
-from mqframe.testing.manual_clock import ManualClock
 
 LIMITS = ElectionLimits(lease=5, renew=1.5, margin=1, patience=1, first=5, members_min=1)
 PLACE = GroupPlace("c", "b", 0)

@@ -9,13 +9,13 @@ from typing import Any
 
 import attrs
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from replication import master_port
 
 from mqframe.core.replication.feed import FeedLimits
 from mqframe.core.replication.stream import FrameReader, encode_report, frame_head
 from mqframe.replication.feed_rules import MasterRules
 from mqframe.replication.feeding import SLAVES_MAX, FedSlave, Feeding
-from mqframe.testing.manual_clock import ManualClock
 
 LIMITS = FeedLimits(batch_bytes=100, file_bytes=1000, heartbeat_seconds=5, silent_seconds=20)
 

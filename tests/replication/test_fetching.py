@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import ConnectError, FrameError
 from mqframe.core.replication.stream import encode_report, frame_head
 from mqframe.replication.fetching import fetch
-from mqframe.testing.manual_clock import ManualClock
 
 
 def fetched(parts: Sequence[bytes], *, leaves: bool = False, waits: float = 0) -> tuple[bytes, bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from replication.master_end import MasterEnd, play_at
 
 from mqframe.core.errors import ConnectError, StoreError
@@ -15,7 +16,6 @@ from mqframe.core.replication.stream import CopyFrame, encode_report, frame_head
 from mqframe.replication.copy_rules import SlaveRules
 from mqframe.replication.dialing import Dialer
 from mqframe.replication.follower import Follower
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Target:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from replication.master_end import MasterEnd, play_at
 
 from mqframe.core.election.history import EpochHistory
@@ -17,7 +18,6 @@ from mqframe.replication.dialing import Dialer
 from mqframe.replication.follower import Follower
 from mqframe.replication.follower_rules import FollowerRules
 from mqframe.replication.reign import FollowerReplicas
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Target:

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import msgspec
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from replication.master_port import HOME, LIMITS, Line, Log
 
 from mqframe.core.election.group import GroupState
@@ -23,7 +24,6 @@ from mqframe.replication.leader_rules import LeaderRules
 from mqframe.replication.reign import LeaderReplicas
 from mqframe.replication.settings import ALWAYS
 from mqframe.replication.slave_admission import SlaveAdmission
-from mqframe.testing.manual_clock import ManualClock
 
 HELLO = Hello("C", "broker-a", 2, 1000, 1250, "first", epoch=3)
 STATE = GroupState(epoch=7, leader=1, members=(1, 2), confirmed=1100)

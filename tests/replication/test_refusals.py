@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.replication.refusals import Refusals
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.election.group import GroupState
 from mqframe.core.election.lease import Lease, LeaseTimes
@@ -10,7 +11,6 @@ from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Reign:

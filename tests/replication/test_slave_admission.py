@@ -9,6 +9,7 @@ import certificates
 import msgspec
 import pytest
 import trustme
+from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
 from replication.master_port import HELLO, HOME, Place, play
 
@@ -22,7 +23,6 @@ from mqframe.net.access.settings import AccessSettings
 from mqframe.net.tls.contexts import client_context
 from mqframe.replication.slave_admission import SlaveAdmission
 from mqframe.store.files.config_file import ConfigFile
-from mqframe.testing.manual_clock import ManualClock
 
 ACL2 = AccessSettings(
     authentication="acl2", authorization="acl2", initial_user="admin:secret", inner_credentials="inner:inside"

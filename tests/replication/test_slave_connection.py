@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from replication.master_port import HELLO, LIMITS, Log
 
 from mqframe.core.replication.feed import Feed, PlainFraming
@@ -14,7 +15,6 @@ from mqframe.core.replication.send_rate import SendRate
 from mqframe.core.replication.stream import encode_report, frame_head
 from mqframe.replication.refusals import Refusals
 from mqframe.replication.slave_connection import SlaveConnection
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Line:

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, ParamSpec
 
+from mqframe_testing.cluster import AsyncCluster
+
 from mqframe.core.requests import Request
 from mqframe.core.requests.messages import SendMessage
 from mqframe.hooks.interfaces import RpcHook
@@ -14,7 +16,6 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
-from mqframe.testing.cluster import AsyncCluster
 
 P = ParamSpec("P")
 SETTINGS = AccessSettings(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
@@ -12,8 +14,6 @@ from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.messages.message import Message
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 
 def play(scenario, brokers=1, **options):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from scenarios.access_scenes import enforcing, keys, sending, signing, talking
 from scrapes import Scrape, scrape
 
@@ -15,8 +17,6 @@ from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.messages import EndTransaction, QueryMessage
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import KVTable
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 COMMIT = 8
 REFUSED = ResponseCode.NO_PERMISSION

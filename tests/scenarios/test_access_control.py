@@ -10,6 +10,7 @@ from typing import Any
 import certificates
 import pytest
 import trustme
+from mqframe_testing.cluster import AsyncCluster
 from scenarios.access_scenes import bare, enforcing, keys, plugins_hooks
 
 from mqframe import AccessError, AsyncAdmin, AsyncProducer, AsyncPuller, Message
@@ -23,7 +24,6 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.client import Client
 from mqframe.net.clock import SystemClock
-from mqframe.testing.cluster import AsyncCluster
 
 UNKNOWN_CODES = (0, 1, 2, 9, 99, 3011, 3999, 21_999, 2**31 - 1, -1)
 

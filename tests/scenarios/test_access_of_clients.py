@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from mqframe_testing import Cluster
 from scenarios.access_scenes import SETTINGS, keys
 from scenarios.access_uses import ALL, READING, Use, send
 
 from mqframe import AccessError, Admin
-from mqframe.testing import Cluster
 
 
 @pytest.fixture(scope="module")

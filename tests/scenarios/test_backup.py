@@ -7,10 +7,10 @@ import threading
 import time
 from pathlib import Path
 
+from mqframe_testing.server_process import ServerProcess
 from real_time import until
 
 from mqframe import Admin, LitePullConsumer, Message, MessageQueue, Producer, Puller, ReceivedMessage
-from mqframe.testing.server_process import ServerProcess
 
 GROUP = "readers"
 DELAY_SECONDS = 6.0

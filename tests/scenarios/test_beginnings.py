@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import (
     AsyncAdmin,
@@ -17,8 +19,6 @@ from mqframe import (
     Message,
     MessageQueue,
 )
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 OLD = [b"old %d" % number for number in range(8)]
 ASSIGNED = [MessageQueue("orders", "broker-a", number) for number in range(2)]

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from mqframe_idempotence import MemoryStore, Once
+from mqframe_testing import Stage
 
 from mqframe import (
     ConsumeHook,
@@ -22,7 +23,6 @@ from mqframe import (
     ReceivedMessage,
     reply_to,
 )
-from mqframe.testing import Stage
 
 FEATURES = ("typed", "once", "batch", "ordered", "hook", "request", "async")
 REFUSED = {("typed", "batch")}

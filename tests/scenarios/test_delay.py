@@ -8,14 +8,14 @@ from collections import Counter, defaultdict
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe import AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
 from mqframe.core.requests.messages import EndTransaction, SendMessageV2
 from mqframe.core.storage.record import decode_records
 from mqframe.net.client import Client
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 LEVELS_MS = [1000, 5000, 10_000, 30_000]
 SECONDS = st.integers(0, 40_000)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from mqframe_testing import AsyncCluster, Cluster, ManualClock
 
 from mqframe import (
     AsyncProducer,
@@ -25,7 +26,6 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import AnswerError, AnswerFix
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing import AsyncCluster, Cluster, ManualClock
 
 GROUP = "billing"
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from hostile import HostileClient
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -27,8 +29,6 @@ from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 TOPIC = "orders"
 STEPS = 60

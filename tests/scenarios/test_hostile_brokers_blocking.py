@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from hostile import CHANGES, reread
+from mqframe_testing.cluster import Cluster
 from real_time import until
 
 from mqframe import Admin, Message, MessageQueue, Producer, ProducerSettings, Puller, PushConsumer
@@ -24,7 +25,6 @@ from mqframe.core.requests.messages import SendBatchMessage, SendMessage, SendMe
 from mqframe.core.sending.retries import STORED_CODES
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
-from mqframe.testing.cluster import Cluster
 
 SENDS = {kind.CODE for kind in (SendMessage, SendMessageV2, SendBatchMessage)}
 SEEDS = pytest.mark.seeds(2, more=38)

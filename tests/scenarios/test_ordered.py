@@ -6,6 +6,8 @@ import asyncio
 import itertools
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -18,8 +20,6 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FixError, RouteError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.retry.redelivery import listed_waits
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 GROUP = "billing"
 OK, SUSPEND = ConsumeResult.SUCCESS, ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from elected_group import Member, setting_words
+from mqframe_testing import Cluster
 from real_time import until
 from steady_load import TOPIC, stored
 
 from mqframe import Admin, FixError, Message, MqframeError, Producer, SendStatus
-from mqframe.testing import Cluster
 
 QUEUES = 2
 WHOLE = 1 << 30

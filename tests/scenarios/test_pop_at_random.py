@@ -6,6 +6,8 @@ import asyncio
 import random
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from popping import Popped, pop_request, popped
 from thread_pools import at_rest
 
@@ -15,8 +17,6 @@ from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 MESSAGES = 60
 STEPS = 150

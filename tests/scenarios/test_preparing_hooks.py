@@ -8,6 +8,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe import (
     Admin,
@@ -35,7 +36,6 @@ from mqframe import (
     reply_to,
 )
 from mqframe.core.messages.batch import encode_element
-from mqframe.testing.cluster import Cluster
 
 WAIT = 60.0
 TENANT: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="none")

@@ -6,6 +6,7 @@ import asyncio
 import random
 
 import pytest
+from mqframe_testing import AsyncCluster, ManualClock
 
 from mqframe import (
     AsyncLitePullConsumer,
@@ -18,7 +19,6 @@ from mqframe import (
     ReceiptError,
 )
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.testing import AsyncCluster, ManualClock
 
 GROUP = "workers"
 STEPS = 120

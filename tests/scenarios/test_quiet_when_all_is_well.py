@@ -8,7 +8,7 @@ import sys
 WELL = """
 import threading
 from mqframe import LitePullConsumer, Message, Producer, PushConsumer, RetryError, SimpleConsumer
-from mqframe.testing.cluster import Cluster
+from mqframe_testing.cluster import Cluster
 
 lock, seen, many = threading.Lock(), [], threading.Semaphore(0)
 
@@ -59,7 +59,7 @@ print("well")
 FAILS = """
 import threading
 from mqframe import Message, Producer, PushConsumer
-from mqframe.testing.cluster import Cluster
+from mqframe_testing.cluster import Cluster
 
 with Cluster() as cluster:
     cluster.create_topic("orders", 1)

@@ -13,6 +13,8 @@ import random
 from itertools import pairwise
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
@@ -22,8 +24,6 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 TOPIC = "orders"
 QUEUES = 4

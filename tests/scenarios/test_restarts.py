@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster, Cluster
+from mqframe_testing.manual_clock import ManualClock
 from real_time import until
 
 from mqframe import (
@@ -37,8 +39,6 @@ from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
 from mqframe.core.requests.pop import AckMessage, BatchAckMessage, PopMessage
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
-from mqframe.testing.cluster import AsyncCluster, Cluster
-from mqframe.testing.manual_clock import ManualClock
 
 T = TypeVar("T")
 QUEUES = 4

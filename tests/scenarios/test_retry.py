@@ -8,6 +8,7 @@ from collections import Counter
 
 import attrs
 import pytest
+from mqframe_testing import AsyncCluster, ManualClock
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeHook, ConsumeResult, Message
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -17,7 +18,6 @@ from mqframe.core.consuming.group_config import (
     GroupRetryPolicy,
     SubscriptionGroupConfig,
 )
-from mqframe.testing import AsyncCluster, ManualClock
 
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 GROUP = "billing"

@@ -7,13 +7,13 @@ import random
 from collections import Counter
 
 import pytest
+from mqframe_testing import AsyncCluster, ManualClock
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
 from mqframe.core.delay.settings import DelaySettings
-from mqframe.testing import AsyncCluster, ManualClock
 
 GROUP = "billing"
 RETURNS_MAX = 3

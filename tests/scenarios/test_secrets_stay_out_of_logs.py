@@ -9,6 +9,7 @@ import asyncio
 import logging
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
 
 from mqframe import (
     AsyncProducer,
@@ -22,7 +23,6 @@ from mqframe import (
 )
 from mqframe.core.requests.messages import PullMessage, RecallMessage, SendMessageV2
 from mqframe.net.client import Client
-from mqframe.testing.cluster import AsyncCluster
 
 BODY, KEY, VALUE, TAG = "b0dy-s3cret", "k3y-s3cret", "v4lue-s3cret", "t4g-s3cret"
 SECRETS = (BODY, KEY, VALUE, TAG)

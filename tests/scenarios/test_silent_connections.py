@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
@@ -18,8 +20,6 @@ from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import Message
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.net.async_peer import AsyncPeer
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Cables:

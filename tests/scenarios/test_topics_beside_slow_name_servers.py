@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.ports import lasting_port
 from thread_pools import at_rest
 
 from mqframe import AsyncAdmin, NameServer, NameServerSettings
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.ports import lasting_port
 
 T = TypeVar("T")
 

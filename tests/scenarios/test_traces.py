@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster, Cluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import (
     Admin,
@@ -22,8 +24,6 @@ from mqframe import (
 from mqframe.core.measuring.trace import TraceKind, TraceMessageType
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.requests.admin import GetTopicConfig
-from mqframe.testing.cluster import AsyncCluster, Cluster
-from mqframe.testing.manual_clock import ManualClock
 
 
 async def until(clock: ManualClock, condition) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from real_time import until
 from scenarios.killed_server import Server
 from thread_pools import at_rest
@@ -33,8 +35,6 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
 from mqframe.core.storage.record import decode_records
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 

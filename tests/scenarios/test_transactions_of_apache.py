@@ -9,6 +9,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe import (
@@ -19,8 +21,6 @@ from mqframe import (
     TransactionOutcome,
 )
 from mqframe.core.messages.names import HALF_TOPIC
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 DATA = Path(__file__).parents[1] / "data" / "store"
 AS_RECORDED = {

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import msgspec
 import pytest
+from mqframe_testing import AsyncCluster, ManualClock
+from mqframe_testing.consuming import AllQueues, MemoryOffsets
 
 from mqframe import (
     AsyncAdmin,
@@ -24,8 +26,6 @@ from mqframe import (
     TransactionProducer,
 )
 from mqframe.client.settings import ClientSettings
-from mqframe.testing import AsyncCluster, ManualClock
-from mqframe.testing.consuming import AllQueues, MemoryOffsets
 
 GROUP = "billing"
 SECRET = "4711-secret"

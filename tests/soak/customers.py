@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from random import Random
 from typing import Any
 
+from mqframe_testing.simulation import SimulatedClock
 from soak.ledger import Ledger
 from soak.servers import NAMESERVER, Servers
 
@@ -21,7 +22,6 @@ from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import Message
 from mqframe.core.sending.request_reply import reply_to
 from mqframe.core.transactions.outcome import TransactionOutcome
-from mqframe.testing.simulation import SimulatedClock
 
 TOPICS = {"normal": 2, "ordered": 4, "later": 2, "batch": 2, "tx": 1, "poison": 1, "pop": 2, "ask": 1}
 """Topics and their queues."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from mqframe_testing.simulation import SimulatedLoop
 from silence import logs_kept_to
 from soak.customers import TOPICS, Customers
 from soak.ledger import Ledger
@@ -26,7 +27,6 @@ from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
-from mqframe.testing.simulation import SimulatedLoop
 
 BUSY_MAX = 60
 """Sends under way at once."""

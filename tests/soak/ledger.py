@@ -6,9 +6,8 @@ from collections import Counter
 from enum import IntEnum
 from typing import NamedTuple
 
+from mqframe_testing.simulation import SimulatedClock
 from soak.timeline import Timeline
-
-from mqframe.testing.simulation import SimulatedClock
 
 LATE_SECONDS_MAX = 150.0
 """A minute of a broker that is away, its clients' way back, and the slots of the timer."""

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mqframe_testing.simulation import SimulatedLoop
+from mqframe_testing.simulation.clock import START_MS, SimulatedClock
 from soak.timeline import Timeline
 
 from mqframe.broker.broker import Broker
@@ -16,8 +18,6 @@ from mqframe.core.delay.settings import DelaySettings
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.simulation import SimulatedLoop
-from mqframe.testing.simulation.clock import START_MS, SimulatedClock
 
 NAMESERVER = "127.0.0.1:9876"
 BROKER = "127.0.0.1:10911"

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from mqframe_testing.simulation import SimulatedLoop
+from mqframe_testing.simulation.clock import START_MS
 from soak.ledger import LATE_SECONDS_MAX, Ledger
 from soak.timeline import Timeline
-
-from mqframe.testing.simulation import SimulatedLoop
-from mqframe.testing.simulation.clock import START_MS
 
 HOUR_MS = 3_600_000
 

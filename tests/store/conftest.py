@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 DATA = Path(__file__).parents[1] / "data" / "store"
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"

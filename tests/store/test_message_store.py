@@ -10,6 +10,7 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 from stores import bodies, open_below, put
 from trust.seam import Seam
 
@@ -17,7 +18,6 @@ from mqframe.core.errors import StoreError
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import body_crc, decode_records
 from mqframe.store.message_store import MessageStore
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_first_message(opened, message, clock):

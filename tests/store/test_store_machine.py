@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.found import GetStatus
@@ -17,7 +18,6 @@ from mqframe.core.storage.record import decode_records
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 QUEUES = [("a", 0), ("a", 1), ("b", 0)]

@@ -11,6 +11,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from popping import pop_request, popped
 from trust.broker_life import (
     FOREVER,
@@ -38,8 +40,6 @@ from trust.series import Case, Cases
 from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.net.client import Client
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 STEPS: Final = 120
 MOMENTS: Final = 8

@@ -9,6 +9,9 @@ from random import Random
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
+from mqframe_testing.at_once import AtOnce
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from popping import Popped, pop_request, popped
 from trust.threads import LoopThreads
 
@@ -24,9 +27,6 @@ from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
 from mqframe.store import recovered_store
-from mqframe.testing.at_once import AtOnce
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUES: Final = 2
 GROUP: Final = "g"

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any, Final
 
+from mqframe_testing.manual_clock import ManualClock
 from trust.life import HOST, IN_2100, KEYS_CHECKED, Sent, stepped_threads
 
 from mqframe.core.codes import SysFlag
@@ -22,7 +23,6 @@ from mqframe.core.storage.recovery import Care
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 Place = tuple[str, int]
 READS_MAX: Final = 100_000

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import attrs
+from mqframe_testing.manual_clock import ManualClock
 from trust.checks import StoreCheck
 from trust.disk import PAGE, Disk, Event, Image, Noted, SyncedAll
 from trust.life import (
@@ -30,7 +31,6 @@ from trust.series import Case, Cases
 from mqframe.core.errors import StoreError
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 STEPS_MAX: Final = 400
 MOMENTS: Final = 15

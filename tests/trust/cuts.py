@@ -14,6 +14,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+from mqframe_testing.manual_clock import ManualClock
 from trust.broker_crashes import NAME, BrokerCheck, BrokerPromises
 from trust.broker_life import BrokerLife, Comes, Sent, cluster_at, one_thread
 from trust.checks import Broken
@@ -25,7 +26,6 @@ from trust.series import Case, Cases
 from mqframe.store.files.layout import Layout
 from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.upkeep.cutting import cut_log, cuts
-from mqframe.testing.manual_clock import ManualClock
 
 STEPS: Final = 120
 CUTS_OF_A_LIFE: Final = 4

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
+from mqframe_testing.manual_clock import ManualClock
 from trust.threads import SteppedThreads
 
 from mqframe.core.errors import MqframeError
@@ -19,7 +20,6 @@ from mqframe.store import recovered_store
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 HOST: Final = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 IN_2100: Final = 4_102_444_800_000

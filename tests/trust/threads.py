@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from mqframe.testing.at_once import AtOnce
+from mqframe_testing.at_once import AtOnce
 
 
 class SteppedThreads:

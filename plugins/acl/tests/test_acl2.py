@@ -12,17 +12,17 @@ from mqframe_acl import AclHook, AclOptions
 from mqframe_acl.acl2 import Acl2Authentication, Acl2Authorization, Acl2Options
 from mqframe_acl.policies import Policies, policies_of
 from mqframe_acl.table import User, UserTable
-
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
-from mqframe.core.requests.needs import Action, Need, Resource
-from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Credentials, Refused
-from mqframe.testing.conformance import (
+from mqframe_testing.conformance import (
     AccessStage,
     AuthenticationConformance,
     AuthorizationConformance,
     Stranger,
 )
+
+from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
+from mqframe.core.requests.needs import Action, Need, Resource
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.interfaces import Credentials, Refused
 
 ORDERS = Need(Resource.TOPIC, "orders", (Action.PUB,))
 OTHERS = Need(Resource.TOPIC, "others", (Action.PUB,))

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from mqframe_acl.administration import Administration
 from mqframe_acl.table import FILE, User, UserTable
+from mqframe_testing.conformance import AccessStage
 
 from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
 from mqframe.core.errors import Refusal
@@ -16,7 +17,6 @@ from mqframe.core.requests.fields import Request, encode_fields
 from mqframe.core.requests.serving import Call, Reply, handlers_of
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.conformance import AccessStage
 
 
 class Desk:

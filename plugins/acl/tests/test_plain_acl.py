@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from mqframe_acl import AclHook, AclOptions
 from mqframe_acl.plain_acl import BY_ADDRESS, PlainAuthentication, PlainAuthorization, PlainOptions
-
-from mqframe.core.requests.needs import Action, Need, Resource
-from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Credentials, Refused
-from mqframe.testing.conformance import (
+from mqframe_testing.conformance import (
     AccessStage,
     AuthenticationConformance,
     AuthorizationConformance,
     Stranger,
 )
+
+from mqframe.core.requests.needs import Action, Need, Resource
+from mqframe.core.wire.frame import Frame
+from mqframe.hooks.interfaces import Credentials, Refused
 
 ACCOUNTS = """
 globalWhiteRemoteAddresses: [10.0.0.*]

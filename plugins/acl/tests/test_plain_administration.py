@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mqframe_acl.plain_acl import PlainAuthentication, PlainOptions
 from mqframe_acl.plain_file import table_of
+from mqframe_testing.conformance import AccessStage, Stranger
 
 from mqframe.core.access.bodies import AclConfig
 from mqframe.core.errors import Refusal
@@ -24,7 +25,6 @@ from mqframe.core.requests.access import (
 from mqframe.core.requests.serving import Call, handlers_of
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.conformance import AccessStage, Stranger
 
 MAIN = """
 globalWhiteRemoteAddresses: [10.0.0.*]

@@ -12,9 +12,9 @@ import pytest
 from mqframe_acl import plain_files
 from mqframe_acl.plain_file import Plain, Table, plain_of, table_of
 from mqframe_acl.plain_files import PlainFiles
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import SettingError
-from mqframe.testing.manual_clock import ManualClock
 
 
 def accounts(*keys: str, admin: bool = False) -> str:

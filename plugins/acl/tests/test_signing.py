@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_acl import AclHook, AclOptions
+from mqframe_testing import Cluster
+from mqframe_testing.conformance import RpcHookConformance
 
 from mqframe import (
     Admin,
@@ -53,8 +55,6 @@ from mqframe.core.requests.nameserver import GetRouteinfoByTopic, RegisterBroker
 from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import Factories, hookimpl
-from mqframe.testing import Cluster
-from mqframe.testing.conformance import RpcHookConformance
 
 KEYS = {"access_key": "rocketmq", "secret_key": "12345678"}
 

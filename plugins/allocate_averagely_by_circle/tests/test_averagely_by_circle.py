@@ -1,7 +1,7 @@
 from mqframe_averagelybycircle import AveragelyByCircle
+from mqframe_testing.conformance import AllocationConformance
 
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.conformance import AllocationConformance
 
 QUEUES = [MessageQueue("orders", "broker-a", i) for i in range(8)]
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_boundedload import BoundedLoad, capacity
+from mqframe_testing.conformance import AllocationConformance
 
 from mqframe.core.consuming.consistent_hash import HashRing, queue_text
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.conformance import AllocationConformance
 
 BROKERS = ("broker-a", "broker-b", "broker-c")
 CLIENTS = st.lists(st.text("0123456789.@#-ab", min_size=1, max_size=12), min_size=1, max_size=9, unique=True)

@@ -1,10 +1,10 @@
 import pytest
 from mqframe_byconfig import ByConfig, parse_queue
+from mqframe_testing.conformance import AllocationConformance
 
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import AllocationConformance
 
 QUEUES = [MessageQueue("orders", "broker-a", i) for i in range(4)]
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from mqframe_lagaware import LagAware
+from mqframe_testing.allocation_ports import SharedView
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import MqframeError, SettingError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.allocation_ports import SharedView
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUES = [MessageQueue("orders", broker, i) for broker in ("broker-a", "broker-b") for i in range(4)]
 KEY = "lag_aware/orders"

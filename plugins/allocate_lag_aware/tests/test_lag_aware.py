@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 
 from mqframe_lagaware import LagAware
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.conformance import AllocationConformance
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import (
     AsyncAdmin,
@@ -17,9 +20,6 @@ from mqframe import (
     Message,
     MessageQueue,
 )
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.conformance import AllocationConformance
-from mqframe.testing.manual_clock import ManualClock
 
 GROUP = "billing"
 OPTIONS = {"interval_seconds": 60, "lead_seconds": 30, "queue_cost": 10}

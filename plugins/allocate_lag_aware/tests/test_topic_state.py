@@ -1,7 +1,6 @@
 from mqframe_lagaware.snapshot import Note, Snapshot
 from mqframe_lagaware.topic_state import TopicState
-
-from mqframe.testing.manual_clock import ManualClock
+from mqframe_testing.manual_clock import ManualClock
 
 
 class World:

@@ -1,9 +1,9 @@
 import pytest
 from mqframe_machineroom import MachineRoom
+from mqframe_testing.conformance import AllocationConformance
 
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.conformance import AllocationConformance
 
 
 class TestMachineRoomConformance(AllocationConformance):

@@ -2,11 +2,11 @@ from collections.abc import Sequence
 
 import pytest
 from mqframe_machineroomnearby import MachineRoomNearby
+from mqframe_testing.conformance import AllocationConformance
 
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
-from mqframe.testing.conformance import AllocationConformance
 
 
 class Dealt(AllocationStrategy):

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_avro import AvroCodec
 from mqframe_avro.schemas import load
+from mqframe_testing.conformance import CodecConformance
+from mqframe_testing.conformance.codec import Stranger
 from pydantic import BaseModel
 
 from mqframe.core.errors import DecodeError, EncodeError
 from mqframe.hooks.interfaces import Codec
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import CodecConformance
-from mqframe.testing.conformance.codec import Stranger
 
 SCHEMA = {
     "type": "record",

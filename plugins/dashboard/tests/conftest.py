@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 from mqframe_dashboard import create_app
+from mqframe_testing import Cluster
 
 from mqframe import Message, Producer
-from mqframe.testing import Cluster
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
 
+from mqframe_testing import Cluster
+
 from mqframe import (
     Admin,
     ClientSettings,
@@ -21,7 +23,6 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
-from mqframe.testing import Cluster
 
 TOPICS: Final = {"orders": 4, "payments": 2, "parcels": 2}
 CITIES: Final = ("Berlin", "Lisbon", "Oslo", "Tokyo")

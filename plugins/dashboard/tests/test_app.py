@@ -6,10 +6,10 @@ import re
 
 import pytest
 from mqframe_dashboard.app import PAGES
+from mqframe_testing import Cluster
+from mqframe_testing.ports import lasting_port
 
 from mqframe.core.errors import AnswerError
-from mqframe.testing import Cluster
-from mqframe.testing.ports import lasting_port
 
 
 def test_every_page_of_the_navigation_is_there(browser, mqframe_cluster):

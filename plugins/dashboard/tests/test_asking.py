@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from mqframe_dashboard.asking import Asking, NoAnswer, NotFound, called
+from mqframe_testing import AsyncCluster
 
 from mqframe import AsyncAdmin, AsyncPuller
 from mqframe.core.errors import AnswerError, ConnectError, FixError
 from mqframe.core.messages.ids import offset_id
-from mqframe.testing import AsyncCluster
 
 
 def asking(**options: Any) -> Asking:

@@ -6,9 +6,10 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+from mqframe_testing.server_process import ServerProcess
+
 from mqframe import Message, Producer, ProducerSettings, SendResult, StoreReader
 from mqframe.core.errors import MqframeError, RetryError
-from mqframe.testing.server_process import ServerProcess
 
 SERVICE = "broker.services=deduplication"
 MESSAGES = 400

@@ -7,6 +7,7 @@ from mqframe_deduplication.options import DeduplicationOptions
 from mqframe_deduplication.rebuilding import Rebuilding
 from mqframe_deduplication.rule import Once
 from mqframe_deduplication.window import Window, identity
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.delay.recall_handle import recall_handle
@@ -17,7 +18,6 @@ from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.messages import SendMessage
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.hooks.interfaces import PendingRecord, StoredAt
-from mqframe.testing.manual_clock import ManualClock
 
 KEY = "IDEMPOTENCE_KEY"
 

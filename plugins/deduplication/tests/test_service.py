@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 from mqframe_deduplication import Deduplication, DeduplicationOptions
+from mqframe_testing import Cluster
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.conformance import BrokerServiceConformance
 
 from mqframe import (
     Admin,
@@ -22,9 +25,6 @@ from mqframe import (
     TransactionProducer,
 )
 from mqframe.hooks.interfaces import BrokerPort
-from mqframe.testing import Cluster
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.conformance import BrokerServiceConformance
 
 KEY = "IDEMPOTENCE_KEY"
 SERVICES = {"services": ("deduplication",)}

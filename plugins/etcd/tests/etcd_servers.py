@@ -18,10 +18,10 @@ from typing import Any
 import httpx
 import trustme
 from mqframe_etcd import EtcdCoordination, EtcdOptions
+from mqframe_testing import ManualClock
+from mqframe_testing.ports import lasting_port
 
 from mqframe.hooks.interfaces import GroupPlace
-from mqframe.testing import ManualClock
-from mqframe.testing.ports import lasting_port
 
 START_SECONDS = 60.0
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 from etcd_servers import EtcdCluster, Paused, coordination, place
 from mqframe_etcd import EtcdCoordination
+from mqframe_testing.conformance import CoordinationConformance
+from mqframe_testing.ports import lasting_port
 
 from mqframe.core.errors import ClosedError, CoordinationError
 from mqframe.hooks.interfaces import Coordination, Snapshot
-from mqframe.testing.conformance import CoordinationConformance
-from mqframe.testing.ports import lasting_port
 
 PATIENT_SECONDS = 20.0
 """For calls that are to be answered, however busy the machine is."""

@@ -12,10 +12,10 @@ import pytest
 from mqframe_etcd import EtcdOptions
 from mqframe_etcd.answers import EtcdRefusal
 from mqframe_etcd.gateway import Gateway, Quiet
+from mqframe_testing.ports import lasting_port
 from scripted_member import HANG_UP, SILENCE, Answer, Asked, Lines, ScriptedMember, bad, good
 
 from mqframe.core.errors import CoordinationError
-from mqframe.testing.ports import lasting_port
 
 LIMIT = 1.0
 PATIENT = 20.0

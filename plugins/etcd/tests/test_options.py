@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from etcd_servers import Certificates, coordination
 from mqframe_etcd import EtcdOptions
+from mqframe_testing import ManualClock
 
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing import ManualClock
 
 SECURE = ("https://127.0.0.1:2379",)
 

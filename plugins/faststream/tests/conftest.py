@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from mqframe_faststream import MqframeBroker
-
-from mqframe.testing.cluster import Cluster
-from mqframe.testing.sections import DelaySettings
+from mqframe_testing.cluster import Cluster
+from mqframe_testing.sections import DelaySettings
 
 SECONDS_MAX = 20.0
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 from mqframe_faststream import MqframeBroker
+from mqframe_testing.cluster import AsyncCluster
 
 from mqframe import Admin
-from mqframe.testing.cluster import AsyncCluster
 
 
 @pytest.mark.parametrize(("queues", "made"), [(3, 3), (0, None)])

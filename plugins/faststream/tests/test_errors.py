@@ -13,8 +13,7 @@ from fast_depends.library.serializer import OptionItem
 from fast_depends.msgspec import MsgSpecSerializer
 from fast_depends.pydantic import PydanticSerializer
 from mqframe_faststream.errors import NotingSerializer, is_of_arguments, undecodable
-
-from mqframe.testing.consuming import received
+from mqframe_testing.consuming import received
 
 INNER = [PydanticSerializer(use_fastdepends_errors=False), PydanticSerializer(), MsgSpecSerializer()]
 

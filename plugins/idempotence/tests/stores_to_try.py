@@ -31,8 +31,7 @@ from mqframe_idempotence import (
     SqlAlchemyStore,
     SqlStore,
 )
-
-from mqframe.testing.consuming import received
+from mqframe_testing.consuming import received
 
 START_SECONDS = 60.0
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from mqframe_idempotence import AsyncRedisStore, MemoryStore, Once, OnceInTransaction, SqlStore
 from mqframe_idempotence.counts import Counted
+from mqframe_testing import Cluster
 from stores_to_try import RedisServer, sqlite_names, until
 
 from mqframe import (
@@ -26,7 +27,6 @@ from mqframe import (
     PushConsumer,
     SimpleConsumer,
 )
-from mqframe.testing import Cluster
 
 ONE_SECOND = 1
 """The delay level."""

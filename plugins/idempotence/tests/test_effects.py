@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from mqframe_idempotence import Claim, InProgress, NoKey, Once, OnceInTransaction, StoreAway, TableMissing
 from mqframe_idempotence.counts import Counted
+from mqframe_testing.consuming import received
 from stores_to_try import message
 
 from mqframe import ConsumeResult, ListenerContext, MessageQueue
-from mqframe.testing.consuming import received
 
 ALL = 2**31 - 1
 LATER, SUSPEND = ConsumeResult.RECONSUME_LATER, ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT

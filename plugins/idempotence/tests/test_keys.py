@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_idempotence import NoKey, WrongUse, business_key, message_id, property_key
 from mqframe_idempotence.keys import KEY_CHARACTERS_MAX, KeyRule, checked_scope, fitting
-
-from mqframe.testing.consuming import received
+from mqframe_testing.consuming import received
 
 
 def test_the_message_id_is_the_same_for_all_copies() -> None:

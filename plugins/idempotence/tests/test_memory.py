@@ -1,9 +1,8 @@
 from mqframe_idempotence import MemoryStore, Once
 from mqframe_idempotence.counts import Counted
 from mqframe_idempotence.stores import Claim
-
-from mqframe.testing.consuming import received
-from mqframe.testing.manual_clock import ManualClock
+from mqframe_testing.consuming import received
+from mqframe_testing.manual_clock import ManualClock
 
 
 def test_keys_are_known_for_their_time() -> None:

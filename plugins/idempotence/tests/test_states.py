@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from mqframe_idempotence.states import StateTable
 from mqframe_idempotence.stores import Claim
-
-from mqframe.testing.manual_clock import ManualClock
+from mqframe_testing.manual_clock import ManualClock
 
 LEASE_MS, KEEP_MS = 30_000, 600_000
 KEYS = st.sampled_from(["a", "b", "c"])

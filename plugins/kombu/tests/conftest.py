@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from celery import Celery
-
-from mqframe.testing.server_process import ServerProcess
+from mqframe_testing.server_process import ServerProcess
 
 sys.path.insert(0, str(Path(__file__).parent))
 from kombu_workers import Worker

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 from mqframe_kombu.held import Held, Source
+from mqframe_testing.consuming import received
 
 from mqframe import PoppedMessage
-from mqframe.testing.consuming import received
 
 
 def test_a_message_is_named_by_its_queue_id_keys_and_attempt() -> None:

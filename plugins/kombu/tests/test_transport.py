@@ -13,11 +13,11 @@ from kombu.utils import compat
 from kombu_workers import lasting, until
 from mqframe_kombu import Transport
 from mqframe_kombu.transport import hooks_of, nameservers_of, net_of
+from mqframe_testing.ports import lasting_port
+from mqframe_testing.server_process import ServerProcess
 
 import mqframe
 from mqframe.core.errors import ClosedError, ConnectError, FixError, RetryError, SettingError
-from mqframe.testing.ports import lasting_port
-from mqframe.testing.server_process import ServerProcess
 
 
 @pytest.mark.parametrize(

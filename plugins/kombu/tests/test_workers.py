@@ -13,9 +13,9 @@ import pytest
 from celery import Celery, chain, chord, group
 from kombu_workers import SECONDS_MAX, notes, until, words
 from mqframe_kombu import topic_of
+from mqframe_testing.server_process import ServerProcess
 
 from mqframe import Admin
-from mqframe.testing.server_process import ServerProcess
 
 
 def result(promise, seconds: float = SECONDS_MAX):

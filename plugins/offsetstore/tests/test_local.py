@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 from mqframe_offsetstore import LocalOffsetStore
+from mqframe_testing.conformance import MemoryWire, OffsetStoreConformance
 
 from mqframe.core.errors import MessageError, StoreError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
-from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 JAVA_FILE = b"""{

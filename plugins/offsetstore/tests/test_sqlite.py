@@ -4,11 +4,11 @@ from contextlib import closing
 
 import pytest
 from mqframe_offsetstore import SqliteOffsetStore
+from mqframe_testing.conformance import MemoryWire, OffsetStoreConformance
 
 from mqframe.core.errors import ClosedError, RetryError, StoreError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
-from mqframe.testing.conformance import MemoryWire, OffsetStoreConformance
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from mqframe.testing.cluster import Cluster
+from mqframe_testing.cluster import Cluster
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -16,10 +16,10 @@ from mqframe_opentelemetry.attributes import (
     server_attributes,
     shared_attributes,
 )
+from mqframe_testing.conformance.hooks import TIME_MS, received_message
 
 from mqframe.core.errors import CallTimeout
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.testing.conformance.hooks import TIME_MS, received_message
 
 OPTIONS = TelemetryOptions()
 

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from mqframe_opentelemetry import ConsumeTelemetry
+from mqframe_testing.conformance import ConsumeHookConformance
 from opentelemetry import baggage, trace
 from opentelemetry import context as contexts
 from opentelemetry.trace import SpanKind, StatusCode
@@ -21,7 +22,6 @@ from mqframe import (
     SimpleConsumer,
     TransactionProducer,
 )
-from mqframe.testing.conformance import ConsumeHookConformance
 
 
 class TestConsumeTelemetry(ConsumeHookConformance):

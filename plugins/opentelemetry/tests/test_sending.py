@@ -8,6 +8,7 @@ import random
 import pytest
 from mqframe_opentelemetry import SendTelemetry
 from mqframe_opentelemetry.propagation import creation_context
+from mqframe_testing.conformance import SendHookConformance
 from opentelemetry import baggage, trace
 from opentelemetry import context as contexts
 from opentelemetry.trace import SpanKind, StatusCode
@@ -27,7 +28,6 @@ from mqframe.core.messages.message import MessageQueue, SendResult, SendStatus
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.hooks.interfaces import SendContext, SendOperation
 from mqframe.hooks.isolate import prepare_each
-from mqframe.testing.conformance import SendHookConformance
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_protobuf import ProtobufCodec
 from mqframe_protobuf.codec import EMPTY
+from mqframe_testing.conformance import CodecConformance
 
 from mqframe.core.errors import DecodeError, EncodeError
 from mqframe.hooks.interfaces import Codec
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import CodecConformance
 
 
 def make_class() -> Any:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_pydantic import PydanticCodec
+from mqframe_testing.conformance import CodecConformance
+from mqframe_testing.conformance.codec import Stranger
 from pydantic import BaseModel, Field, field_validator
 
 from mqframe.core.errors import DecodeError
 from mqframe.hooks.interfaces import Codec
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import CodecConformance
-from mqframe.testing.conformance.codec import Stranger
 
 
 class Article(BaseModel):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 from mqframe_schedules import Schedule, SchedulesAdmin
+from mqframe_testing import Cluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import Admin, StoreReader
 from mqframe.core.errors import AnswerError, FixError
-from mqframe.testing import Cluster
-from mqframe.testing.manual_clock import ManualClock
 
 START = 1_700_000_040_000
 

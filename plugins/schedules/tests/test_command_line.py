@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from mqframe_schedules.command_line import app
+from mqframe_testing import Cluster
 from typer.testing import CliRunner, Result
 
 from mqframe.core.errors import FixError
-from mqframe.testing import Cluster
 
 Run = Callable[..., Result]
 GOOD = ("--cron", "30 8 * * MON-FRI", "--zone", "Europe/Berlin", "--topic", "reports", "--body", "daily")

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from mqframe_schedules import Schedule, SchedulesAdmin
+from mqframe_testing.server_process import ServerProcess
 
 from mqframe import Admin, StoreReader
-from mqframe.testing.server_process import ServerProcess
 
 SERVICE = "broker.services=schedules"
 WAITS_SECONDS = (1.3, 0.4, 1.7, 0.05)

@@ -10,6 +10,8 @@ import pytest
 from mqframe_schedules.bodies import Schedule
 from mqframe_schedules.requests import CreateSchedule, PauseSchedule, RemoveSchedule, ResumeSchedule
 from mqframe_schedules.service import Schedules, SchedulesOptions
+from mqframe_testing.conformance import BrokerServiceConformance
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.errors import Refusal
@@ -19,8 +21,6 @@ from mqframe.core.messages.properties import encode_properties
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import BrokerPort
-from mqframe.testing.conformance import BrokerServiceConformance
-from mqframe.testing.manual_clock import ManualClock
 
 HOST = encode_host("127.0.0.1:10911")
 MINUTE = 60_000

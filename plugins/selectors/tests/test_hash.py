@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 from mqframe_selectors import HashSelector, java_hash_code
+from mqframe_testing.conformance import SelectorConformance
 
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import SelectorConformance
 
 MESSAGE = Message("orders", b"x")
 JAVA = json.loads((Path(__file__).parent / "hash_selector.json").read_text())

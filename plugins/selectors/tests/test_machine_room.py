@@ -1,11 +1,11 @@
 import pytest
 from mqframe_selectors import MachineRoomSelector
+from mqframe_testing.conformance import SelectorConformance
 
 from mqframe.core.errors import FixError, SettingError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import SelectorConformance
 
 MESSAGE = Message("orders", b"x")
 

@@ -1,11 +1,11 @@
 from random import Random
 
 from mqframe_selectors import RandomSelector
+from mqframe_testing.conformance import SelectorConformance
 
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import SelectorConformance
 
 MESSAGE = Message("orders", b"x")
 QUEUES = [MessageQueue("orders", "broker-a", i) for i in range(7)]

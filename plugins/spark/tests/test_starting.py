@@ -37,7 +37,7 @@ PARTS = [LEFT, NEWS, b"[Stage 1:> (0 + 2) / 4]\r", "größer\n".encode(), b"Trac
 STORY = """
     import pandas  # noqa: F401  # Spark has a word to say about its version
     from mqframe import Message, Producer
-    from mqframe.testing import Cluster
+    from mqframe_testing import Cluster
     from mqframe_spark import local_session
     import pyspark
 

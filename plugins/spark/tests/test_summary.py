@@ -1,4 +1,4 @@
-"""Counts and sums by tag, over rows that are written down here; over a topic see `tests/cli/quickstart`."""
+"""Counts and sums by tag, over rows written down here; over a topic see `packages/cli/tests/quickstart`."""
 
 from typing import Any
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from mqframe_sql92 import EvaluationError, Expression, SqlFilter
+from mqframe_testing.conformance import MessageFilterConformance
 
 from mqframe.core.errors import FixError
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.conformance import MessageFilterConformance
 
 REFERENCE = json.loads((Path(__file__).parent / "sql92.json").read_text())
 

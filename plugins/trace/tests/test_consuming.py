@@ -1,6 +1,7 @@
 """What is told of listeners' calls."""
 
 import pytest
+from mqframe_testing.conformance import ConsumeHookConformance
 from mqframe_trace import ConsumeTrace
 from traced import ADDRESS, QUEUE, Port, attached
 
@@ -8,7 +9,6 @@ from mqframe.core.measuring.trace import ConsumeCode, TraceKind
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.hooks.interfaces import ConsumeContext
-from mqframe.testing.conformance import ConsumeHookConformance
 
 
 class TestConsumeConformance(ConsumeHookConformance):

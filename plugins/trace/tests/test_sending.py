@@ -2,6 +2,7 @@
 
 import attrs
 import pytest
+from mqframe_testing.conformance import SendHookConformance
 from mqframe_trace import SendTrace
 from traced import ADDRESS, attached, send_once, sent_result
 
@@ -9,7 +10,6 @@ from mqframe.core.measuring.trace import TraceMessageType
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.hooks.interfaces import SendContext, TransactionEnd
-from mqframe.testing.conformance import SendHookConformance
 
 
 class TestSendConformance(SendHookConformance):

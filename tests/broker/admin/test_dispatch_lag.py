@@ -4,6 +4,7 @@ import logging
 from types import SimpleNamespace
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.admin.dispatch_lag import AGAIN_MS, DispatchLag
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
@@ -12,7 +13,6 @@ from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 from mqframe.log import ROOT
 from mqframe.store.following.lag import Lag
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Nothing(Dispatcher):

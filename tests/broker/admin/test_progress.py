@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.broker.admin.progress import Progress
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Reads:

@@ -89,7 +89,7 @@ def test_what_was_answered_survives_a_kill(run):
 @pytest.fixture
 def slow(monkeypatch):
     """A disk that takes what is saved of topics, by a thread, only when the test says so."""
-    monkeypatch.setattr("mqframe.testing.cluster.AtOnce", lambda: ThreadPoolExecutor(1))
+    monkeypatch.setattr("mqframe_testing.cluster.AtOnce", lambda: ThreadPoolExecutor(1))
     return SlowDisk(monkeypatch)
 
 

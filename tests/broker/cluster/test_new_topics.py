@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
 
 from mqframe import AsyncAdmin, AsyncProducer, Message
 from mqframe.broker.cluster.new_topics import TopicSharing
@@ -20,7 +21,6 @@ from mqframe.core.errors import ConnectionLost, MqframeError
 from mqframe.core.requests.admin import GetTopicConfig, UpdateAndCreateTopic
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
-from mqframe.testing.cluster import AsyncCluster
 
 
 async def until(condition: Callable[[], Awaitable[object]]) -> None:

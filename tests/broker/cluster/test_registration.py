@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.cluster.registration import LISTED_SECONDS, MasterPlace, NameServerRegistration
 from mqframe.broker.settings import BrokerSettings
@@ -20,7 +21,6 @@ from mqframe.core.requests.nameserver import GetBrokerMemberGroup, RegisterBroke
 from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import decode, dumps
-from mqframe.testing.manual_clock import ManualClock
 
 INTERVAL = 30.0
 

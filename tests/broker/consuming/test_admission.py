@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
@@ -15,7 +16,6 @@ from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.manual_clock import ManualClock
 
 READ, WRITE = 4, 2
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.settings import BrokerSettings
@@ -22,7 +23,6 @@ from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.hooks.interfaces import MessageFilter
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
-from mqframe.testing.manual_clock import ManualClock
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND

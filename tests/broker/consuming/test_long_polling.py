@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from broker.conftest import pull_request
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling
 from mqframe.broker.consuming.processor import TURN_PULLS
@@ -15,7 +16,6 @@ from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.manual_clock import ManualClock
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND

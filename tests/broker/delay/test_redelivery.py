@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.settings import BrokerSettings
@@ -12,7 +13,6 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.record import encode_record
-from mqframe.testing.manual_clock import ManualClock
 
 HOST = encode_host("10.0.0.1:10911")
 PLACE = {"REAL_TOPIC": "t", "REAL_QID": "3"}

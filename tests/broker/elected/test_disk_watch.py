@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import attrs
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.elected.disk_watch import DiskWatch
 from mqframe.core.election.ability import PROVEN_SECONDS
-from mqframe.testing.manual_clock import ManualClock
 
 
 @attrs.define

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from elected.members import Engine
 from elected.scene import Scene, play
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.cluster.registration import MasterPlace
 from mqframe.broker.elected.elected_leader import ElectedLeader, last_whole
@@ -27,7 +28,6 @@ from mqframe.replication.reign import FollowerReplicas
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.quarantine import Report
-from mqframe.testing.manual_clock import ManualClock
 
 BODIES = [b"message %d" % number for number in range(5)]
 PLACE = MasterPlace("10.0.0.1:10911", "10.0.0.1:10912")

@@ -2,12 +2,12 @@
 
 import asyncio
 
+from mqframe_testing.manual_clock import ManualClock
 from popping import KEY
 from scrapes import of_broker
 
 from mqframe.broker.metrics.traffic import dead_letters, messages_in, messages_out
 from mqframe.broker.tables.statistics import DEAD, Statistics
-from mqframe.testing.manual_clock import ManualClock
 
 
 def rows(table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from popping import pop_request, popped
 
 from mqframe.broker.consuming.admission import ReadAdmission
@@ -22,7 +23,6 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.manual_clock import ManualClock
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from recorded import FRAMES, Recorded
 
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData
@@ -17,8 +19,6 @@ from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame, FrameDecoder
 from mqframe.core.wire.loose_json import dumps, loads
 from mqframe.net.client import Client
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 POP_CODES = (200050, 200051, 200053, 400, 401)
 RECORDED = [frame for frame in FRAMES if frame.request_code in POP_CODES]

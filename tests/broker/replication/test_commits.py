@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from mqframe_testing.manual_clock import ManualClock
 from replicas import Pair, play, texts
 
 from mqframe.broker.broker import Broker
@@ -15,7 +16,6 @@ from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.admin import DeleteSubscriptionGroup
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.net.client import Client
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = {"consumer_group": "g", "topic": "t", "queue_id": 0}
 

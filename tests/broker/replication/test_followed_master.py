@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.replication.followed_master import dialer_of, hello_of, is_secured
 from mqframe.broker.sections import BrokerSections
@@ -13,7 +14,6 @@ from mqframe.core.replication.hello import Hello
 from mqframe.net.settings import NetSettings
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 def sections(net: NetSettings | None = None, **replication: str) -> BrokerSections:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.cluster.registration import MasterPlace
 from mqframe.broker.replication.followed_master import MasterUnknown
@@ -20,7 +21,6 @@ from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 PLACE = MasterPlace("10.0.0.1:10911", "10.0.0.1:10912")
 

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
@@ -14,7 +15,6 @@ from mqframe.broker.replication.port import RefusalNotes, ReplicationPort
 from mqframe.core.errors import TooFewReplicas
 from mqframe.core.measuring.family import Family
 from mqframe.core.replication.stream import encode_report, frame_head
-from mqframe.testing.manual_clock import ManualClock
 
 
 async def port_of(pair: Pair, master: Broker) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.sending.rules import NoDelays, NoHalves, SendRules, ToDeadLetters, unserved
 from mqframe.broker.tables.shared import Registry
@@ -26,7 +27,6 @@ from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.stored import Stored
 from mqframe.hooks.interfaces import PendingRecord, SendRule, StoredAt
-from mqframe.testing.manual_clock import ManualClock
 
 STORED = StoredAt(0, Stored(0, 0, 7, 0))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.settings import BrokerSettings
@@ -13,7 +14,6 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable, system_topics
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.messages import SendMessageV2
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Scene:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.tables.config_keeper import ConfigKeeper
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
@@ -19,7 +20,6 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.errors import StoreError
 from mqframe.core.wire.loose_json import decode
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Kept:

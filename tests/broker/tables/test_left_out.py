@@ -3,13 +3,13 @@ from __future__ import annotations
 import errno
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.left_out import LeftOut
 from mqframe.core.errors import MessageError, Refusal, StoreUnavailable
 from mqframe.core.storage.left_out import Place
-from mqframe.testing.manual_clock import ManualClock
 
 PLACE = Place("t", 2, 5, 700)
 

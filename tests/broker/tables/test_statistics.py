@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.broker.tables.statistics import ACKNOWLEDGED, DEAD, TURN_COUNTS, Statistics
-from mqframe.testing.manual_clock import ManualClock
 
 
 def counted() -> tuple[ManualClock, Statistics]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.tables.live_settings import LiveSection
 from mqframe.broker.transactions.send_rule import ToHalfTopic
@@ -14,7 +15,6 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.hooks.interfaces import PendingRecord
-from mqframe.testing.manual_clock import ManualClock
 
 
 def placed(properties: dict[str, str], reconsume_times: int = 0, **settings: Any) -> PendingRecord:

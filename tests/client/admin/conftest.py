@@ -6,10 +6,10 @@
 from collections.abc import Iterator
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe import Admin, ClientSettings, Producer
 from mqframe.net.access.settings import AccessSettings
-from mqframe.testing.cluster import Cluster
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
 
 from mqframe import Admin, AsyncAdmin
 from mqframe.core.errors import ClosedError
-from mqframe.testing.cluster import AsyncCluster
 
 
 def test_the_asyncio_api():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing import AsyncCluster, ManualClock
 
 from mqframe import (
     AsyncAdmin,
@@ -20,7 +21,6 @@ from mqframe.core.consuming.bodies import LockBody, QueueBody
 from mqframe.core.requests.consumers import LockBatchMq
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client
-from mqframe.testing import AsyncCluster, ManualClock
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER

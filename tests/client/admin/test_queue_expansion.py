@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import AsyncAdmin, AsyncProducer, Message, MessageQueue
 from mqframe.core.errors import FixError
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 
 def play(story, brokers=1):

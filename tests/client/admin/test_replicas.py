@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.ports import lasting_port
 from replicas import Pair, play, texts
 
 from mqframe import AsyncAdmin
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo
 from mqframe.core.errors import FixError
 from mqframe.core.requests.nameserver import RegisterBroker
-from mqframe.testing.ports import lasting_port
 
 
 def silent_client(*, activated: bool, **told: Any) -> HaClientRuntimeInfo:

@@ -1,6 +1,7 @@
 """Administration of topics, on two brokers."""
 
 import pytest
+from mqframe_testing.consuming import ClientScene, play_in
 
 from mqframe.client.admin.calls import AdminCalls
 from mqframe.client.admin.topics import AsyncTopicAdmin
@@ -15,7 +16,6 @@ from mqframe.core.requests.admin import (
 )
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.consuming import ClientScene, play_in
 
 
 def topics(scene: ClientScene) -> AsyncTopicAdmin:

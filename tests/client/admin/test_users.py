@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing import Cluster
 
 from mqframe import AccessError, Admin, AnswerError
-from mqframe.testing import Cluster
 
 
 def test_users_are_made_changed_listed_and_deleted(operator: Admin, asking: Cluster) -> None:

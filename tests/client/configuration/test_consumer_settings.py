@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.consuming.queue_locks import LockTimes
 from mqframe.core.errors import SettingError
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.mark.parametrize(("ordered", "span"), [(False, 10), (True, sys.maxsize)])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.client.configuration.fetch_options import FetchOptions, FetchSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.retry.backoff import ERROR_SECONDS
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_a_group_pulls_as_it_is_set() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_every_limit_and_pause_reaches_the_pulls() -> None:

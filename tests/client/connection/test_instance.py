@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 from instances import consumer, scene, settle
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import AnswerError, ClosedError, ConnectError
 from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_heartbeats_at_once_and_every_thirty_seconds():

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster import Cluster
+from mqframe_testing.consuming import play
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import Admin, AsyncProducer, LitePullConsumer, Producer, Puller, SimpleConsumer
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient, InstanceLease
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import MqframeError
-from mqframe.testing.cluster import Cluster
-from mqframe.testing.consuming import play
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Noting(AsyncClient):

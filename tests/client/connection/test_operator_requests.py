@@ -7,6 +7,8 @@ import inspect
 from typing import cast
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import HOST, ScriptedBroker
 
 from mqframe.client.connection.operator_requests import OperatorRequests, stacks
 from mqframe.core.consuming.running_info import ConsumerRunningInfo, DirectOutcome, DirectResult
@@ -23,8 +25,6 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.storage.record import encode_record
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import HOST, ScriptedBroker
 
 QUEUE = MessageQueue("orders", "broker-a", 1)
 

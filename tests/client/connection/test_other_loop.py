@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe import (
     Admin,
@@ -18,7 +19,6 @@ from mqframe import (
     FixError,
     Message,
 )
-from mqframe.testing.cluster import Cluster
 
 OTHER = "belongs to the event loop in which it was used first"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.connection.outages import Outages
 from mqframe.core.errors import AccessError, AnswerError, CallTimeout, ConnectError, ConnectionLost
-from mqframe.testing.manual_clock import ManualClock
 from mqframe.trouble import AGAIN_SECONDS, QUIET_SECONDS
 
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.connection.patience import Patience
 from mqframe.core.errors import (
@@ -14,7 +15,6 @@ from mqframe.core.errors import (
     RouteError,
     answer_error,
 )
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Work:

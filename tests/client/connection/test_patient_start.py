@@ -6,11 +6,11 @@ import asyncio
 import logging
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.connection.patient_start import start_or_end
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerFix, FixError, RouteError
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Scene:

@@ -6,6 +6,8 @@ import asyncio
 from typing import cast
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
 
 from mqframe.client.connection.replies import Replies
 from mqframe.core.errors import ClosedError, RequestTimeout
@@ -14,8 +16,6 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.replies import PushReplyMessageToClient
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 
 def play(story):

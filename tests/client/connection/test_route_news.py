@@ -6,12 +6,13 @@ import asyncio
 import gc
 import os
 
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
+
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.route_news import RouteNews
 from mqframe.client.settings import ClientSettings
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 
 class Hearer:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from mqframe_testing.consuming import AllQueues, MemoryOffsets
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.group_offsets import OffsetChoice
@@ -18,8 +21,6 @@ from mqframe.core.errors import RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.consuming import AllQueues, MemoryOffsets
-from mqframe.testing.manual_clock import ManualClock
 
 
 def push_plan(

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 
 import pytest
+from mqframe_testing.cluster import Cluster
 from real_time import until
 
 from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer
@@ -16,7 +17,6 @@ from mqframe.client.sending.blocking_producer import Producer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import ClosedError, FixError, ReceiptError, RouteError
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.testing.cluster import Cluster
 
 WAIT = 120.0
 

@@ -6,6 +6,9 @@ import asyncio
 from collections import Counter
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.simulation.pools import work_at_once
 
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -17,9 +20,6 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.simulation.pools import work_at_once
 
 GROUP = "billing"
 

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 from client.sending.scripted_transport import ScriptedTransport
+from mqframe_testing.cluster import AsyncCluster, Cluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import AsyncProducer, Message, MessageQueue, Producer
 from mqframe.client.sending.api import SendApi
@@ -27,8 +29,6 @@ from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import QueueSelector, SendHook
-from mqframe.testing.cluster import AsyncCluster, Cluster
-from mqframe.testing.manual_clock import ManualClock
 
 START = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
 

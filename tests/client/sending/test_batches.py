@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.sending.batches import Encoder
 from mqframe.client.settings import ProducerSettings
@@ -12,7 +13,6 @@ from mqframe.core.messages.batch import decode_batch
 from mqframe.core.messages.compression import Compression, decompress
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.fixture

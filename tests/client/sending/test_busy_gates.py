@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.sending.busy_gates import BusyGates
 from mqframe.core.errors import AnswerError, ConnectError, answer_error
-from mqframe.testing.manual_clock import ManualClock
 
 BUSY = answer_error(2, "busy", "b:1")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mqframe_testing.cluster import Cluster
+
 from mqframe import Admin, Message, Producer, SendHook
 from mqframe.hooks.interfaces import HookPort, SendContext
-from mqframe.testing.cluster import Cluster
 
 
 class Telling(SendHook):

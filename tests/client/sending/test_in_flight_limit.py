@@ -2,12 +2,12 @@ import asyncio
 import threading
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit, BlockingInFlightLimit
 from mqframe.core.errors import ClosedError, TooMuchInFlight
 from mqframe.core.sending.in_flight import InFlightCount
-from mqframe.testing.manual_clock import ManualClock
 
 
 async def settle():

@@ -6,6 +6,7 @@ import zlib
 
 import pytest
 from client.sending.scripted_transport import ScriptedTransport, answer
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.sending.batches import Encoder
 from mqframe.client.sending.blocking_transport import run_blocking
@@ -30,7 +31,6 @@ from mqframe.core.sending.queue_choice import FaultLatency
 from mqframe.core.sending.retries import BOUND, ONCE, awaited_rules, submitted_rules
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, QueueSelector, SendHook
-from mqframe.testing.manual_clock import ManualClock
 
 
 def sender_over(port, **options):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from client.sending.scripted_transport import ScriptedTransport, answer
 from client.sending.test_pipeline import sender_over
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.client.sending.prepared_sends import (
@@ -18,7 +19,6 @@ from mqframe.core.messages.message import Message, MessageQueue, SendResult, Sen
 from mqframe.core.sending.request_reply import ReplyMessage
 from mqframe.core.sending.retries import awaited_rules
 from mqframe.hooks.interfaces import IllegalProperty, SendHook
-from mqframe.testing.manual_clock import ManualClock
 
 RESULT = SendResult(SendStatus.SEND_OK, "ID", MessageQueue("t", "b", 0), 1)
 

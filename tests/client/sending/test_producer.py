@@ -4,6 +4,7 @@ import asyncio
 import random
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
 
 from mqframe import (
     AsyncAdmin,
@@ -17,7 +18,6 @@ from mqframe import (
 from mqframe.core.errors import ClosedError, FixError, MessageError, PluginError, RouteError, SettingError
 from mqframe.core.sending.encoding import encode_elements
 from mqframe.hooks.interfaces import QueueSelector, SendHook
-from mqframe.testing.cluster import AsyncCluster
 
 
 class ByNumber(QueueSelector):

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from client.sending.scripted_transport import ScriptedTransport
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
 from mqframe.client.settings import ProducerSettings
@@ -14,7 +15,6 @@ from mqframe.core.messages.json_codec import JsonCodec
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.sending.retries import BOUND
 from mqframe.hooks.interfaces import ForbiddenHook, QueueSelector, RpcHook, SendHook
-from mqframe.testing.manual_clock import ManualClock
 
 MESSAGE = Message("t", b"x")
 FIRST, SECOND = MessageQueue("t", "a", 0), MessageQueue("t", "b", 0)

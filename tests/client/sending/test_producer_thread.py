@@ -5,11 +5,11 @@ import os
 import threading
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe import Admin, Message, MessageQueue, Producer, ProducerSettings
 from mqframe.core.errors import ClosedError, ConnectError, MessageError, RouteError
 from mqframe.core.sending.encoding import encode_elements
-from mqframe.testing.cluster import Cluster
 
 
 @pytest.fixture(scope="module")

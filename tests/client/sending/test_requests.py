@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
+from mqframe_testing import AsyncCluster, Cluster, ManualClock
+from mqframe_testing.consuming import play as play_client
 
 from mqframe import (
     AnswerError,
@@ -35,8 +37,6 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.replies import PushReplyMessageToClient
 from mqframe.core.requests.serving import Call
 from mqframe.core.wire.frame import Frame
-from mqframe.testing import AsyncCluster, Cluster, ManualClock
-from mqframe.testing.consuming import play as play_client
 
 
 class Scene:

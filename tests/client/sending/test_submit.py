@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.producer import AsyncProducer
@@ -22,8 +24,6 @@ from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import Forbidden, ForbiddenHook, SendHook
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 
 class StoringBroker(ScriptedBroker):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.consuming import play
 
 from mqframe.client.sending.transport import AsyncTransport
 from mqframe.core.errors import RouteError
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.testing.consuming import play
 
 
 def test_a_route_is_asked_for_now_and_known_afterwards():

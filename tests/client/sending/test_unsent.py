@@ -6,9 +6,9 @@ import sys
 import weakref
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe import Admin, Producer
-from mqframe.testing.cluster import Cluster
 
 BEGIN = """
 import os, sys

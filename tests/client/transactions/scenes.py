@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe import AsyncBatchTransactionProducer, ReceivedMessage, TransactionOutcome
@@ -14,8 +16,6 @@ from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.core.storage.record import decode_records
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 T = TypeVar("T")
 COMMIT, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.UNKNOWN

@@ -7,6 +7,8 @@ import threading
 from typing import Any
 
 import pytest
+from mqframe_testing.consuming import play
+from mqframe_testing.scripted_broker import HOST
 
 from mqframe.client.transactions.checks import TransactionChecker
 from mqframe.client.transactions.local_states import LocalTransactionStates
@@ -18,8 +20,6 @@ from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import encode_record
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.consuming import play
-from mqframe.testing.scripted_broker import HOST
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from mqframe_testing import Cluster
 
 from mqframe import (
     BatchTransactionProducer,
@@ -25,7 +26,6 @@ from mqframe import (
 from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.record import decode_records
-from mqframe.testing import Cluster
 
 COMMIT, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.UNKNOWN
 DONE = EndStatus.DONE

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import Cluster
 from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
@@ -23,7 +24,6 @@ from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, ReceivedMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.transactions.outcome import TransactionOutcome
-from mqframe.testing.cluster import Cluster
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 HOST = bytes((127, 0, 0, 1, 0, 0, 0, 1))

@@ -1,10 +1,10 @@
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.cluster.client_registry import ClientRegistry, Member
 from mqframe.core.errors import Refusal
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.fixture

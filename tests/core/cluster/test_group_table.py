@@ -1,10 +1,10 @@
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.cluster.group_table import READ_FORBIDDEN, GroupTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import SYSTEM_GROUPS
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.fixture

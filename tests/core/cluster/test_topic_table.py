@@ -1,9 +1,9 @@
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.cluster.topic_table import TopicTable, parse_attributes, system_topics
 from mqframe.core.errors import Refusal
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.fixture

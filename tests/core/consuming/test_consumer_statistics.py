@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.running_info import ConsumeStatus
-from mqframe.testing.manual_clock import ManualClock
 
 
 def minute(statistics: ConsumerStatistics, clock: ManualClock) -> None:

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.offset_table import DELETED_TOPICS_MAX, OffsetTable
 from mqframe.core.errors import Refusal
 from mqframe.core.wire.loose_json import decode, dumps
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.consuming.queue_locks import (
     LEASE_SECONDS,
@@ -15,7 +16,6 @@ from mqframe.core.consuming.queue_locks import (
     QueueLocks,
 )
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUES = [MessageQueue("t", "b", number) for number in range(3)]
 

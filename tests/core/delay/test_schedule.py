@@ -2,9 +2,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable, LevelSchedule, is_due, real_place
-from mqframe.testing.manual_clock import ManualClock
 
 DELAY = 1000
 

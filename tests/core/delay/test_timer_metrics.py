@@ -1,10 +1,11 @@
 import asyncio
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.core.delay import timer_metrics
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
 from mqframe.core.measuring import family
 from mqframe.core.wire.loose_json import decode, dumps
-from mqframe.testing.manual_clock import ManualClock
 
 
 def rows(table):

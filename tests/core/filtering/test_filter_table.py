@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import Refusal
 from mqframe.core.filtering.bloom_filter import BloomFilter
@@ -13,7 +14,6 @@ from mqframe.core.filtering.bodies import FilterDataTable, SubscriptionData
 from mqframe.core.filtering.filter_table import DEAD_AT_START_MS, KEPT_DEAD_MS, FilterTable
 from mqframe.core.measuring.budget import Budget
 from mqframe.core.wire.loose_json import decode, dumps
-from mqframe.testing.manual_clock import ManualClock
 
 
 def sql(text: str, version: int = 1, topic: str = "t") -> SubscriptionData:

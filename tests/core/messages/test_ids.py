@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 from strategies import hosts
 
 from mqframe.core.errors import FixError
 from mqframe.core.messages.addresses import decode_host
 from mqframe.core.messages.ids import UniqueIds, local_month_start_ms, offset_id, parse_offset_id
-from mqframe.testing.manual_clock import ManualClock
 
 DAY_MS = 86_400_000
 

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_testing.conformance import CodecConformance
 
 from mqframe.core.errors import DecodeError, EncodeError, FixError
 from mqframe.core.messages.codec import Codec
 from mqframe.core.messages.json_codec import JSON, JsonCodec, class_without_rules
-from mqframe.testing.conformance import CodecConformance
 
 
 class Colour(enum.Enum):

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from mqframe_testing.consuming import received
+
 from mqframe.core.messages.log_fields import SHOWN_MAX, log_fields
-from mqframe.testing.consuming import received
 
 
 def test_a_message_is_named_by_all_that_finds_it() -> None:

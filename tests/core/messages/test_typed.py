@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mqframe_testing.consuming import received
 
 from mqframe.core.errors import DecodeError, EncodeError, RetryError
 from mqframe.core.messages.codec import Codec
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.typed import CONTENT_TYPE, SCHEMA, content_type
-from mqframe.testing.consuming import received
 
 
 class Scripted(Codec):

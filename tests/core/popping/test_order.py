@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.popping.bodies import OrderInfoTable
 from mqframe.core.popping.order import IDLE_MS, Commit, OrderTable, all_offsets, open_offsets
 from mqframe.core.wire.loose_json import decode, dumps
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = ("t", "g", 0)
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.replication.slave_offsets import (
@@ -16,7 +17,6 @@ from mqframe.core.replication.slave_offsets import (
     is_further,
 )
 from mqframe.core.wire.loose_json import decode, dumps
-from mqframe.testing.manual_clock import ManualClock
 
 
 def held(offset: int, queue_id: int = 0) -> ConsumerOffsetTable:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.sending.queue_choice import FaultLatency, QueueChoice, avoided_ms
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUES = [MessageQueue("t", broker, number) for broker in "abc" for number in range(2)]
 

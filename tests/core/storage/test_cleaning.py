@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.storage.cleaning import (
     DiskLimits,
@@ -12,7 +13,6 @@ from mqframe.core.storage.cleaning import (
     parse_hours,
     pressure,
 )
-from mqframe.testing.manual_clock import ManualClock
 
 HOUR = 3_600_000
 ALWAYS = DiskLimits(enough_free_bytes=0)

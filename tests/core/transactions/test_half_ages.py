@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.transactions.half_ages import HalfAges
 from mqframe.core.transactions.rules import Age
-from mqframe.testing.manual_clock import ManualClock
 
 NOW = 1_700_000_000_000
 TEN_HOURS = 36_000

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from mqframe_testing.consuming import AllQueues
+
 from mqframe.hooks.interfaces import AllocationStrategy
-from mqframe.testing.consuming import AllQueues
 
 
 class Looking(AllQueues):

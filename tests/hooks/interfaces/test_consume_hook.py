@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextvars
 
 import pytest
+from mqframe_testing.conformance import ConsumeHookConformance
 
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook
-from mqframe.testing.conformance import ConsumeHookConformance
 
 CONTEXT = ConsumeContext("billing", [], MessageQueue("orders", "broker-a", 0), "me")
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mqframe_testing.conformance import FileRange
+
 from mqframe.hooks.interfaces import Dispatcher, LogRange
-from mqframe.testing.conformance import FileRange
 
 
 class Plain(Dispatcher):

@@ -2,11 +2,11 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 import pytest
+from mqframe_testing.conformance import OffsetStoreConformance
 
 from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import MemoryOffsetStore, OffsetStoreContext, ReadFrom, SavedOffsetStore
-from mqframe.testing.conformance import OffsetStoreConformance
 
 Q0, Q1 = (MessageQueue("orders", "broker-a", number) for number in range(2))
 OTHER = MessageQueue("bills", "broker-a", 0)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mqframe_cli.app import app
 from real_time import until
 from typer.testing import CliRunner
 
 from interop.foreign_programs import OLDER
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
-from mqframe.cli.app import app
 from mqframe.core.consuming.group_config import GroupRetryPolicy, SubscriptionGroupConfig
 from mqframe.core.errors import AnswerError, FixError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import Matching, Naming, Somebody, manager
 
 from mqframe.core.requests.needs import Action, Need, Resource
@@ -13,7 +14,6 @@ from mqframe.hooks.interfaces import BrokerPlace, Credentials, Refused
 from mqframe.net.access.access import FAILED, Access, Port, kept_below
 from mqframe.net.access.settings import AccessSettings
 from mqframe.store.files.config_file import ConfigFile
-from mqframe.testing.manual_clock import ManualClock
 
 BOTH = AccessSettings(
     authentication="naming", authorization="matching", initial_user="a:1", inner_credentials="b:2"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import call, manager
 
 from mqframe.core.errors import BodyError, Refusal
@@ -12,7 +13,6 @@ from mqframe.core.requests.needs import Action, topic_need
 from mqframe.net.access.access import Access
 from mqframe.net.access.guard import FAILED, QUIET_SECONDS, Guard, Refusals
 from mqframe.net.access.settings import AccessSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Place:

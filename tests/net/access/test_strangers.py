@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.codes import FLAG_ONEWAY, ResponseCode
 from mqframe.core.errors import FrameError
@@ -23,7 +24,6 @@ from mqframe.net.connection import Connection
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.serving import RequestServing
 from mqframe.net.settings import NetSettings
-from mqframe.testing.manual_clock import ManualClock
 
 KNOWN = {"access_key": "admin", "secret_key": "secret"}
 ODD = ("", " ", "admin", "secret", "\x00", "\x01\x02", "é", "\U0001f600", "topic", "x" * 3_000, "-1", "null")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from mqframe_testing.manual_clock import ManualClock
 from peers import ROUTE
 
 from mqframe.core.requests.fields import Request
@@ -16,7 +17,6 @@ from mqframe.net.in_process.peer import InProcessPeer
 from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Client(ProxiedClient):

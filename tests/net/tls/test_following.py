@@ -9,13 +9,13 @@ from pathlib import Path
 import certificates
 import pytest
 from certificates import Pems
+from mqframe_testing.manual_clock import ManualClock
 from peers import ROUTE, run
 from tls_peers import Served, fault
 
 from mqframe.core.errors import SettingError, TlsError
 from mqframe.net.tls.contexts import client_context, server_context
 from mqframe.net.tls.following import FollowingContext
-from mqframe.testing.manual_clock import ManualClock
 
 
 def replace(old: Pems, new: Pems, *names: str) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from certificates import Pems
+from mqframe_testing.manual_clock import ManualClock
 from peers import ROUTE, Raw, run
 from tls_peers import Serve, Served, fault
 
 from mqframe.core.errors import ConnectionLost
 from mqframe.net.tls.gate import TlsGate
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_plain_and_secured_clients_share_a_port(served: Serve, pems: Pems) -> None:

@@ -9,6 +9,7 @@ import struct
 
 import pytest
 from certificates import Pems
+from mqframe_testing.manual_clock import ManualClock
 from peers import LIST, ROUTE, Raw, run
 from tls_peers import Serve, Served, fault
 
@@ -20,7 +21,6 @@ from mqframe.net.peer_group import PeerEvents
 from mqframe.net.server import Server
 from mqframe.net.tls.contexts import client_context
 from mqframe.net.tls.pipe import TlsPipe
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_damage_within_a_session_ends_it_and_names_tls(served: Serve, pems: Pems) -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing import ManualClock
+from mqframe_testing.conformance import CoordinationConformance
 
 from mqframe.core.errors import ClosedError, CoordinationError, SettingError
 from mqframe.hooks.interfaces import Coordination, GroupPlace, Snapshot
 from mqframe.hooks.manager import PluginManager
 from mqframe.replication.coordination.sqlite import SqliteCoordination
-from mqframe.testing import ManualClock
-from mqframe.testing.conformance import CoordinationConformance
 
 POLL = 0.25
 PATIENT: dict[str, Any] = {"timeout_seconds": 30.0, "poll_seconds": POLL}

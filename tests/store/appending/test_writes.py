@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from stores import bodies
 
 from mqframe.core.errors import StoreUnavailable
@@ -14,7 +15,6 @@ from mqframe.core.messages.batch import encode_element
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 Message = Callable[..., Incoming]
 

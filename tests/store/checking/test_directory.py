@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import small_store
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import SettingError
 from mqframe.store.checking.directory import known_store, refuse_in_use, with_sizes
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import small_store
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock
@@ -15,7 +16,6 @@ from mqframe.store.checking.directory import known_store, with_sizes
 from mqframe.store.checking.rebuild import Rebuilt, rebuild
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 
 def built(root, *, accept_loss: bool = False) -> Rebuilt:

@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import AsyncProducer, Message
 from mqframe.store.files import modes
 from mqframe.store.files.modes import file_mode, folder_mode, make_folder, umask, use_mode
-from mqframe.testing.cluster import AsyncCluster
-from mqframe.testing.manual_clock import ManualClock
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from stores import bodies, put
 
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
@@ -18,7 +19,6 @@ from mqframe.hooks.interfaces.dispatcher import Dispatcher, LogRange
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 Opened = Callable[..., MessageStore]
 Message = Callable[..., Incoming]

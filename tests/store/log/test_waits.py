@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.core.storage.outcome import Outcome
 from mqframe.store.log.waits import Waits
-from mqframe.testing.manual_clock import ManualClock
 
 OK, LATE_DISK, AWAY, LATE = (
     Outcome.CONFIRMED,

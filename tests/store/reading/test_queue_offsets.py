@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mqframe_testing.manual_clock import ManualClock
 from stores import put
 
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
-from mqframe.testing.manual_clock import ManualClock
 
 Opened = Callable[..., MessageStore]
 Message = Callable[..., Incoming]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import StoreError
@@ -23,7 +24,6 @@ from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.cutting import cut_log, cuts, finish_cuts
-from mqframe.testing.manual_clock import ManualClock
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 NOW = 1_800_000_000_000

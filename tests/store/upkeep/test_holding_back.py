@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mqframe_testing.manual_clock import ManualClock
 from stores import bodies
 
 from mqframe.core.errors import StoreUnavailable
@@ -18,7 +19,6 @@ from mqframe.core.storage.record import decode_record
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.testing.manual_clock import ManualClock
 
 Opened = Callable[..., MessageStore]
 Message = Callable[..., Incoming]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.store.upkeep.opening_progress import FIRST_LINE_SECONDS, LINE_SECONDS, OpeningProgress
-from mqframe.testing.manual_clock import ManualClock
 
 MIB = 1 << 20
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 from stores import bodies, put
 
 from mqframe.core.errors import StoreError
@@ -14,7 +15,6 @@ from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.quarantine import Quarantine
-from mqframe.testing.manual_clock import ManualClock
 
 COUNT = 12
 

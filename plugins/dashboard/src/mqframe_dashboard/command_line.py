@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from mqframe_cli.extension import NameServer, access
 
 from mqframe import log
-from mqframe.cli.extension import NameServer, access
 from mqframe.core.errors import SettingError
 from mqframe_dashboard.changes.user_file import user_line
 

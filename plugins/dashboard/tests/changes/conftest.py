@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+from mqframe_testing import Cluster
+from mqframe_testing.cluster import AccessSettings
 
 from mqframe import Admin, Message, Producer, PushConsumer, SubscriptionGroupConfig
-from mqframe.testing import Cluster
-from mqframe.testing.cluster import AccessSettings
 
 BOSS = ("boss", "the boss's secret")
 ORIGIN = {"origin": "http://127.0.0.1"}

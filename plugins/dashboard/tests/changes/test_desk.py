@@ -6,8 +6,7 @@ import re
 
 import pytest
 from mqframe_dashboard.changes.assembly import CHANGES
-
-from mqframe.testing import Cluster
+from mqframe_testing import Cluster
 
 CREATE = {"queues": "1", "perm": "6"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pkgutil import resolve_name
 
 from mqframe_dashboard.masking import MASK
+from mqframe_testing import Cluster
 
 from mqframe import Admin
 from mqframe.core.errors import ConnectError
-from mqframe.testing import Cluster
 
 RUNTIME = "mqframe.client.admin.brokers.AsyncBrokerAdmin.runtime"
 

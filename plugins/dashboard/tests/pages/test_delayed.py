@@ -8,13 +8,13 @@ from pkgutil import resolve_name
 import pytest
 from mqframe_dashboard.pages import delayed
 from mqframe_dashboard.pages.delayed import SHOWN, still_waiting
+from mqframe_testing import Cluster
 
 from mqframe import Message, Producer
 from mqframe.core.errors import AnswerError, ConnectError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.admin import GetAllDelayOffset, GetTimerMetrics
-from mqframe.testing import Cluster
 
 EVIL = "<script>alert(1)</script>"
 

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 
 import pytest
 from mqframe_dashboard.pages.groups import differences
+from mqframe_testing import Cluster
 
 from mqframe import Admin, ClientSettings, PushConsumer
 from mqframe.core.consuming.running_info import ConsumerRunningInfo
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.testing import Cluster
 
 
 @pytest.fixture

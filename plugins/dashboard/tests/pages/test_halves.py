@@ -6,12 +6,12 @@ import pytest
 from dashboard_shop import Undecided
 from mqframe_dashboard.pages import halves
 from mqframe_dashboard.pages.halves import open_halves
+from mqframe_testing import Cluster
 
 from mqframe import Message, TransactionProducer
 from mqframe.core.errors import ConnectError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import encode_properties
-from mqframe.testing import Cluster
 
 EVIL = "<script>alert(1)</script>"
 

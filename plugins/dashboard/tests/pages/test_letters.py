@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+from mqframe_testing import Cluster
 
 from mqframe import Admin, PushConsumer
-from mqframe.testing import Cluster
 
 
 @pytest.fixture

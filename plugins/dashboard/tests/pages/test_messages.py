@@ -5,8 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 import pytest
-
-from mqframe.testing import Cluster
+from mqframe_testing import Cluster
 
 EVIL = "<script>alert(1)</script>"
 

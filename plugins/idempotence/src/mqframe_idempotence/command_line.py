@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from mqframe_cli.extension import new_app
 
-from mqframe.cli.extension import new_app
 from mqframe.core.errors import FixError
 from mqframe_idempotence.sql import SqlStore
 from mqframe_idempotence.statements import TABLE, ddl

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from mqframe_cli.extension import Json, NameServer, access, new_app, show, show_one, time_text
 
-from mqframe.cli.extension import Json, NameServer, access, new_app, show, show_one, time_text
 from mqframe.core.errors import FixError
 from mqframe_schedules.admin import SchedulesAdmin
 from mqframe_schedules.bodies import Schedule, ScheduleState

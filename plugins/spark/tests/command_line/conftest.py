@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from mqframe_spark.command_line.app import app
 from mqframe_spark.jobs.sessions import SessionOptions
+from mqframe_testing.cluster import Cluster
 from typer.testing import CliRunner
 
 from mqframe import Message, MessageQueue, Producer
 from mqframe.core.errors import MqframeError
-from mqframe.testing.cluster import Cluster
 
 
 class Commands:

@@ -7,7 +7,7 @@ import sys
 def test_help_is_there_at_once_and_other_commands_pay_nothing() -> None:
     program = (
         "import sys\n"
-        "from mqframe.cli import main\n"
+        "from mqframe_cli import main\n"
         "heavy = {'pyspark', 'pyarrow', 'numpy', 'py4j'}\n"
         "def run(*words):\n"
         "    sys.argv = ['mqframe', *words]\n"

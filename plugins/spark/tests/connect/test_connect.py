@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.ports import lasting_port
 
 from mqframe import Message, Producer
-from mqframe.testing.ports import lasting_port
 
 pytest.importorskip("grpc", reason="Spark Connect is not installed")
 CLIENT = Path(__file__).with_name("connect_client.py")

@@ -25,6 +25,8 @@ from mqframe_spark.exact.rules import SinkRecord
 from mqframe_spark.exact.writers import ExactBatchWriter, ExactStreamWriter
 from mqframe_spark.sink.options import SinkOptions, parse_sink_options
 from mqframe_spark.sink.task_facts import BATCH_ID, QUERY_ID
+from mqframe_testing.cluster import Cluster
+from mqframe_testing.sections import TransactionSettings
 from pyspark.sql import types as t
 
 from mqframe import Admin, BatchTransactionProducer, Puller, TransactionOutcome
@@ -32,8 +34,6 @@ from mqframe.core.errors import MqframeError
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
 from mqframe.core.transactions.half_batch import EndStatus, PreparedHalf
-from mqframe.testing.cluster import Cluster
-from mqframe.testing.sections import TransactionSettings
 
 sys.path.insert(0, str(Path(__file__).parent))
 

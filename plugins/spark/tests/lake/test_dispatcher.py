@@ -9,11 +9,11 @@ import pytest
 from lake_log import ALL, DAY, Log, Range, Written, stored
 from mqframe_spark.lake.dispatcher import ParquetDispatcher, WorkerFailed
 from mqframe_spark.lake.parquet_options import ParquetOptions
+from mqframe_testing.conformance import DispatcherConformance
 
 from mqframe import PluginManager
 from mqframe.core.errors import SettingError
 from mqframe.hooks.interfaces import Dispatcher
-from mqframe.testing.conformance import DispatcherConformance
 
 
 class TestParquetConformance(DispatcherConformance):

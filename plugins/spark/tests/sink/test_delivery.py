@@ -13,12 +13,12 @@ from mqframe_spark.sink.delivery import deliver, find_queues, send_rows
 from mqframe_spark.sink.key_bytes import UniqueKeys
 from mqframe_spark.sink.options import SinkOptions
 from mqframe_spark.sink.outgoing import OutgoingBatches
+from mqframe_testing.cluster import Cluster
 
 from mqframe import Admin, Puller
 from mqframe.core.errors import AnswerFix, ConnectError, FixError, GiveUpError, RetryError
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.sending.encoding import decode_elements
-from mqframe.testing.cluster import Cluster
 
 QUEUES = tuple(MessageQueue("t", "a", number) for number in range(3))
 SECONDS_MAX = 120

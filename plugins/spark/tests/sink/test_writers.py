@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from mqframe_spark.deduplication import drop_doubles
+from mqframe_testing.cluster import Cluster
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming import StreamingQuery
 
 from mqframe import Puller
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.testing.cluster import Cluster
 
 SECONDS_MAX = 120
 

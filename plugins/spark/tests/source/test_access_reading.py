@@ -16,11 +16,11 @@ from mqframe_spark.source.broker_reading import BrokerSpanReader
 from mqframe_spark.source.options import parse_options
 from mqframe_spark.source.positions import Span
 from mqframe_spark.wire import connect
+from mqframe_testing import Cluster
 
 from mqframe import Admin, Message, NetSettings, PluginManager, Producer, Refusal, RpcHook, hookimpl
 from mqframe.core.errors import AccessError, RouteError, TlsError
 from mqframe.core.wire.frame import Frame
-from mqframe.testing import Cluster
 
 KEYS = {"accessKey": "reader", "secretKey": "hidden-12345"}
 INTERNAL = frozenset({40, 103, 104, 105})  # what the broker itself asks

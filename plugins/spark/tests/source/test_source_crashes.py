@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mqframe_testing.cluster import SMALL_STORE, Cluster
+from mqframe_testing.server_process import ServerProcess
 from sent_rows import Row, Sender
 
 from mqframe import (
@@ -23,8 +25,6 @@ from mqframe import (
     Puller,
     StoreSettings,
 )
-from mqframe.testing.cluster import SMALL_STORE, Cluster
-from mqframe.testing.server_process import ServerProcess
 
 
 def landed(spark: Any, out: Path) -> Counter[Row]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster import Cluster
 from pyspark.sql import functions as f
 
 from mqframe import Admin, Message, MessageQueue, Producer, Puller
-from mqframe.testing.cluster import Cluster
 
 Row = tuple[str, str, int, int, bytes]
 QUEUES = 2

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from mqframe_spark.lake.dispatcher import ParquetDispatcher
+from mqframe_testing.cluster import Cluster
 
 from mqframe import Message, PluginManager, Producer, hookimpl
-from mqframe.testing.cluster import Cluster
 
 Row = tuple[int, int, bytes]
 

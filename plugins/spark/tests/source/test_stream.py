@@ -9,11 +9,11 @@ from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.planning import Planner
 from mqframe_spark.source.positions import BEGIN, DataLoss
 from mqframe_spark.source.stream import StreamReader
+from mqframe_testing.manual_clock import ManualClock
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
 from mqframe.core.errors import ConnectError, FixError, SettingError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.manual_clock import ManualClock
 
 ALL = ReadAllAvailable()
 

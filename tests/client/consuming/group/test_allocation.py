@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
+from mqframe_testing.consuming import AllQueues, CollectingListener
+from mqframe_testing.consuming import play as play_scene
 from push_scenes import GROUP, play, running
 from thread_pools import at_rest
 
@@ -14,8 +16,6 @@ from mqframe import AsyncLitePullConsumer, AsyncPushConsumer, Producer, PushCons
 from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.consuming import AllQueues, CollectingListener
-from mqframe.testing.consuming import play as play_scene
 
 MEMBERS = ["10.1.1.0@other", "10.1.1.1@m1"]
 

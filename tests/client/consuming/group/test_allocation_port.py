@@ -6,6 +6,9 @@ import asyncio
 import logging
 
 import pytest
+from mqframe_testing.consuming import AllQueues
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.allocation_port import GroupPort, prepare
@@ -19,9 +22,6 @@ from mqframe.core.requests.nameserver import GetKvConfig, KvAnswer, PutKvConfig
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import PREPARE_SECONDS_MAX
-from mqframe.testing.consuming import AllQueues
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 SERVERS = ["10.0.0.8:9876", "10.0.0.9:9876"]
 

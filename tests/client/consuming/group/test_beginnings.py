@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import play
 
 from mqframe.client.consuming.group.beginnings import Beginnings
 from mqframe.core.consuming.consume_rules import ConsumeFrom
 from mqframe.core.errors import AnswerError
 from mqframe.core.requests.consumers import GetMaxOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.testing.consuming import play
 
 LAST = (ConsumeFrom.LAST, 0)
 MOMENT = (ConsumeFrom.TIMESTAMP, 1_700_000_000_000)

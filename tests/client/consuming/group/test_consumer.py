@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import AllQueues, CollectingListener, play
 
 from mqframe import AsyncLitePullConsumer, AsyncPushConsumer
 from mqframe.core.errors import AnswerError, ClosedError, ConnectError, RouteError
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.requests.consumers import CheckClientConfig, UnregisterClient
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.testing.consuming import AllQueues, CollectingListener, play
 
 ONLY_BIG = Sql("size > 3")
 

@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
+from mqframe_testing.consuming import MemoryOffsets, play
 
 from mqframe.client.consuming.group.group_offsets import GroupOffsets, OffsetChoice, beginning
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
@@ -13,7 +14,6 @@ from mqframe.core.errors import FixError, PluginError, RetryError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import ReadFrom
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.consuming import MemoryOffsets, play
 
 A, B = (MessageQueue("orders", "broker-a", number) for number in (0, 1))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import play
 
 from mqframe.client.consuming.group.joining import check_filters, group_interval, look_up
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
@@ -15,7 +16,6 @@ from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.retry.redelivery import listed_waits
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
-from mqframe.testing.consuming import play
 
 
 def interest(expression, topic="orders"):

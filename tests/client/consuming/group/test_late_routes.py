@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mqframe_testing.consuming import play
+
 from mqframe.client.consuming.group.late_routes import AGAIN_SECONDS, LateRoutes
 from mqframe.core.errors import RouteError
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.testing.consuming import play
 
 
 def test_a_route_is_asked_for_once_in_a_while_however_many_queues_fail() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import play
 
 from mqframe.client.consuming.group.members import group_members
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import BrokerData, TopicRouteData
 from mqframe.core.errors import CallTimeout, RouteError
 from mqframe.core.requests.consumers import GetConsumerListByGroup
-from mqframe.testing.consuming import play
 
 TWO = TopicRoute(
     "orders",

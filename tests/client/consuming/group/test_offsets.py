@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.consuming import play
 
 from mqframe.client.consuming.group.offsets import (
     BrokerOffsets,
@@ -22,7 +23,6 @@ from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.testing.consuming import play
 
 
 def test_the_ends_of_a_queue_and_the_first_offset_of_a_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import AllQueues, MemoryOffsets, play
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.configuration.lite_pull_settings import LitePullSettings
@@ -15,7 +16,6 @@ from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.consuming import AllQueues, MemoryOffsets, play
 
 
 def plan(scene, kind, store, **more):

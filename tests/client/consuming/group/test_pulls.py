@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import ClientScene, play_in
 
 from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.consuming.group.pulls import QueuePulls
@@ -11,7 +12,6 @@ from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 from mqframe.core.errors import AnswerError
 from mqframe.core.filtering.filter_expression import Sql, filter_of
 from mqframe.core.requests.messages import LitePullMessage, PullMessage
-from mqframe.testing.consuming import ClientScene, play_in
 
 UNKNOWN = AnswerError(3, "request type 361 not supported", "a:1")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.consuming import ClientScene, play_in
 
 from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
@@ -16,7 +17,6 @@ from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.requests.messages import LitePullMessage, PullMessage
 from mqframe.core.storage.record import encode_record
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.consuming import ClientScene, play_in
 
 WIDE = FlowLimits(1000, 1 << 20, 1000)
 

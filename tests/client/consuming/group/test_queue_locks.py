@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import play
 
 from mqframe.client.consuming.group.queue_locks import LockKeeper, QueueLocker
 from mqframe.core.consuming.queue_locks import LOCK_TIMES, LockTimes
 from mqframe.core.errors import CallTimeout, answer_error
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.consuming import play
 
 
 def test_each_queue_is_said_to_be_ours_or_not() -> None:

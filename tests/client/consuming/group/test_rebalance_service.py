@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.consuming import AllQueues, CollectingListener
 from push_scenes import GROUP, OK, play, running
 
 from mqframe.core.errors import (
@@ -21,7 +22,6 @@ from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import PullMessage
 from mqframe.core.requests.nameserver import GetKvConfig, GetRouteinfoByTopic, KvAnswer
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.consuming import AllQueues, CollectingListener
 
 
 class TestRebalance:

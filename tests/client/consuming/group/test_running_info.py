@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from client.consuming.members import Runtime, push_plan
+from mqframe_testing.consuming import received
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.consuming.group.running_info import RunningInfoSource, queue_info
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.consuming.running_info import ConsumeStatus, DirectResult, ProcessQueueInfo
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
-from mqframe.testing.consuming import received
-from mqframe.testing.manual_clock import ManualClock
 
 FIRST, SECOND = MessageQueue("orders", "broker-a", 0), MessageQueue("orders", "broker-a", 1)
 START = 1_700_000_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_testing.consuming import CollectingListener
 from push_scenes import GROUP, OK, play, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -15,7 +16,6 @@ from mqframe.core.requests.consumers import (
     UnregisterClient,
 )
 from mqframe.core.requests.messages import PullMessage
-from mqframe.testing.consuming import CollectingListener
 
 
 class TestStop:

@@ -6,6 +6,7 @@ import asyncio
 
 import lite_scenes
 import pytest
+from mqframe_testing.consuming import ClientScene, play_in
 
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.configuration.lite_pull_settings import LitePullSettings
@@ -14,7 +15,6 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, CallTimeout, ConnectionLost
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.requests.messages import LitePullMessage, PullMessage
-from mqframe.testing.consuming import ClientScene, play_in
 
 
 class Scene(ClientScene):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.client.sending.blocking_producer import Producer
@@ -14,7 +15,6 @@ from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import AnswerError, BodyUnreadable, FixError, RetryError, RouteError, SettingError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.storage.record import decode_records
-from mqframe.testing.cluster import Cluster
 
 
 @pytest.fixture(scope="module")

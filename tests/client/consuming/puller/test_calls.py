@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.puller.calls import PullCalls
@@ -28,8 +30,6 @@ from mqframe.core.requests.messages import PullMessage
 from mqframe.core.requests.nameserver import GetAllTopicList, GetRouteinfoByTopic
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 QUEUE = MessageQueue("t", "broker-a", 1)
 BUSY = answer_error(ResponseCode.SYSTEM_BUSY, "busy", "10.0.0.1:10911")

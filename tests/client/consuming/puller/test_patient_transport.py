@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from client.consuming.puller.test_blocking_transport import ROUTE, Remoting
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.connection.patience import Patience
 from mqframe.client.consuming.puller.blocking_transport import BlockingPullTransport
@@ -13,7 +14,6 @@ from mqframe.core.cluster.name_servers import NameServers
 from mqframe.core.errors import ConnectError, ConnectionLost
 from mqframe.core.requests.nameserver import GetAllTopicList
 from mqframe.core.wire.frame import Frame
-from mqframe.testing.manual_clock import ManualClock
 
 
 def test_servers_that_restart_are_waited_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.client.consuming.puller.puller import AsyncPuller
@@ -13,7 +14,6 @@ from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import AnswerError, ClosedError, FixError
 from mqframe.core.messages.message import Message
 from mqframe.core.storage.record import decode_records
-from mqframe.testing.cluster import Cluster
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqframe_testing.consuming import CollectingListener
 from push_scenes import GROUP, play, running
 
 from mqframe.core.errors import (
@@ -9,7 +10,6 @@ from mqframe.core.errors import (
     answer_error,
 )
 from mqframe.core.requests.messages import PullMessage
-from mqframe.testing.consuming import CollectingListener
 
 
 class TestPulls:

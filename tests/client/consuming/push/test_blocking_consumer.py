@@ -10,13 +10,13 @@ from collections import Counter
 from queue import SimpleQueue
 
 import pytest
+from mqframe_testing.cluster import Cluster
 
 from mqframe.client.consuming.push.blocking_consumer import PushConsumer
 from mqframe.client.sending.blocking_producer import Producer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import ClosedError, FixError, RouteError
 from mqframe.core.messages.message import Message, ReceivedMessage
-from mqframe.testing.cluster import Cluster
 
 WAIT = 120.0
 

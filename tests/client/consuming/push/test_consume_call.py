@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.consuming import received
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
 from mqframe.client.consuming.push.listener import subscription
@@ -13,8 +15,6 @@ from mqframe.core.consuming.consume_result import ConsumeResult, Outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import ConsumeHook
-from mqframe.testing.consuming import received
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

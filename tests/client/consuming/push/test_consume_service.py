@@ -7,6 +7,8 @@ import zlib
 
 import attrs
 import pytest
+from mqframe_testing.consuming import CollectingListener
+from mqframe_testing.simulation.pools import work_at_once
 from push_scenes import GROUP, LATER, OK, play, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -22,8 +24,6 @@ from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
 from mqframe.core.retry.dead_letters import REASON
 from mqframe.core.storage.record import body_crc
 from mqframe.hooks.interfaces import ConsumeHook
-from mqframe.testing.consuming import CollectingListener
-from mqframe.testing.simulation.pools import work_at_once
 
 CHANGED = (
     f"body of 1 bytes was changed since it was stored: its CRC is {body_crc(b'c'):#010x}, and the record says"

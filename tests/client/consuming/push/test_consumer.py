@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.consuming import AllQueues, CollectingListener, MemoryOffsets
+from mqframe_testing.scripted_broker import ScriptedBroker
 from push_scenes import GROUP, OK, play, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -23,8 +25,6 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.messages import PullMessage
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.hooks.interfaces import ConsumeHook
-from mqframe.testing.consuming import AllQueues, CollectingListener, MemoryOffsets
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 
 class TestConstruction:

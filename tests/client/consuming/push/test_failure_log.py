@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
+from mqframe_testing.consuming import received
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.failure_log import TRACEBACK_AGAIN_SECONDS, FailureLog
@@ -13,8 +15,6 @@ from mqframe.core.consuming.consume_result import ConsumeResult, Outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import DecodeError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.consuming import received
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = MessageQueue("orders", "broker-a", 3)
 NAMES = {"UNIQ_KEY": "ID7", "KEYS": "o-1", "TAGS": "paid"}

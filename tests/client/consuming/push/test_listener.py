@@ -6,12 +6,12 @@ import asyncio
 import functools
 
 import pytest
+from mqframe_testing.consuming import received
 
 from mqframe.client.consuming.push.listener import BATCH_MAX, DELAY_LEVEL_MAX, ListenerContext, subscription
 from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL, ConsumeResult
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
-from mqframe.testing.consuming import received
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

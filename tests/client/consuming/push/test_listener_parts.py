@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from mqframe_testing.consuming import MemoryOffsets, received
+
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.consuming import MemoryOffsets, received
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

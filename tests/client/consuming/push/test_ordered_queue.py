@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mqframe_testing.consuming import received
 
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueue
@@ -13,7 +14,6 @@ from mqframe.core.consuming.ordered_turn import Turn, Why
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.consuming.queue_locks import LockLease
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.consuming import received
 
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 TWO_AT_ONCE = subscription("orders", "*", lambda messages, context: OK, 2, 1)

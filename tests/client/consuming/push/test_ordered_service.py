@@ -8,6 +8,8 @@ import zlib
 
 import attrs
 import pytest
+from mqframe_testing.consuming import AllQueues, ClientScene, CollectingListener, play_in
+from mqframe_testing.simulation.pools import work_at_once
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
@@ -18,8 +20,6 @@ from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.hooks.interfaces import ConsumeHook
-from mqframe.testing.consuming import AllQueues, ClientScene, CollectingListener, play_in
-from mqframe.testing.simulation.pools import work_at_once
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER

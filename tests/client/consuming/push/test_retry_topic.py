@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_testing.consuming import play, received
+
 from mqframe.client.consuming.push.listener import ListenerContext, subscription
 from mqframe.client.consuming.push.retry_topic import RetryTopicSubscription, retry_subscription
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.testing.consuming import play, received
 
 RETRY = "%RETRY%g"
 

@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from mqframe_testing import Stage
+from mqframe_testing.consuming import received
 
 from mqframe import (
     ConsumeResult,
@@ -18,8 +20,6 @@ from mqframe import (
 )
 from mqframe.client.consuming.push.listener import Subscription, subscription
 from mqframe.client.consuming.push.routes import routed
-from mqframe.testing import Stage
-from mqframe.testing.consuming import received
 
 
 def paid(message: Any) -> None: ...

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from client.consuming.members import Runtime, push_plan
+from mqframe_testing.consuming import received
+from mqframe_testing.manual_clock import ManualClock
 from operators import GROUP, play
 
 from mqframe import ConsumeResult, Message
@@ -19,8 +21,6 @@ from mqframe.core.consuming.queue_locks import LockLease
 from mqframe.core.consuming.running_info import DirectOutcome, ProcessQueueInfo
 from mqframe.core.errors import AnswerError, FixError, Refusal
 from mqframe.core.messages.message import MessageQueue
-from mqframe.testing.consuming import received
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 

@@ -4,6 +4,8 @@ import asyncio
 import zlib
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.scripted_broker import ScriptedBroker
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.send_back import SendBack
@@ -17,8 +19,6 @@ from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
-from mqframe.testing.manual_clock import ManualClock
-from mqframe.testing.scripted_broker import ScriptedBroker
 
 RETRY = "%RETRY%g"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from mqframe_testing.consuming import received
 
 from mqframe.client.consuming.push.listener import ListenerContext, subscription
 from mqframe.client.consuming.push.typed_handler import BodyType, typed_form
@@ -15,7 +16,6 @@ from mqframe.core.errors import DecodeError, FixError
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.manager import PluginManager
-from mqframe.testing.consuming import received
 
 CODECS = Codecs(PluginManager(list))
 CONTEXT = ListenerContext(MessageQueue("orders", "broker-a", 0), "billing")

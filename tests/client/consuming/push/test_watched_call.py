@@ -7,6 +7,8 @@ import contextvars
 from contextlib import contextmanager, suppress
 
 import pytest
+from mqframe_testing.consuming import received
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
 from mqframe.client.consuming.push.listener import subscription
@@ -15,8 +17,6 @@ from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import ConsumeHook
-from mqframe.testing.consuming import received
-from mqframe.testing.manual_clock import ManualClock
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 WHERE: contextvars.ContextVar[str] = contextvars.ContextVar("where", default="outside")

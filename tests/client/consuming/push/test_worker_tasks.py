@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_testing.manual_clock import ManualClock
+
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
-from mqframe.testing.manual_clock import ManualClock
 
 
 class Call:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
 from mqframe.client.consuming.push.listener import subscription
@@ -16,7 +17,6 @@ from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.net.clock import SystemClock
-from mqframe.testing.manual_clock import ManualClock
 
 HELD = MessageQueue("orders", "broker-a", 0)
 WAIT = 120.0

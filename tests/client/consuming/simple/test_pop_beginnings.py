@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.consuming import play
 
 from mqframe.client.consuming.simple.pop_beginnings import PopBeginnings
 from mqframe.core.errors import AnswerError
 from mqframe.core.requests.consumers import UpdateConsumerOffset
-from mqframe.testing.consuming import play
 
 
 def test_brokers_are_told_the_ends_of_queues_of_a_group_that_is_new() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mqframe.cli.extension import new_app
+from mqframe_cli.extension import new_app
+
 from mqframe_spark.command_line import looking, moving, pipelines, tidying
 
 app = new_app(help="Topics and Spark: pipelines on streams, and ready-made jobs.")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from mqframe_cli.extension import NameServer
 
-from mqframe.cli.extension import NameServer
 from mqframe.core.errors import SettingError
 from mqframe_spark.zones import SESSION_ZONE, in_zone, zone_of
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
+from mqframe_cli.extension import Json, NameServer, show, write_json
 
-from mqframe.cli.extension import Json, NameServer, show, write_json
 from mqframe.core.errors import SettingError
 from mqframe_spark.command_line.arguments import (
     Conf,

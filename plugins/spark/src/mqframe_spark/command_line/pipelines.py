@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from mqframe_cli.extension import Json, NameServer
 
-from mqframe.cli.extension import Json, NameServer
 from mqframe.core.errors import SettingError
 from mqframe_spark.command_line.arguments import (
     Checkpoint,

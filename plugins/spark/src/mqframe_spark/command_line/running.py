@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import typer
+from mqframe_cli.extension import show_one, write_json
 
-from mqframe.cli.extension import show_one, write_json
 from mqframe_spark.command_line.arguments import pairs
 from mqframe_spark.jobs import sessions
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
+from mqframe_cli.extension import Json, show
 
-from mqframe.cli.extension import Json, show
 from mqframe.core.errors import SettingError
 from mqframe_spark.command_line.arguments import pairs
 

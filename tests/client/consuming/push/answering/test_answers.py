@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from mqframe_testing import AsyncCluster, Cluster, ManualClock
 
 from mqframe import (
     AsyncAdmin,
@@ -23,7 +24,6 @@ from mqframe import (
 )
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.typed import content_type
-from mqframe.testing import AsyncCluster, Cluster, ManualClock
 
 GROUP = "answers"
 

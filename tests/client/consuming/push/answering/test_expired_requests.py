@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from mqframe_testing.consuming import AllQueues, ClientScene, play_in, received
+from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.requests.messages import ConsumerSendMsgBack
-from mqframe.testing.consuming import AllQueues, ClientScene, play_in, received
-from mqframe.testing.manual_clock import ManualClock
 
 GROUP = "billing"
 ASKED = {"CLUSTER": "C", "REPLY_TO_CLIENT": "shop@1", "CORRELATION_ID": "r1", "TTL": "3000"}

@@ -1,0 +1,83 @@
+"""Which of this project's distributions brings what, for the install line of error messages.
+
+Generated from the pyproject.toml files of packages and plugins by tools/generate_known_distributions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("command", "server"): "mqframe-cli",
+    ("command", "nameserver"): "mqframe-cli",
+    ("command", "broker"): "mqframe-cli",
+    ("command", "quickstart"): "mqframe-cli",
+    ("command", "plugins"): "mqframe-cli",
+    ("command", "topic"): "mqframe-cli",
+    ("command", "group"): "mqframe-cli",
+    ("command", "message"): "mqframe-cli",
+    ("command", "offset"): "mqframe-cli",
+    ("command", "dlq"): "mqframe-cli",
+    ("command", "user"): "mqframe-cli",
+    ("command", "cluster"): "mqframe-cli",
+    ("command", "replica"): "mqframe-cli",
+    ("command", "store"): "mqframe-cli",
+    ("command", "consume"): "mqframe-cli",
+    ("command", "worker"): "mqframe-cli",
+    ("command", "top"): "mqframe-cli",
+    ("command", "bench"): "mqframe-cli",
+    ("command", "config"): "mqframe-cli",
+    ("command", "context"): "mqframe-cli",
+    ("command", "mqadmin"): "mqframe-cli",
+    ("rpc_hook", "acl"): "mqframe-plugin-acl",
+    ("authentication", "acl2"): "mqframe-plugin-acl",
+    ("authentication", "plain_acl"): "mqframe-plugin-acl",
+    ("authorization", "acl2"): "mqframe-plugin-acl",
+    ("authorization", "plain_acl"): "mqframe-plugin-acl",
+    ("allocation", "averagely"): "mqframe-plugin-averagely",
+    ("allocation", "averagely_by_circle"): "mqframe-plugin-averagelybycircle",
+    ("allocation", "bounded_load"): "mqframe-plugin-boundedload",
+    ("allocation", "by_config"): "mqframe-plugin-byconfig",
+    ("allocation", "consistent_hash"): "mqframe-plugin-consistenthash",
+    ("allocation", "lag_aware"): "mqframe-plugin-lagaware",
+    ("allocation", "machine_room"): "mqframe-plugin-machineroom",
+    ("allocation", "machine_room_nearby"): "mqframe-plugin-machineroomnearby",
+    ("codec", "avro"): "mqframe-plugin-avro",
+    ("command", "dashboard"): "mqframe-plugin-dashboard",
+    ("command", "dashboard-user"): "mqframe-plugin-dashboard",
+    ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
+    ("coordination", "etcd"): "mqframe-plugin-etcd",
+    ("command", "idempotence"): "mqframe-plugin-idempotence",
+    ("offset_store", "local"): "mqframe-plugin-offsetstore",
+    ("offset_store", "remote"): "mqframe-plugin-offsetstore",
+    ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
+    ("send_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
+    ("consume_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
+    ("codec", "protobuf"): "mqframe-plugin-protobuf",
+    ("codec", "pydantic"): "mqframe-plugin-pydantic",
+    ("broker_service", "schedules"): "mqframe-plugin-schedules",
+    ("command", "schedule"): "mqframe-plugin-schedules",
+    ("selector", "hash"): "mqframe-plugin-selectors",
+    ("selector", "random"): "mqframe-plugin-selectors",
+    ("selector", "machine_room"): "mqframe-plugin-selectors",
+    ("selector", "monotonic"): "mqframe-plugin-selectors",
+    ("dispatcher", "parquet"): "mqframe-plugin-spark",
+    ("command", "spark"): "mqframe-plugin-spark",
+    ("topic_summary", "spark"): "mqframe-plugin-spark",
+    ("message_filter", "SQL92"): "mqframe-plugin-sql92",
+    ("send_hook", "trace"): "mqframe-plugin-trace",
+    ("consume_hook", "trace"): "mqframe-plugin-trace",
+}
+"""The distribution by kind and name of what it offers."""
+
+STANDARD: Final = frozenset(
+    [
+        "mqframe-cli",
+        "mqframe-plugin-averagely",
+        "mqframe-plugin-offsetstore",
+        "mqframe-plugin-selectors",
+        "mqframe-plugin-sql92",
+    ]
+)
+"""Distributions that the extra `standard` brings."""

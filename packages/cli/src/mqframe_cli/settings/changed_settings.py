@@ -1,0 +1,72 @@
+"""What operators changed while a server ran, which counts before all that its next start is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.config.configuration import Entry, Resolved
+from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept, key_of
+from mqframe.core.replication.role_change import CHANGED_ROLE, ChangedRole
+from mqframe.core.wire import loose_json
+from mqframe.nameserver.settings import NameServerSettings
+from mqframe.replication.settings import ReplicationSettings
+from mqframe.store.files.config_file import ConfigFile
+from mqframe.store.files.layout import Layout
+from mqframe.store.settings import StoreSettings
+from mqframe_cli.settings.configuration import service_kinds
+
+
+def with_changes(resolved: Resolved) -> list[Entry]:
+    """The settings of `resolved` as its servers would use them, the changes that they keep worked in.
+
+    Raises `StoreError` for a file that cannot be read.
+    """
+    changed = {path: (value, f"changed while it ran, {file}") for path, value, file in _changes(resolved)}
+    return [
+        attrs.evolve(entry, value=changed[entry.path][0], origin=changed[entry.path][1])
+        if entry.path in changed
+        else entry
+        for entry in resolved.entries
+    ]
+
+
+def _changes(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
+    """Path and value of each setting that was changed, and the file that says so."""
+    yield from _role(resolved)
+    for kinds, file in _files(resolved):
+        saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedSettings))
+        if saved is None:
+            continue
+        groups, texts, _ = kept([resolved.section(kind) for kind in kinds], saved)
+        for group in groups:
+            for field in attrs.fields(type(group)):
+                if key_of(group, field) in texts:
+                    yield f"{group.SECTION}.{field.name}", getattr(group, field.name), file
+
+
+def _role(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
+    """The role that an operator gave a broker while it ran, where it counts."""
+    if not any(entry.path == "replication.role" for entry in resolved.entries):
+        return
+    file = Layout(resolved.section(StoreSettings).directory).config / CHANGED_ROLE
+    saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedRole))
+    configured = resolved.section(ReplicationSettings)
+    if saved is not None and saved.counts_with(configured.role, configured.id):
+        yield "replication.role", saved.role, file
+        yield "replication.id", saved.broker_id, file
+
+
+def _files(resolved: Resolved) -> Iterator[tuple[tuple[type[Any], ...], Path]]:
+    """The settings that a server may change, and the file in which it keeps that."""
+    sections = {entry.path.partition(".")[0] for entry in resolved.entries}
+    if "broker" in sections:
+        config = Layout(resolved.section(StoreSettings).directory).config
+        kinds = (BrokerSettings, StoreSettings, ReplicationSettings, *service_kinds(resolved))
+        yield kinds, config / CHANGED_SETTINGS
+    if "nameserver" in sections and (directory := resolved.section(NameServerSettings).directory) is not None:
+        yield (NameServerSettings,), directory / CHANGED_SETTINGS

@@ -1,0 +1,195 @@
+"""Settings of the commands: options, `--set`, the environment and a file, in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
+from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.config.programs import (
+    ALL_SECTIONS,
+    CLIENT,
+    OF_BROKERS,
+    PROGRAMS,
+    SERVICES,
+    WITH_PROFILES,
+    others_of,
+)
+from mqframe.core.errors import PluginError, SettingError
+from mqframe.hooks.options import section_of
+from mqframe_cli.settings.run_plugins import plugin_manager
+
+if TYPE_CHECKING:
+    from mqframe.hooks.manager import PluginManager
+
+_CLASSES: Final[Mapping[str, str]] = {
+    "nameserver": "mqframe.nameserver.settings:NameServerSettings",
+    "broker": "mqframe.broker.settings:BrokerSettings",
+    "store": "mqframe.store.settings:StoreSettings",
+    "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
+    "delay": "mqframe.core.delay.settings:DelaySettings",
+    "pop": "mqframe.core.popping.settings:PopSettings",
+    "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
+    "replication": "mqframe.replication.settings:ReplicationSettings",
+    "election": "mqframe.replication.election_settings:ElectionSettings",
+    "access": "mqframe.net.access.settings:AccessSettings",
+    "net": "mqframe.net.settings:NetSettings",
+    "metrics": "mqframe.metrics.settings:MetricsSettings",
+    "client": "mqframe.client.configuration.sections:ClientSection",
+    "producer": "mqframe.client.configuration.sections:ProducerSection",
+    "consumer": "mqframe.client.configuration.sections:ConsumerSection",
+    "lite_pull": "mqframe.client.configuration.sections:LitePullSection",
+    "simple": "mqframe.client.configuration.sections:SimpleSection",
+    "puller": "mqframe.client.configuration.sections:PullerSection",
+    "admin": "mqframe.client.configuration.sections:AdminSection",
+}
+"""Where the settings of each section are; imported when a program has it."""
+BROKER_SERVICE: Final = "broker_service"
+BUSY_POLL_MICROSECONDS: Final = 150
+SERVER_DEFAULT: Final = "default of servers"
+
+
+def file_here() -> Path | None:
+    """The file in the working folder that clients are made from, where there is one."""
+    from mqframe.client.configuration.from_config import FILE
+
+    return Path(FILE) if Path(FILE).is_file() else None
+
+
+def given_origins(resolved: Resolved) -> dict[str, str]:
+    """By path, where each setting of `resolved` that is no default comes from."""
+    return {entry.path: entry.origin for entry in resolved.entries if entry.origin != DEFAULT}
+
+
+def load(
+    program: str,
+    options: Mapping[str, Mapping[str, Any]],
+    file: Path | None,
+    items: Sequence[str],
+    variables: Mapping[str, str] | None = None,
+    profile: str = "",
+    layers: Sequence[Layer] = (),
+    processes: int = 1,
+    replicas: int = 1,
+) -> Resolved:
+    """The settings of `program` (a key of `PROGRAMS`).
+
+    `options`: by name of the option ("--host"), the value of each path that it sets; `None` is not given.
+    `file`: TOML, or a RocketMQ properties file, whose keys mean the broker where there is one. `items`:
+    "path=value". `variables`: the environment, by default the real one. `profile`: the one that counts in
+    each section that has it; of a broker it is the name, and need not be there. `layers`: further sources.
+    `processes`: how many brokers a server starts; `replicas`: how many of each name. Raises `SettingError`.
+    """
+    layers = [*layers, command_line(items), environment(os.environ if variables is None else variables)]
+    layers.append(
+        Layer(
+            Rank.COMMAND_LINE,
+            tuple(
+                Given(path, value, f"command line {option}")
+                for option, values in options.items()
+                for path, value in values.items()
+                if value is not None
+            ),
+        )
+    )
+    sections, plugins = PROGRAMS[program], plugin_manager()
+    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - ALL_SECTIONS
+    if file is not None:
+        layers.append(_file(file, [*sections, *of_services]))
+    own: dict[str, Any] = {}
+    if program != CLIENT and len(os.sched_getaffinity(0)) > processes * replicas:
+        # Servers with a processor to themselves; one inside another program must not take time from it.
+        own["net.busy_poll_microseconds"] = BUSY_POLL_MICROSECONDS
+    if processes > 1:
+        own["broker.share_new_topics"] = True
+    given = (Given(path, value, SERVER_DEFAULT) for path, value in own.items())
+    layers.append(Layer(Rank.PROGRAM, tuple(given)))
+    classes = [settings_class(section) for section in sections]
+    client = program == CLIENT
+    if "broker" in sections and of_services:
+        chosen = one_section(settings_class("broker"), layers, profile).services
+        classes += sections_of_plugins(chosen, plugins)
+    names = {each.SECTION for each in classes}
+    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - ALL_SECTIONS
+    return resolve(
+        classes,
+        layers,
+        other_sections=(others_of(program) | of_services) - names,
+        profiles=dict.fromkeys(with_profiles & names, profile),
+        missing_profiles=not client,
+        with_plugins=WITH_PROFILES if client else (),
+    )
+
+
+def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
+    """What the option `--data` of `program` sets."""
+    directories = {"nameserver.directory": "nameserver", "store.directory": "store"}
+    return {
+        path: None if data is None else data / name
+        for path, name in directories.items()
+        if path.partition(".")[0] in PROGRAMS[program]
+    }
+
+
+def settings_class(section: str) -> type[Any]:
+    """The class that holds the settings of `section`, imported now."""
+    module, _, name = _CLASSES[section].partition(":")
+    found: type[Any] = getattr(import_module(module), name)
+    return found
+
+
+def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list[type[Any]]:
+    """The classes of the sections of `services`, as far as plugins bring them.
+
+    Whoever runs a service that is not installed, or is broken, is told so; others need not know.
+    """
+    found = []
+    for name in services:
+        with suppress(PluginError):
+            section = plugins.settings_class(name)
+            if section is not None and section.SECTION not in ALL_SECTIONS:
+                found.append(section)
+    return list(dict.fromkeys(found))
+
+
+def service_kinds(resolved: Resolved) -> list[type[Any]]:
+    """The classes of the sections of services among those of `resolved`."""
+    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in ALL_SECTIONS]
+
+
+def of_broker(resolved: Resolved) -> bool:
+    """Whether these are settings of a program that has a broker."""
+    return any(kind.SECTION == "broker" for kind in resolved.kinds)
+
+
+def services_left_out(resolved: Resolved) -> frozenset[str]:
+    """The services of the broker itself that do not run with these settings; their sections are read, too."""
+    if not of_broker(resolved):
+        return frozenset()
+    out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
+    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
+
+
+def _file(path: Path, sections: Sequence[str]) -> Layer:
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".toml":
+            return toml(data.decode(), str(path))
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingError(f"--config {path} cannot be read: {problem}") from None
+    if data.lstrip().startswith(b"{"):
+        raise SettingError(
+            f"--config {path} is JSON, as RocketMQ's proxy has it; there is none here: give its broker.conf"
+        )
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("iso-8859-1")  # as Java takes such files, comments in any encoding among them
+    # listenPort and bindAddress exist in both of RocketMQ's files; a broker's file is the one people have.
+    meant = [section for section in sections if section != "nameserver" or "broker" not in sections]
+    return broker_conf(text, str(path), meant)

@@ -1,0 +1,220 @@
+"""`mqframe topic`: make, look at and delete topics."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
+from mqframe.core.errors import FixError, SettingError
+from mqframe.core.sending.forwarding import Together
+from mqframe_cli.access import admin_client, admin_command
+from mqframe_cli.commands import new_app
+from mqframe_cli.later import since_ms
+from mqframe_cli.names.deletion import Yes, may_delete, topic_contents
+from mqframe_cli.names.known import check_known, listed_topics
+from mqframe_cli.output import Json, NameServer, Shown, show_one, time_text
+from mqframe_cli.text.body import Base64
+
+if TYPE_CHECKING:
+    from mqframe import Admin
+    from mqframe.core.messages.message import ReceivedMessage
+
+DRAIN_LOOK_SECONDS = 1.0
+
+app = new_app(help="Make, look at and delete topics.")
+Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
+Cluster = Annotated[str | None, typer.Option("--cluster", help="Only the brokers of this cluster.")]
+
+
+@admin_command(app, "list", empty="there is no topic yet")
+def list_topics(
+    admin: Admin, all_: Annotated[bool, typer.Option("--all", help="Topics of the system too.")] = False
+) -> Shown:
+    """List topics."""
+    return [{"topic": name} for name in listed_topics(admin, every=all_)]
+
+
+@admin_command(app, known=())
+def create(
+    admin: Admin,
+    topic: Topic,
+    queues: Annotated[int, typer.Option(help="Queues on each broker.")] = 8,
+    perm: Annotated[int, typer.Option(help="4 read, 2 write, 6 both.")] = 6,
+    order: Annotated[bool, typer.Option(help="Mark the topic as ordered.")] = False,
+    type_: Annotated[
+        str | None, typer.Option("--type", help="NORMAL, FIFO (fixed queue list), DELAY or TRANSACTION.")
+    ] = None,
+    cluster: Cluster = None,
+    broker: Annotated[str | None, typer.Option(help="Only this broker.")] = None,
+) -> Shown:
+    """Create a topic, or change it."""
+    attributes = {TYPE_ATTRIBUTE: type_.upper()} if type_ is not None else None
+    admin.topics.create(
+        topic,
+        queues=queues,
+        perm=perm,
+        order=order,
+        attributes=attributes,
+        cluster=cluster,
+        broker=broker,
+    )
+    return {"topic": topic, "queues": queues, "perm": perm, "order": order}
+
+
+@admin_command(app, known=("topic",))
+def grow(
+    admin: Admin,
+    topic: Topic,
+    queues: Annotated[int, typer.Option(help="Queues on each broker, old and new ones together.")],
+    group: Annotated[
+        list[str] | None, typer.Option(help="Groups that must have drained the old queues; all of the topic.")
+    ] = None,
+    settle: Annotated[float, typer.Option(help="Wait until producers know the new queues, s.")] = 40.0,
+    timeout: Annotated[
+        float, typer.Option(help="Wait for the old queues to drain at most so long, s.")
+    ] = 3600.0,
+) -> Shown:
+    """Give an ordered topic more queues: producers first, consumers once the old queues have drained.
+
+    May be broken off and called again at any time.
+    """
+    for each in group or ():
+        check_known(admin, group=each)
+    expansion = admin.queue_expansion.begin(topic, queues)
+    if expansion.growing:
+        time.sleep(settle)
+        expansion = admin.queue_expansion.mark(expansion)
+        end = time.monotonic() + timeout
+        while any((left := admin.queue_expansion.left(expansion, group)).values()):
+            if time.monotonic() >= end:
+                raise FixError(
+                    f"old queues of topic {topic} have not drained within {timeout:g} s; "
+                    f"messages left: {left}; call it again"
+                )
+            time.sleep(DRAIN_LOOK_SECONDS)
+        admin.queue_expansion.finish(expansion, group)
+    return {"topic": topic, "queues": queues, "grown": expansion.growing}
+
+
+@admin_command(app)
+def delete(admin: Admin, topic: Topic, cluster: Cluster = None, yes: Yes = False) -> Shown:
+    """Delete a topic with its messages, after asking."""
+    contents = topic_contents(admin, topic)
+    may_delete(f"topic {topic}", str(contents), yes=yes)
+    admin.topics.delete(topic, cluster=cluster)
+    return {"topic": topic, "deleted": True, "messages": contents.messages, "bytes": contents.size}
+
+
+@admin_command(app, "show")
+def show_topic(admin: Admin, topic: Topic) -> Shown:
+    """Show where a topic lives and how it is configured, broker by broker."""
+    route = admin.topics.route(topic)
+    configs = admin.topics.config(topic)
+    addresses = {broker.broker_name: broker.broker_addrs for broker in route.broker_datas}
+    return [
+        {
+            "broker": queues.broker_name,
+            "addresses": {str(number): text for number, text in addresses[queues.broker_name].items()},
+            "read_queues": queues.read_queue_nums,
+            "write_queues": queues.write_queue_nums,
+            "perm": queues.perm,
+            "order": queues.broker_name in configs and configs[queues.broker_name].order,
+        }
+        for queues in route.queue_datas
+    ]
+
+
+@admin_command(app)
+def stats(admin: Admin, topic: Topic) -> Shown:
+    """Show what each queue of a topic holds."""
+    return [
+        {
+            "broker": queue.broker_name,
+            "queue": queue.queue_id,
+            "min_offset": each.min_offset,
+            "max_offset": each.max_offset,
+            "messages": each.max_offset - each.min_offset,
+            "last": time_text(each.last_update_timestamp),
+        }
+        for queue, each in admin.topics.stats(topic).items()
+    ]
+
+
+@admin_command(app, empty="nobody consumes it")
+def groups(admin: Admin, topic: Topic) -> Shown:
+    """List the consumer groups of a topic."""
+    return [{"group": name} for name in admin.topics.groups(topic)]
+
+
+@app.command()
+def tail(
+    topic: Topic,
+    since: Annotated[
+        str, typer.Option(help="From then on: 10m, 2026-01-31T12:00, start, or ms since 1970; else from now.")
+    ] = "",
+    last: Annotated[int | None, typer.Option(min=1, help="So many of the newest messages first.")] = None,
+    tag: Annotated[str, typer.Option(help="Only these tags: a || b.")] = "*",
+    count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
+    base64: Base64 = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Follow a topic without a group, one line for each message, until Ctrl-C. Nobody's offsets move.
+
+    A line has the time of storing, queue@offset, tag and body. Within a queue messages come in order.
+    """
+    from mqframe_cli.live.lines import write_message
+    from mqframe_cli.live.tail import follow
+
+    if since and last is not None:
+        raise SettingError("--since and --last both say where to begin; leave one out")
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic)
+    begin = since_ms(since) if since else None
+
+    def write(message: ReceivedMessage) -> None:
+        write_message(message, as_json=json, base64=base64, stored=True)
+
+    follow(topic, write, nameserver=nameserver, begin_ms=begin, last=last, tag=tag, count=count)
+
+
+@app.command()
+def drain(
+    topic: Topic,
+    group: Annotated[str, typer.Option(help="Group whose backlog is sent on; this joins it.")],
+    to: Annotated[str, typer.Option(help="Topic that gets the messages.")],
+    queues: Annotated[
+        int, typer.Option(min=1, help="Queues on each broker, where that topic is to be made first.")
+    ] = 64,
+    tag: Annotated[str, typer.Option(help="What the group subscribes of the topic: a || b.")] = "*",
+    order: Annotated[
+        Together,
+        typer.Option(help="What stays in order: messages of one key (the first one), of one queue, or none."),
+    ] = Together.NONE,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on when nothing is left, until Ctrl-C.")
+    ] = False,
+    nameserver: NameServer = "",
+    json: Json = False,
+) -> None:
+    """Send a group's backlog on to a topic with more queues, where more consumers can share it.
+
+    Copies keep body, keys, tag, properties and message id. What was sent on counts as consumed by the group.
+    """
+    from mqframe_cli.live.drain import Drain
+    from mqframe_cli.live.drain import drain as run_drain
+
+    if to == topic:
+        raise SettingError(f"--to {to} is the topic itself; name another one")
+    with admin_client(nameserver) as admin:
+        check_known(admin, topic, group)
+        if to not in admin.topics.list():
+            admin.topics.create(to, queues=queues)
+    run = Drain(topic, group, to, tag, order)
+    try:
+        run_drain(run, nameserver, follow=follow)
+    finally:
+        show_one({"topic": topic, "group": group, "to": to, "forwarded": run.forwarded}, as_json=json)

@@ -1,0 +1,70 @@
+"""Writes `mqframe/hooks/known_distributions.py`: what each distribution of this repository offers.
+
+    python tools/generate_known_distributions.py [--check]
+
+It is taken from the `pyproject.toml` files, so that errors can say what to install for a missing name.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[1]
+MODULE: Final = ROOT / "mqframe/hooks/known_distributions.py"
+HEAD: Final = '''"""Which of this project's distributions brings what, for the install line of error messages.
+
+Generated from the pyproject.toml files of packages and plugins by tools/generate_known_distributions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+'''
+
+
+def projects() -> list[dict[str, Any]]:
+    """The tables `[project]` of all distributions but the kernel's, in the order of their folders."""
+    found = [*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")]
+    return [tomllib.loads(path.read_text("utf-8"))["project"] for path in sorted(found)]
+
+
+def text() -> str:
+    """The module, formatted."""
+    offered = [
+        (project["name"], name)
+        for project in projects()
+        for name in project.get("entry-points", {}).get("mqframe", {})
+    ]
+    lines = [HEAD, "KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {"]
+    for distribution, offer in offered:
+        kind, _, name = offer.partition(".")
+        lines.append(f"({kind!r}, {name!r}): {distribution!r},")
+    lines += ["}", '"""The distribution by kind and name of what it offers."""', ""]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    standard = sorted({distribution for distribution, _ in offered} & set(extras["standard"]))
+    lines += [f"STANDARD: Final = frozenset({standard!r})"]
+    lines += ['"""Distributions that the extra `standard` brings."""']
+    formatting = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]
+    done = subprocess.run(formatting, input="\n".join(lines), capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def main() -> int:
+    """Write it, or with `--check` fail where it is out of date."""
+    wanted = text()
+    if "--check" in sys.argv[1:]:
+        if MODULE.exists() and MODULE.read_text("utf-8") == wanted:
+            return 0
+        print(f"{MODULE.relative_to(ROOT)} is out of date; run: python tools/generate_known_distributions.py")
+        return 1
+    MODULE.write_text(wanted, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
