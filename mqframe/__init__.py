@@ -1,6 +1,7 @@
 """A message queue for Python people, with the semantics, wire and files of Apache RocketMQ.
 
 Everything public is here, and imported when it is first used: `import mqframe` alone costs next to nothing.
+Other distributions add names by entry points in the group `mqframe.names`, `Name = "module:attribute"`.
 """
 
 from __future__ import annotations
@@ -209,17 +210,26 @@ _HOME = {
     for name in names.split()
 }
 
-__all__ = sorted([*_HOME, "__version__"])
-
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
     home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'mqframe' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(home), name) if home is not None else _of_another(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    from mqframe.hooks.names import offered_names
+
+    return sorted([*_HOME, "__version__", *offered_names()])
+
+
+def _of_another(name: str) -> Any:
+    """What another distribution offers here. Raises `AttributeError`, which says what to install."""
+    if name.startswith("_"):  # what Python itself asks for
+        raise AttributeError(f"module 'mqframe' has no attribute {name!r}")
+    from mqframe.hooks.names import load_name
+
+    return load_name(name)

@@ -68,7 +68,7 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe.hooks": [
         {"failed_requests", "interfaces", "options", "specs"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
-        {"isolate_listeners", "isolate_services", "plugin_info"},
+        {"isolate_listeners", "isolate_services", "names", "plugin_info"},
         {"catalog"},
         {"manager"},
     ],
@@ -834,7 +834,8 @@ def test_the_kernel_imports_no_plugin() -> None:
     assert {"mqframe_spark", "mqframe_cli"} <= packages
     wrong = []
     for path in kernel():
-        named = [(module, line) for module, _, line in imports(path)]
+        # The names of other distributions that `mqframe` has are imported there for type checkers alone.
+        named = [(module, line) for module, _, line in imports(path) if path != ROOT / "mqframe/__init__.py"]
         named += [
             (node.value, node.lineno)
             for node in ast.walk(tree_of(path))

@@ -45,6 +45,11 @@ def text() -> str:
         kind, _, name = offer.partition(".")
         lines.append(f"({kind!r}, {name!r}): {distribution!r},")
     lines += ["}", '"""The distribution by kind and name of what it offers."""', ""]
+    lines += ["KNOWN_NAMES: Final[Mapping[str, str]] = {"]
+    for project in projects():
+        for name in project.get("entry-points", {}).get("mqframe.names", {}):
+            lines.append(f"{name!r}: {project['name']!r},")
+    lines += ["}", '"""The distribution by what it adds to the names of `mqframe`."""', ""]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     standard = sorted({distribution for distribution, _ in offered} & set(extras["standard"]))
     lines += [f"STANDARD: Final = frozenset({standard!r})"]

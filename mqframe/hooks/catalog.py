@@ -24,7 +24,8 @@ from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.interfaces import Plugins
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
-from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS, STANDARD
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
+from mqframe.hooks.names import install_line
 from mqframe.hooks.options import OptionInfo, build, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
@@ -205,10 +206,7 @@ class Catalog:
         if distribution is not None and _normal(distribution) in self._blocked:
             return f"{kind.name} {name!r} is blocked with its distribution {distribution}"
         if distribution is not None:
-            line = f"pip install {distribution}"
-            if distribution in STANDARD:
-                line = f'pip install "mqframe[standard]"; it alone: {line}'
-            return f"{kind.name} {name!r} is not installed; install it with: {line}"
+            return f"{kind.name} {name!r} is not installed; install it with: {install_line(distribution)}"
         names = self.names(kind.name)
         known = ", ".join(names) or "none is installed"
         more = sorted(n for k, n in KNOWN_DISTRIBUTIONS if k == kind.name and n not in names)

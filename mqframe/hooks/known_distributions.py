@@ -71,6 +71,9 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 }
 """The distribution by kind and name of what it offers."""
 
+KNOWN_NAMES: Final[Mapping[str, str]] = {}
+"""The distribution by what it adds to the names of `mqframe`."""
+
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS
+from mqframe.hooks.kinds import KINDS
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 
 HOWTO = Path(__file__).parents[2] / "docs/howto"
 EXPLANATION = Path(__file__).parents[2] / "docs/explanation"

@@ -7,7 +7,7 @@ from mqframe.core.errors import PluginError
 from mqframe.core.messages.json_codec import JSON, JsonCodec
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.hooks.codecs import BY_CONTENT_TYPE, Codecs
-from mqframe.hooks.kinds import KNOWN_DISTRIBUTIONS
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
 

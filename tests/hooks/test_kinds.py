@@ -9,15 +9,16 @@ import pytest
 
 from mqframe.core.errors import PluginError
 from mqframe.hooks import specs
-from mqframe.hooks.kinds import KINDS, KNOWN_DISTRIBUTIONS, kind_of
+from mqframe.hooks.kinds import KINDS, kind_of
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 
-PLUGINS = Path(__file__).parents[2] / "plugins"
+ROOT = Path(__file__).parents[2]
 
 
 def offered() -> dict[tuple[str, str], str]:
     """The distribution that declares each (kind, name), from the projects in this repository."""
     found = {}
-    for path in sorted(PLUGINS.glob("*/pyproject.toml")):
+    for path in [*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")]:
         project = tomllib.loads(path.read_text())["project"]
         for entry in project.get("entry-points", {}).get("mqframe", {}):
             kind, _, name = entry.partition(".")

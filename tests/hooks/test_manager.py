@@ -326,7 +326,7 @@ def test_the_installed_distributions_of_this_workspace_are_found() -> None:
 def test_what_the_kernel_brings_is_found_like_any_plugin() -> None:
     plugins = PluginManager(list)
     found = {f"{info.kind}.{info.name}": info for info in plugins.installed(options=True)}
-    assert {"message_filter.TAG", "command.topic"} <= set(found)
+    assert {"message_filter.TAG", "codec.json"} <= set(found)
     assert {(info.distribution, info.problem) for info in found.values()} == {("mqframe", "")}
     plugins.block("message_filter.TAG")
     with pytest.raises(PluginError, match="message_filter 'TAG' is blocked"):
