@@ -1,4 +1,4 @@
-"""What services put back where a log is cut: by default nothing; found by the factories that are installed."""
+"""What services put back where a log is cut: nothing by default; found by factories that are installed."""
 
 from __future__ import annotations
 
