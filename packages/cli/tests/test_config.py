@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -197,7 +197,7 @@ def test_what_was_changed_by_an_old_name_while_it_ran_is_shown_at_the_new_place(
 def test_a_section_whose_service_does_not_run_is_shown_as_not_in_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = [EntryPoint("broker_service.greeter", "not_imported", "mqframe")]
+    found = [*entry_points(group="mqframe"), EntryPoint("broker_service.greeter", "not_imported", "mqframe")]
     monkeypatch.setattr("mqframe.hooks.catalog._installed_entry_points", lambda: found)
     monkeypatch.setenv("MQFRAME_GREETER_PASSWORD", "hidden")
     text = run("config", "show", "--set", "greeter.words_max=7", "--json")

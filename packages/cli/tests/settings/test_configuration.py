@@ -220,10 +220,13 @@ def test_services_of_the_broker_are_known_by_name_and_class() -> None:
 def test_old_names_are_those_that_were() -> None:
     moved = {
         field.metadata["was"]: f"{section}.{field.name}"
-        for section in SERVICES
+        for section in ("broker", *SERVICES)
         for field in attrs.fields(settings_class(section))
+        if field.metadata["was"] or section != "broker"
     }
     assert len(moved) == 22
+    assert moved["pop.request_mode"] == "broker.request_mode"
+    assert moved["pop.share_queues"] == "broker.pop_share_queues"
     assert moved["store.delay_levels"] == "delay.levels"
     assert moved["broker.reject_transactions"] == "transactions.reject"
     assert moved.keys().isdisjoint(values("broker"))
