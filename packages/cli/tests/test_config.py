@@ -217,11 +217,11 @@ def test_settings_of_a_service_that_a_setting_leaves_out_are_shown_so() -> None:
 def test_a_service_of_the_broker_that_is_blocked_is_shown_so(monkeypatch: pytest.MonkeyPatch) -> None:
     plugins = PluginManager()
     plugins.block("broker_service.pop")
-    monkeypatch.setattr("mqframe_cli.settings.configuration.plugin_manager", lambda: plugins)
+    for module in ("mqframe_cli.settings.configuration", "mqframe_cli.config"):
+        monkeypatch.setattr(f"{module}.plugin_manager", lambda: plugins)
     rows = {
         row["setting"]: row for row in json.loads(run("config", "show", "--set", "pop.stay_ms=5", "--json"))
     }
-    assert rows["pop.stay_ms"]["meaning"].startswith(
-        "not in use: the service pop does not run here; what was"
-    )
+    assert rows["pop.stay_ms"]["value"] == "5"
+    assert rows["pop.stay_ms"]["meaning"] == "not in use: the service pop does not run here"
     assert "not in use" not in rows["delay.levels"]["meaning"]
