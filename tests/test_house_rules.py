@@ -70,7 +70,8 @@ FLOORS: dict[str, list[set[str]]] = {
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
-        {"catalog", "missing"},
+        {"missing", "sections"},
+        {"catalog"},
         {"manager"},
     ],
     "mqframe.net": [

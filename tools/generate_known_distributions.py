@@ -89,6 +89,16 @@ def text() -> str:
     lines += ["KNOWN_REQUESTS: Final[Mapping[int, str]] = {"]
     lines += [f"{code}: {distribution!r}," for code, distribution in sorted(known_requests().items())]
     lines += ["}", '"""The distribution by the code of a request that it declares."""', ""]
+    lines += ["KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {"]
+    for project in projects():
+        for offer in project.get("entry-points", {}).get("mqframe.sections", {}):
+            program, _, section = offer.partition(".")
+            lines.append(f"({program!r}, {section!r}): {project['name']!r},")
+    lines += [
+        "}",
+        '"""The distribution by the program and the section of settings that it adds there."""',
+        "",
+    ]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     standard = sorted({distribution for distribution, _ in offered} & set(extras["standard"]))
     lines += [f"STANDARD: Final = frozenset({standard!r})"]

@@ -84,6 +84,9 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
 }
 """The distribution by the code of a request that it declares."""
 
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
+"""The distribution by the program and the section of settings that it adds there."""
+
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",

@@ -11,13 +11,13 @@ from mqframe.hooks.options import section_of
 _SERVICE = "broker_service"
 
 
-def missing_sections(not_installed: Collection[str]) -> dict[str, str]:
-    """What people are told who configure a broker service that is not there, by its section of settings.
+def missing_services(not_installed: Collection[str]) -> dict[str, str]:
+    """What to type to have each broker service that is not there, by its section of settings.
 
     `not_installed`: as `PluginManager.not_installed`.
     """
     return {
-        section_of(name): f"broker_service {name!r} is not installed; install it with: {install_line(brings)}"
+        section_of(name): install_line(brings)
         for (kind, name), brings in KNOWN_DISTRIBUTIONS.items()
         if kind == _SERVICE and brings in not_installed
     }

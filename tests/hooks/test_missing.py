@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from mqframe.hooks.known_distributions import KNOWN_REQUESTS
 from mqframe.hooks.manager import PluginManager
-from mqframe.hooks.missing import missing_requests, missing_sections
+from mqframe.hooks.missing import missing_requests, missing_services
 
 SCHEDULES = "mqframe-plugin-schedules"
 
 
 def test_the_section_of_a_service_says_what_to_install() -> None:
-    told = missing_sections({SCHEDULES})
-    assert told == {
-        "schedules": f"broker_service 'schedules' is not installed; install it with: pip install {SCHEDULES}"
-    }
-    assert missing_sections(()) == {}
+    told = missing_services({SCHEDULES})
+    assert told == {"schedules": f"pip install {SCHEDULES}"}
+    assert missing_services(()) == {}
 
 
 def test_requests_say_what_to_install() -> None:
