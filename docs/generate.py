@@ -10,6 +10,7 @@ import attrs
 import msgspec
 from mqframe_cli.built_in import COMMANDS
 from mqframe_cli.settings.configuration import settings_class
+from mqframe_pop import requests as pop
 
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.config.programs import PROGRAMS
@@ -18,6 +19,8 @@ from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
 from mqframe.hooks.manager import PluginManager
 
+PACKAGES: Final = ("mqframe.", f"{pop.__package__}.")
+"""Where requests of Apache RocketMQ are declared."""
 PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
 """Commands of plugins in this repository; those that are installed are shown."""
 
@@ -46,7 +49,7 @@ def requests_page() -> str:
             _bodies(kind),
         )
         for code, kind in sorted(REQUESTS.items())
-        if kind.__module__.startswith("mqframe.")  # not those of plugins that happen to be imported
+        if kind.__module__.startswith(PACKAGES)  # not those of plugins that happen to be imported
     ]
     return table(("code", "name", "since", "what for", "header fields", "answer fields", "bodies"), rows)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from mqframe_pop.requests import PopMessage
 from mqframe_testing.cluster import SMALL_STORE
 
 from mqframe.broker.broker import Broker
@@ -18,7 +19,6 @@ from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.messages import ConsumerSendMsgBack, EndTransaction, SendBatchMessage
-from mqframe.core.requests.pop import PopMessage
 from mqframe.core.requests.serving import Reply, serves
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.wire.bodies import Body, KVTable

@@ -27,7 +27,6 @@ KINDS: Final = (
     "insight",
     "messages",
     "nameserver",
-    "pop",
     "replies",
     "roles",
 )
