@@ -17,8 +17,9 @@ def pop() -> PopMessage:
 
 
 def test_it_is_registered_like_a_plugin() -> None:
-    described = {info.name: info for info in PluginManager(list).installed(options=True)}
-    assert (described["pop"].kind, described["pop"].problem) == ("broker_service", "")
+    described = {info.name: info for info in PluginManager().installed(options=True)}
+    found = described["pop"]
+    assert (found.kind, found.distribution, found.problem) == ("broker_service", "mqframe-plugin-pop", "")
 
 
 def test_what_is_in_flight_stays_so_over_a_restart_and_comes_back_when_its_time_is_over(run: Any) -> None:
