@@ -47,6 +47,7 @@ each other: what both have to know is in core."""
 SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "metrics", "mqframe_testing"},
+    "mqframe_pop": {*LEVELS["net"], "client"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
 distributions. The kernel's rules hold for them, too."""
@@ -62,7 +63,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"storage"},
         {"filtering", "requests"},
         {"consuming"},
-        {"popping", "replication", "retry"},
+        {"replication", "retry"},
         {"cluster", "sending", "transactions"},
     ],
     "mqframe.hooks": [
@@ -70,6 +71,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
+        {"missing", "sections"},
         {"catalog"},
         {"manager"},
     ],
@@ -102,10 +104,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "transactions"},
+        {"delay", "due_task", "log_reader", "request_reply", "settings", "transactions"},
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
-        {"admin", "consuming", "sending"},
+        {"admin", "consuming", "missing_plugins", "sending"},
         {"state"},
         {"cluster", "services"},
         {"metrics", "replication"},
@@ -161,6 +163,12 @@ FLOORS: dict[str, list[set[str]]] = {
         {"follower_rules", "handshake", "leader_rules"},
         {"feeding"},
     ],
+    "mqframe_pop": [
+        {"request_needs", "settings"},
+        {"requests"},
+        {"rules"},
+        {"broker", "client"},
+    ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
         {"object_store_options", "pull_window", "records", "retrying", "zones"},
@@ -207,7 +215,7 @@ IMPURE = {
     "time",
     "uuid",
 }
-"""What `core` may not know: clock, chance and the outer world are handed in."""
+"""What `core` may not know, nor the `rules` of a subject: clock, chance and the outer world are handed in."""
 
 PLUGIN_MAY_IMPORT = (
     "mqframe.core",
@@ -452,10 +460,15 @@ def test_objects_are_small_with_all_that_they_inherit() -> None:
 
 
 def test_core_is_pure() -> None:
+    pure = [path for path in kernel() if "core" in path.relative_to(ROOT / "mqframe").parts[:1]]
+    pure += [
+        path
+        for path in plugin_sources()
+        if (own := distribution(path)) in SUBJECTS and f"/{own}/rules/" in path.as_posix()
+    ]
     wrong = [
         f"{place(path, line)}: core imports {module}"
-        for path in kernel()
-        if "core" in path.relative_to(ROOT / "mqframe").parts[:1]
+        for path in pure
         for module, _, line in imports(path)
         if module.partition(".")[0] in IMPURE
     ]
@@ -507,7 +520,7 @@ def test_a_class_name_means_one_thing() -> None:
     none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
 
 
-OWN_SERVICES = ("popping", "delay", "transactions", "request_reply")
+OWN_SERVICES = ("delay", "transactions", "request_reply")
 """The rooms of the broker's own services: built as any plugin is."""
 
 
@@ -522,6 +535,25 @@ def test_services_of_the_broker_use_what_plugins_may() -> None:
                     continue
                 if module.startswith("mqframe"):
                     wrong.append(f"{place(path, line)}: a service imports {module}")
+    none(wrong)
+
+
+def test_broker_parts_of_subjects_use_what_plugins_may() -> None:
+    """Also where the distribution is made of what the kernel is made of: its producers use the client."""
+    wrong = []
+    for path in plugin_sources():
+        own = distribution(path)
+        if own not in SUBJECTS or f"/{own}/broker/" not in path.as_posix():
+            continue
+        may = (
+            *PLUGIN_MAY_IMPORT,
+            *(f"{own}.{room}" for room in ("broker", "requests", "rules", "settings", "store")),
+        )
+        wrong += [
+            f"{place(path, line)}: a service imports {module}"
+            for module, _, line in imports(path)
+            if module.startswith("mqframe") and not f"{module}.".startswith(tuple(f"{each}." for each in may))
+        ]
     none(wrong)
 
 
