@@ -45,10 +45,12 @@ def make_parts(
     dead_letters = ToDeadLetters(registry, state.locks, state.counts)
     refusing = unserved(declared, state.delays, state.live.current.services_blocked)
     rules = SendRules([*refusing, *declared], dead_letters, state.delays)
+    sends = SendProcessor(shared, state.sends, _unique_ids(state), rules)
+    state.sender = sends.send_whole
     pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
     on_reset = notified((*services, pulls), "offset_reset")
     return [
-        SendProcessor(shared, state.sends, _unique_ids(state), rules),
+        sends,
         SendBackProcessor(shared, state.writer, state.levels),
         pulls,
         HeartbeatProcessor(shared, state.filters),

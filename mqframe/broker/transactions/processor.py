@@ -24,12 +24,13 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.failures import not_confirmed
-from mqframe.core.requests.messages import EndTransaction
+from mqframe.core.requests.messages import EndTransaction, SendHalfBatch
 from mqframe.core.requests.needs import Action, topic_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import TRANSACTION
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.stored import Stored
+from mqframe.core.transactions.half_batch import check_half_batch
 from mqframe.core.transactions.outcome import TransactionOutcome
 from mqframe.core.transactions.rules import (
     ENDED_ALREADY,
@@ -69,6 +70,7 @@ class TransactionProcessor(BrokerService):
         self._halves = halves
         self._checker = checker
         self._topics = port.topics
+        self._send_whole = port.send_whole
         self._settings, clock, self._counts = port.settings(TransactionSettings), port.clock, port.counts
         self._ends = TransactionEnds(clock)
         self._unchecked = Trouble(log, clock.monotonic, level=logging.ERROR)
@@ -94,6 +96,13 @@ class TransactionProcessor(BrokerService):
     async def stop(self) -> None:
         """Keep how far both queues are worked off."""
         self._halves.advance()
+
+    # Batches as halves
+
+    @serves(SendHalfBatch)
+    def send(self, fields: SendHalfBatch, call: Call) -> Reply | None:
+        fields.batch = True
+        return self._send_whole(fields, call, partial(check_half_batch, fields))
 
     # Ends
 
