@@ -70,7 +70,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
-        {"catalog"},
+        {"catalog", "missing"},
         {"manager"},
     ],
     "mqframe.net": [
@@ -105,7 +105,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "transactions"},
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
-        {"admin", "consuming", "sending"},
+        {"admin", "consuming", "missing_plugins", "sending"},
         {"state"},
         {"cluster", "services"},
         {"metrics", "replication"},

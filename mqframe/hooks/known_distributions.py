@@ -1,6 +1,7 @@
 """Which of this project's distributions brings what, for the install line of error messages.
 
-Generated from the pyproject.toml files of packages and plugins by tools/generate_known_distributions.py.
+Generated from the projects and sources of packages and plugins by
+tools/generate_known_distributions.py.
 """
 
 from __future__ import annotations
@@ -73,6 +74,15 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 
 KNOWN_NAMES: Final[Mapping[str, str]] = {}
 """The distribution by what it adds to the names of `mqframe`."""
+
+KNOWN_REQUESTS: Final[Mapping[int, str]] = {
+    21330: "mqframe-plugin-schedules",
+    21331: "mqframe-plugin-schedules",
+    21332: "mqframe-plugin-schedules",
+    21333: "mqframe-plugin-schedules",
+    21334: "mqframe-plugin-schedules",
+}
+"""The distribution by the code of a request that it declares."""
 
 STANDARD: Final = frozenset(
     [

@@ -22,7 +22,7 @@ from mqframe.core.config.plugin_tables import GivenOption, options_at, tables_of
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import RENAMED, refusal, warnings
 from mqframe.core.config.settings import told
-from mqframe.core.config.unknown import UnknownName, hint, unknown_name
+from mqframe.core.config.unknown import UnknownName, hint, refuse_absent, unknown_name
 from mqframe.core.errors import SettingError
 
 S = TypeVar("S")
@@ -93,15 +93,18 @@ def resolve(
     profiles: Mapping[str, str] = NO_PROFILES,
     missing_profiles: bool = False,
     with_plugins: Collection[str] = (),
+    absent: Mapping[str, str] = NO_PROFILES,
 ) -> Resolved:
     """The settings of `sections` from `layers`, in whatever order these are handed in.
 
     `other_sections`: names of sections that may be there but belong to other programs. `profiles`: the
     sections that may have profiles, and the one that is chosen of each, "" for none; one of the sections
     for which a profile is chosen must have it, unless `missing_profiles`. `with_plugins`: the sections that
-    may have options of plugins of their own, as may their profiles. Raises `SettingError`.
+    may have options of plugins of their own, as may their profiles. `absent`: by name of a section that is
+    refused since what it belongs to is not installed, what people are told. Raises `SettingError`.
     """
     resolver = _Resolver(sections, frozenset(other_sections), profiles, frozenset(with_plugins))
+    resolver.absent = absent
     weakest_first = sorted(layers, key=lambda layer: layer.rank, reverse=True)
     resolver.refuse_other_kinds(weakest_first)
     for layer in weakest_first:
@@ -153,6 +156,7 @@ class _Resolver:
             if field.metadata.get("conf"):
                 self.by_conf.setdefault(field.metadata["conf"], []).append(path)
         self.others = others
+        self.absent: Mapping[str, str] = {}
         self.values: dict[str, tuple[Any, str]] = {}
         self.stages: dict[str, int] = {}
         self.stage = 0
@@ -213,10 +217,10 @@ class _Resolver:
         elif section in self.others:
             self.passed_over.append(given)
         else:
+            refuse_absent(given.path, given.origin, self.absent)
             known = self.fields if section in self.classes else [*self.classes, *self.others, PLUGINS]
-            raise unknown_name(
-                given.path, given.origin, known, "setting" if section in self.classes else "section"
-            )
+            what = "setting" if section in self.classes else "section"
+            raise unknown_name(given.path, given.origin, known, what)
 
     def take_variable(self, given: Given) -> None:
         if given.path in self.by_variable:
@@ -236,6 +240,7 @@ class _Resolver:
         elif any(given.path.startswith(f"{other.upper()}_") for other in self.others):
             self.passed_over.append(given)
         else:
+            refuse_absent(PREFIX + given.path, "the environment", self.absent)
             known = [PREFIX + name for name in self.by_variable]
             raise unknown_name(PREFIX + given.path, "the environment", known, "variable")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from mqframe.core.config.layers import PREFIX
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 
@@ -16,6 +17,16 @@ def unknown_name(name: str, origin: str, known: Collection[str], what: str) -> U
     """The error for `name`, which is none of `known`; `what`: "setting", "section" and the like."""
     wanted = name.partition(".")[0] if what == "section" else name
     return UnknownName(f"{name} from {origin} is no {what} that is known here{hint(wanted, known)}")
+
+
+def refuse_absent(name: str, origin: str, absent: Mapping[str, str]) -> None:
+    """Raise the error for `name`, a path or a variable, where its section is that of what is not installed.
+
+    `absent`: why there is no such section, and what to do, by the names of sections.
+    """
+    for section, why in absent.items():
+        if name.lower().startswith((f"{section}.", f"{PREFIX}{section}_".lower())):
+            raise UnknownName(f"{name} from {origin}: {why}")
 
 
 def hint(wanted: str, known: Collection[str]) -> str:

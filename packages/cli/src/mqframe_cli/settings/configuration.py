@@ -17,10 +17,12 @@ from mqframe.core.config.programs import (
     OF_BROKERS,
     PROGRAMS,
     SERVICES,
+    STANDARD_SERVICES,
     WITH_PROFILES,
     others_of,
 )
 from mqframe.core.errors import PluginError, SettingError
+from mqframe.hooks.missing import missing_sections
 from mqframe.hooks.options import section_of
 from mqframe_cli.settings.run_plugins import plugin_manager
 
@@ -33,7 +35,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "store": "mqframe.store.settings:StoreSettings",
     "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
     "delay": "mqframe.core.delay.settings:DelaySettings",
-    "pop": "mqframe.core.popping.settings:PopSettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "replication": "mqframe.replication.settings:ReplicationSettings",
     "election": "mqframe.replication.election_settings:ElectionSettings",
@@ -86,19 +87,10 @@ def load(
     `processes`: how many brokers a server starts; `replicas`: how many of each name. Raises `SettingError`.
     """
     layers = [*layers, command_line(items), environment(os.environ if variables is None else variables)]
-    layers.append(
-        Layer(
-            Rank.COMMAND_LINE,
-            tuple(
-                Given(path, value, f"command line {option}")
-                for option, values in options.items()
-                for path, value in values.items()
-                if value is not None
-            ),
-        )
-    )
+    layers.append(_of_options(options))
     sections, plugins = PROGRAMS[program], plugin_manager()
-    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - ALL_SECTIONS
+    absent = missing_sections(plugins.not_installed())
+    of_services = sections_of_services(plugins)
     if file is not None:
         layers.append(_file(file, [*sections, *of_services]))
     own: dict[str, Any] = {}
@@ -112,9 +104,10 @@ def load(
     classes = [settings_class(section) for section in sections]
     client = program == CLIENT
     if "broker" in sections and of_services:
-        chosen = one_section(settings_class("broker"), layers, profile).services
-        classes += sections_of_plugins(chosen, plugins)
+        classes += sections_of_plugins(_chosen_services(layers, profile), plugins)
     names = {each.SECTION for each in classes}
+    if "broker" not in sections:
+        of_services |= absent.keys()
     with_profiles = WITH_PROFILES if client else OF_BROKERS | names - ALL_SECTIONS
     return resolve(
         classes,
@@ -123,6 +116,7 @@ def load(
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=WITH_PROFILES if client else (),
+        absent=absent,
     )
 
 
@@ -143,13 +137,35 @@ def settings_class(section: str) -> type[Any]:
     return found
 
 
+def _of_options(options: Mapping[str, Mapping[str, Any]]) -> Layer:
+    given = (
+        Given(path, value, f"command line {option}")
+        for option, values in options.items()
+        for path, value in values.items()
+        if value is not None
+    )
+    return Layer(Rank.COMMAND_LINE, tuple(given))
+
+
+def _chosen_services(layers: Iterable[Layer], profile: str) -> list[str]:
+    """The services of which a broker with these settings has those that are installed."""
+    broker = one_section(settings_class("broker"), layers, profile)
+    return [*(name for name in STANDARD_SERVICES if name not in broker.services_blocked), *broker.services]
+
+
+def sections_of_services(plugins: PluginManager) -> frozenset[str]:
+    """The sections that installed plugins may have for services of brokers; a standard one may be blocked."""
+    names = {*plugins.names(BROKER_SERVICE), *STANDARD_SERVICES}
+    return frozenset(map(section_of, names)) - ALL_SECTIONS - missing_sections(plugins.not_installed()).keys()
+
+
 def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list[type[Any]]:
     """The classes of the sections of `services`, as far as plugins bring them.
 
     Whoever runs a service that is not installed, or is broken, is told so; others need not know.
     """
     found = []
-    for name in services:
+    for name in (each for each in services if section_of(each) not in ALL_SECTIONS):
         with suppress(PluginError):
             section = plugins.settings_class(name)
             if section is not None and section.SECTION not in ALL_SECTIONS:
