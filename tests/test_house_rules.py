@@ -47,6 +47,7 @@ each other: what both have to know is in core."""
 SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "metrics", "mqframe_testing"},
+    "mqframe_transactions": {*LEVELS["hooks"], "client"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
 distributions. The kernel's rules hold for them, too."""
@@ -63,7 +64,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"filtering", "requests"},
         {"consuming"},
         {"popping", "replication", "retry"},
-        {"cluster", "sending", "transactions"},
+        {"cluster", "sending"},
     ],
     "mqframe.hooks": [
         {"failed_requests", "interfaces", "specs"},
@@ -102,7 +103,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "transactions"},
+        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings"},
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
         {"admin", "consuming", "missing_plugins", "sending"},
@@ -120,7 +121,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"configuration"},
         {"connection"},
         {"sending"},
-        {"consuming", "transactions"},
+        {"consuming"},
         {"admin"},
     ],
     "mqframe.metrics": [
@@ -160,6 +161,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"fetching", "follower", "reign", "slave_admission", "slave_connection"},
         {"follower_rules", "handshake", "leader_rules"},
         {"feeding"},
+    ],
+    "mqframe_transactions": [
+        {"rules", "settings"},
+        {"broker", "client"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
@@ -217,6 +222,8 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.trouble",
     "mqframe.turns",
     "mqframe_cli.extension",
+    "mqframe_transactions.rules",
+    "mqframe_transactions.settings",
 )
 
 
@@ -507,7 +514,7 @@ def test_a_class_name_means_one_thing() -> None:
     none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
 
 
-OWN_SERVICES = ("popping", "delay", "transactions", "request_reply")
+OWN_SERVICES = ("popping", "delay", "request_reply")
 """The rooms of the broker's own services: built as any plugin is."""
 
 
@@ -522,6 +529,25 @@ def test_services_of_the_broker_use_what_plugins_may() -> None:
                     continue
                 if module.startswith("mqframe"):
                     wrong.append(f"{place(path, line)}: a service imports {module}")
+    none(wrong)
+
+
+def test_broker_parts_of_subjects_use_what_plugins_may() -> None:
+    """Also where the distribution is made of what the kernel is made of: its producers use the client."""
+    wrong = []
+    for path in plugin_sources():
+        own = distribution(path)
+        if own not in SUBJECTS or f"/{own}/broker/" not in path.as_posix():
+            continue
+        may = (
+            *PLUGIN_MAY_IMPORT,
+            *(f"{own}.{room}" for room in ("broker", "requests", "rules", "settings", "store")),
+        )
+        wrong += [
+            f"{place(path, line)}: a service imports {module}"
+            for module, _, line in imports(path)
+            if module.startswith("mqframe") and not f"{module}.".startswith(tuple(f"{each}." for each in may))
+        ]
     none(wrong)
 
 

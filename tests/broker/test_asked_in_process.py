@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from broker.conftest import pull_request, send_request
-from broker.transactions.halves import COMMIT, HALF, INTERVAL, bodies
+from halves import COMMIT, HALF, INTERVAL, bodies
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
