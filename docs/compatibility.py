@@ -52,6 +52,7 @@ SERVERS: Final = {
     "mqframe.nameserver": "name server",
     "mqframe.broker": "broker",
     "mqframe_acl": "`access` of both",
+    "mqframe_transactions.broker": "broker",
     "mqframe.client": "clients",
     **dict.fromkeys(rooms("nameserver"), "name server"),
     **dict.fromkeys(rooms("broker"), "broker"),

@@ -48,6 +48,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "metrics", "mqframe_testing"},
     "mqframe_pop": {*LEVELS["net"], "client"},
+    "mqframe_transactions": {*LEVELS["hooks"], "client"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
 distributions. The kernel's rules hold for them, too."""
@@ -64,7 +65,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"filtering", "requests"},
         {"consuming"},
         {"replication", "retry"},
-        {"cluster", "sending", "transactions"},
+        {"cluster", "sending"},
     ],
     "mqframe.hooks": [
         {"failed_requests", "interfaces", "specs"},
@@ -104,7 +105,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "request_reply", "settings", "transactions"},
+        {"delay", "due_task", "log_reader", "request_reply", "settings"},
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
         {"admin", "consuming", "missing_plugins", "sending"},
@@ -122,7 +123,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"configuration"},
         {"connection"},
         {"sending"},
-        {"consuming", "transactions"},
+        {"consuming"},
         {"admin"},
     ],
     "mqframe.metrics": [
@@ -167,6 +168,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"request_needs", "settings"},
         {"requests"},
         {"rules"},
+        {"broker", "client"},
+    ],
+    "mqframe_transactions": [
+        {"rules", "settings"},
         {"broker", "client"},
     ],
     "mqframe_spark": [
@@ -225,6 +230,8 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.trouble",
     "mqframe.turns",
     "mqframe_cli.extension",
+    "mqframe_transactions.rules",
+    "mqframe_transactions.settings",
 )
 
 
@@ -520,7 +527,7 @@ def test_a_class_name_means_one_thing() -> None:
     none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
 
 
-OWN_SERVICES = ("delay", "transactions", "request_reply")
+OWN_SERVICES = ("delay", "request_reply")
 """The rooms of the broker's own services: built as any plugin is."""
 
 

@@ -70,6 +70,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("message_filter", "SQL92"): "mqframe-plugin-sql92",
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
+    ("broker_service", "transactions"): "mqframe-plugin-transactions",
 }
 """The distribution by kind and name of what it offers."""
 
@@ -77,6 +78,19 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
     "AsyncSimpleConsumer": "mqframe-plugin-pop",
     "PoppedMessage": "mqframe-plugin-pop",
     "SimpleConsumer": "mqframe-plugin-pop",
+    "AsyncBatchTransactionProducer": "mqframe-plugin-transactions",
+    "AsyncTransaction": "mqframe-plugin-transactions",
+    "AsyncTransactionProducer": "mqframe-plugin-transactions",
+    "BatchTransactionProducer": "mqframe-plugin-transactions",
+    "DatabaseOutcome": "mqframe-plugin-transactions",
+    "EndStatus": "mqframe-plugin-transactions",
+    "EndsUnfinished": "mqframe-plugin-transactions",
+    "HalfMessage": "mqframe-plugin-transactions",
+    "PreparedHalf": "mqframe-plugin-transactions",
+    "Transaction": "mqframe-plugin-transactions",
+    "TransactionListener": "mqframe-plugin-transactions",
+    "TransactionProducer": "mqframe-plugin-transactions",
+    "TransactionSendResult": "mqframe-plugin-transactions",
 }
 """The distribution by what it adds to the names of `mqframe`."""
 
@@ -108,6 +122,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-pop",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
+        "mqframe-plugin-transactions",
     ]
 )
 """Distributions that the extra `standard` brings."""

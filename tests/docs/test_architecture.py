@@ -21,6 +21,7 @@ SUBJECTS = [
     ROOT / "packages/cli/src/mqframe_cli",
     ROOT / "packages/testing/src/mqframe_testing",
     ROOT / "plugins/pop/src/mqframe_pop",
+    ROOT / "plugins/transactions/src/mqframe_transactions",
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces.broker_messages import MessageReader as MessageReader
     from mqframe.hooks.interfaces.broker_messages import MessageWriter as MessageWriter
+    from mqframe.hooks.interfaces.broker_port import BodyCheck as BodyCheck
     from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
     from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
     from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
@@ -107,7 +108,7 @@ _HOME = {
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
         "hooks.interfaces.broker_messages": "MessageReader MessageWriter",
         "hooks.interfaces.broker_port": (
-            "BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
+            "BodyCheck BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
         "hooks.interfaces.broker_store": "BrokerStore",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from broker.replication.test_port import replication_metrics
-from broker.transactions.halves import COMMIT, HALF, end_request
+from halves import COMMIT, HALF, end_request
 from mqframe_pop.settings import PopSettings
 from popping import pop_request, popped
 from replicas import Pair, play

@@ -42,7 +42,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
-    "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
     "delay": "mqframe.core.delay.settings:DelaySettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "replication": "mqframe.replication.settings:ReplicationSettings",
