@@ -6,13 +6,15 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from mqframe.broker.chosen_services import service_names
+from mqframe.broker.chosen_services import DELAY_LEVELS, TIMER, service_names
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.needed_services import why_missing
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
@@ -32,8 +34,7 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.rules import DelayRules, TimerLimits
-from mqframe.core.delay.settings import DelaySettings
+from mqframe.core.delay.rules import NO_LEVELS, NO_TIMES, DelayRules
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
@@ -66,7 +67,6 @@ class BrokerState:
         self.live = LiveSettings(
             settings, store_settings, sections.origins, sections.replication, sections.services
         )
-        delay = self.settings(DelaySettings).current
         self.levels = sections.delays
         self.counts = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
@@ -106,10 +106,14 @@ class BrokerState:
         self.store = opening.store(sections, clock, replicas)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
-        delivers = "delay" in service_names(settings, plugins)
-        limits = _timer_limits(delay, delivers)
-        self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
+        self.delays = DelayRules(
+            self.levels if DELAY_LEVELS in service_names(settings, plugins) else (),
+            clock.now_ms,
+            f"{NO_LEVELS}: {why_missing(DELAY_LEVELS, settings.services_blocked)}",
+            f"{NO_TIMES}: {why_missing(TIMER, settings.services_blocked)}",
+        )
         self.writer = InternalWriter(self.store, self.delays, self.identity)
+        self.redelivery = Redelivery(self.writer, self.left_out)
         self.reader = LogReader(self.store, settings.name)
         self.requests = InProcessRequests()
         self.directory = store_settings.directory
@@ -138,11 +142,3 @@ class BrokerState:
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
-
-
-def _timer_limits(settings: DelaySettings, delivers: bool) -> TimerLimits:
-    return TimerLimits(
-        settings.timer_precision_ms,
-        settings.timer_delay_seconds_max * 1000,
-        settings.timer_enabled and delivers,
-    )

@@ -1,1 +1,1 @@
-"""Delayed messages at the broker: delay levels, the timer, and recalls."""
+"""Messages for a given time at the broker: the timer, and recalls."""

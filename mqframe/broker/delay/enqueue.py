@@ -7,12 +7,13 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.delay.timer_parts import TimerParts, names
-from mqframe.core.delay.timer_rules import NEVER_ENQUEUED, delivered_properties, whole_number
+from mqframe.core.delay.timer_rules import NEVER_ENQUEUED, delivered_properties
 from mqframe.core.errors import MessageError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.storage.agreement import is_of, place_of
 from mqframe.core.storage.left_out import Place
 from mqframe.core.wire.frame import Body

@@ -5,16 +5,12 @@ from __future__ import annotations
 from mqframe.core.codes import PERM_WRITE, ResponseCode
 from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle
 from mqframe.core.delay.settings import DelaySettings
-from mqframe.core.delay.timer_rules import (
-    RECALL_BODY,
-    RECALL_TAG,
-    delete_key,
-    whole_number,
-)
+from mqframe.core.delay.timer_rules import RECALL_BODY, RECALL_TAG, delete_key
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.names import is_closed_topic
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.requests.serving import Call, Reply, serves

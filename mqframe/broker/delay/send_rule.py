@@ -1,8 +1,8 @@
-"""Messages of producers that are to be delivered later."""
+"""Messages of producers that ask for a delivery at a given time."""
 
 from __future__ import annotations
 
-from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
+from mqframe.core.delay.options import DELAY_HINT, TIME_NAMES
 from mqframe.core.delay.recall_handle import recall_handle
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.messages import properties as p
@@ -10,10 +10,10 @@ from mqframe.core.messages.names import HALF_TOPIC, RETRY_PREFIX, TIMER_TOPIC
 from mqframe.hooks.interfaces import PendingRecord, SendRule
 
 
-class ToDelayTopics(SendRule):
-    """A message that is to be delivered later is stored where such ones wait."""
+class ToTimerTopic(SendRule):
+    """A message that asks for a time is stored where the timer takes it from."""
 
-    names = DELAY_NAMES
+    names = TIME_NAMES
     hint = DELAY_HINT
 
     def __init__(self, rules: DelayRules, broker_name: str) -> None:
@@ -21,11 +21,11 @@ class ToDelayTopics(SendRule):
         self._broker_name = broker_name
 
     def before(self, record: PendingRecord) -> None:
-        """Redirect `record`. Raises `Refusal` 13 for a delay that cannot be kept."""
+        """Redirect `record`. Raises `Refusal` 13 for a time that cannot be kept."""
         if record.topic == HALF_TOPIC:
             return  # its delay begins when it is committed
         topic = record.topic
-        record.topic, record.queue_id = self._rules.place(topic, record.queue_id, record.properties)
+        record.topic, record.queue_id = self._rules.place_by_time(topic, record.queue_id, record.properties)
         if record.topic == TIMER_TOPIC != topic and not topic.startswith(RETRY_PREFIX):
             # With this its sender can take it back (SendMessageProcessor.attachRecallHandle).
             record.answer["recallHandle"] = recall_handle(

@@ -1,55 +1,52 @@
-"""The broker service `delay`: messages that are delivered later, by level or at a given time."""
+"""The broker service `delay`: messages that are delivered at a given time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mqframe.broker.delay.levels import LevelDelivery
 from mqframe.broker.delay.recall import RecallProcessor
-from mqframe.broker.delay.redelivery import Redelivery
-from mqframe.broker.delay.send_rule import ToDelayTopics
+from mqframe.broker.delay.send_rule import ToTimerTopic
 from mqframe.broker.delay.timer import TimerService
-from mqframe.core.delay.levels import parse_levels
-from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
+from mqframe.core.delay.rules import PlaceInTime
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
+from mqframe.core.delay.timer_places import TimerPlaces
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, CompositeService, SavedTable, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
 
 
 class DelayService(CompositeService):
-    """Delay levels, the timer where it is not switched off, and recalls."""
+    """The timer where it is not switched off, and recalls."""
 
     Settings = DelaySettings
 
     def __init__(self, port: BrokerPort) -> None:
         clock, settings = port.clock, port.settings(DelaySettings).current
-        redelivery = Redelivery(port.writer, port.left_out)
-        self._offsets, self._metrics = DelayOffsets(clock), TimerMetrics(clock)
-        self._rule = ToDelayTopics(port.delays, port.identity.name)
-        levels = parse_levels(settings.levels)
-        parts: list[BrokerService] = [
-            LevelDelivery(port, redelivery, self._offsets, levels),
-            RecallProcessor(port),
-        ]
+        self._metrics = TimerMetrics(clock)
+        self._rule = ToTimerTopic(port.delays, port.identity.name)
+        self._places = TimerPlaces(
+            settings.timer_precision_ms, settings.timer_delay_seconds_max * 1000, settings.timer_enabled
+        )
+        parts: list[BrokerService] = [RecallProcessor(port)]
         self._delivered_to = clock.now_ms
         if settings.timer_enabled:
-            timer = TimerService(port, settings, redelivery, self._metrics)
+            timer = TimerService(port, settings, self._metrics)
             parts.append(timer)
             self._delivered_to = timer.delivered_to
         super().__init__(parts)
 
     def send_rules(self) -> Sequence[SendRule]:
-        """What its sender delays goes where such messages wait."""
+        """What asks for a time goes where such messages wait."""
         return (self._rule,)
 
+    def place_in_time(self) -> PlaceInTime:
+        """In the timer topic."""
+        return self._places.place
+
     def tables(self) -> Sequence[SavedTable]:
-        """How far each level is delivered, and how many messages of each topic the timer keeps."""
-        return (
-            SavedTable("delayOffset.json", DelayOffsetTable, self._offsets),
-            SavedTable("timermetrics", TimerMetricTable, self._metrics),
-        )
+        """How many messages of each topic the timer keeps."""
+        return (SavedTable("timermetrics", TimerMetricTable, self._metrics),)
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
         """Offers "delay.delivered_to": the time, ms, up to which the timer has delivered all that it kept."""

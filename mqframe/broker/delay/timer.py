@@ -10,7 +10,6 @@ from typing import Final
 
 from mqframe.broker.delay.dequeue import TimerDequeue
 from mqframe.broker.delay.enqueue import TimerEnqueue
-from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.replacing import TimerReplacing
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.broker.delay.timer_snapshot import timer_families
@@ -45,11 +44,9 @@ class TimerService(BrokerService):
     the last second again.
     """
 
-    def __init__(
-        self, port: BrokerPort, settings: DelaySettings, redelivery: Redelivery, metrics: TimerMetrics
-    ) -> None:
+    def __init__(self, port: BrokerPort, settings: DelaySettings, metrics: TimerMetrics) -> None:
         self._store, self._directory = port.store, port.directory
-        self._redelivery = redelivery
+        self._redelivery = port.redelivery
         self._metrics = metrics
         self._clock = clock = port.clock
         self._settings = settings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.core.clock import Clock
 from mqframe.core.delay.timer_layout import Unit
@@ -12,7 +11,7 @@ from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.agreement import is_of, place_of
 from mqframe.core.wire.frame import Body
-from mqframe.hooks.interfaces import BrokerStore
+from mqframe.hooks.interfaces import BrokerStore, MessageRedelivery
 from mqframe.store.timer.timer_store import TimerStore
 
 
@@ -30,6 +29,6 @@ class TimerParts(NamedTuple):
     timer: TimerStore
     store: BrokerStore
     metrics: TimerMetrics
-    redelivery: Redelivery
+    redelivery: MessageRedelivery
     clock: Clock
     times: TimerTimes

@@ -5,10 +5,11 @@ from __future__ import annotations
 from mqframe.core.clock import JUMP_MS, Clock, SetTimes, SteadyClock
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_layout import SLOTS
-from mqframe.core.delay.timer_rules import asked_delay, believed_slot, slot_time, whole_number
+from mqframe.core.delay.timer_rules import asked_delay, believed_slot, slot_time
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.hooks.interfaces import BrokerStore
 from mqframe.log import get_logger
 

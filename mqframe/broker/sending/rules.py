@@ -13,7 +13,7 @@ from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
+from mqframe.core.delay.options import DELAY_HINT, LEVEL_NAMES, TIME_NAMES
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
@@ -46,7 +46,7 @@ class SendRules:
         self._rules = tuple((rule.names, rule) for rule in rules)
         self._batch_rules = tuple(each for each in self._rules if each[1].batches)
         self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
-        self._words = tuple(dict.fromkeys(each for _, rule in self._rules for each in _words_of(rule)))
+        self._words = _words_of([rule for _, rule in self._rules])
         self.batch_words = tuple(
             name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
         )
@@ -148,10 +148,17 @@ class ToDeadLetters:
             record.queue_id = 0
 
 
-def _words_of(rule: SendRule) -> list[_Word]:
-    if rule.names is None:
-        return [("", None)]
-    return [(rule.hint, rule.names)] if rule.hint else [(name, None) for name in sorted(rule.names)]
+def _words_of(rules: Iterable[SendRule]) -> tuple[_Word, ...]:
+    words: dict[str, frozenset[str] | None] = {}
+    for rule in rules:
+        if rule.names is None:
+            words[""] = None
+        elif rule.hint:
+            # Rules that share a hint cost one search.
+            words[rule.hint] = rule.names | (words.get(rule.hint) or frozenset())
+        else:
+            words.update(dict.fromkeys(sorted(rule.names)))
+    return tuple(words.items())
 
 
 class NoHalves(SendRule):
@@ -165,21 +172,32 @@ class NoHalves(SendRule):
             raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
 
 
-class NoDelays(SendRule):
-    """Refuses messages that are to be delivered later: without the service `delay` they would be lost."""
+class NoLevels(SendRule):
+    """Refuses messages that name a delay level: without the service `delay_levels` they would be lost."""
 
-    names = DELAY_NAMES
+    names = LEVEL_NAMES
     hint = DELAY_HINT
 
     def __init__(self, delays: DelayRules) -> None:
         self._delays = delays
 
     def before(self, record: PendingRecord) -> None:
-        """Raises `Refusal` 1 for a message with a delay."""
-        self._delays.place(record.topic, record.queue_id, record.properties)
+        """Raises `Refusal` 1 for a message with a level."""
+        self._delays.place_by_level(record.topic, record.queue_id, record.properties)
+
+
+class NoTimes(NoLevels):
+    """Refuses messages that ask for a time: without a service for these they would come at once."""
+
+    names = TIME_NAMES
+
+    def before(self, record: PendingRecord) -> None:
+        """Raises `Refusal` 1 for a message with a time."""
+        self._delays.place_by_time(record.topic, record.queue_id, record.properties)
 
 
 def unserved(rules: Iterable[SendRule], delays: DelayRules) -> list[SendRule]:
     """What refuses messages that are to wait, where none of `rules` sees to it: services can be left out."""
     seen_to = frozenset().union(*(rule.names or () for rule in rules))
-    return [rule for rule in (NoHalves(), NoDelays(delays)) if not seen_to >= (rule.names or frozenset())]
+    refusing = (NoHalves(), NoLevels(delays), NoTimes(delays))
+    return [rule for rule in refusing if not seen_to >= (rule.names or frozenset())]

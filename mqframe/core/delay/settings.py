@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from mqframe.core.config.settings import at_least, one_of, setting, settings
-from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
-from mqframe.core.errors import SettingError
-
-
-def _levels(value: str) -> str | None:
-    try:
-        return None if parse_levels(value) else "names no level"
-    except SettingError as problem:
-        return str(problem)
 
 
 @settings("delay")
 class DelaySettings:
-    """How messages wait that are delivered later."""
+    """How messages wait that are delivered at a given time."""
 
-    levels: str = setting(
-        DEFAULT_LEVELS,
-        doc="delays of levels 1, 2, …",
-        check=_levels,
-        conf="messageDelayLevel",
-        was="store.delay_levels",
-    )
     recall: bool = setting(
         True,
         doc="let senders take back messages that wait for a given time",

@@ -8,13 +8,11 @@ delivered when it has ended. So no message comes early, and none later than one 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
+from mqframe.core.messages.whole_numbers import whole_number
 
 NEVER_ENQUEUED: Final = (1 << 63) - 1
 """What TIMER_ENQUEUE_MS says of a message that was due before it got to the wheel."""
@@ -23,43 +21,6 @@ RECALL_BODY: Final = b"0"
 
 OTHER_LIMITS_MS: Final = 366 * 86_400_000
 """By how much the limit of delays may have been higher for whoever stored a message."""
-
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}\Z")
-_LONG_MAX: Final = (1 << 63) - 1
-
-
-def whole_number(text: str) -> int | None:
-    """The 64-bit number that `text` says; `None` when it says none."""
-    if not _NUMBER.match(text):
-        return None
-    value = int(text)
-    return value if -_LONG_MAX - 1 <= value <= _LONG_MAX else None
-
-
-def wanted_time(properties: dict[str, str], now: int) -> int | None:
-    """When the message wants to be delivered, ms; `None` when it does not say.
-
-    Of several properties the delay in seconds counts first, then the one in ms. Raises `Refusal` 13 for one
-    that is no number.
-    """
-    return next((time for _, time in wanted_times(properties, now)), None)
-
-
-def wanted_times(properties: Mapping[str, str], now: int) -> Iterator[tuple[str, int]]:
-    """Each property that says when the message wants to be delivered, with that time, ms. Raises the same."""
-    for name, factor, base in (
-        (p.TIMER_DELAY_SEC, 1000, now),
-        (p.TIMER_DELAY_MS, 1, now),
-        (p.TIMER_DELIVER_MS, 1, 0),
-    ):
-        text = properties.get(name)
-        if text is not None:
-            number = whole_number(text)
-            if number is None:
-                raise Refusal(
-                    ResponseCode.MESSAGE_ILLEGAL, f"property {name} is {text!r}: give a whole number"
-                )
-            yield name, base + number * factor
 
 
 def asked_delay(properties: dict[str, str]) -> int | None:

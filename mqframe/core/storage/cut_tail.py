@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.storage.log_scan import LogRecord
 
 _WAITING: Final = (SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_HALF_TOPIC)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces.broker_messages import MessageReader as MessageReader
+    from mqframe.hooks.interfaces.broker_messages import MessageRedelivery as MessageRedelivery
     from mqframe.hooks.interfaces.broker_messages import MessageWriter as MessageWriter
     from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
     from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
@@ -101,7 +102,7 @@ _HOME = {
             "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
-        "hooks.interfaces.broker_messages": "MessageReader MessageWriter",
+        "hooks.interfaces.broker_messages": "MessageReader MessageRedelivery MessageWriter",
         "hooks.interfaces.broker_port": (
             "BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from mqframe.core.delay.rules import PlaceInTime
 from mqframe.core.measuring.family import Metric
 from mqframe.core.requests.peer import Peer
 from mqframe.core.wire.bodies import Body
@@ -69,6 +70,10 @@ class Declarations:
     def send_rules(self) -> Sequence[SendRule]:
         """What happens to messages of producers before they are stored."""
         return ()
+
+    def place_in_time(self) -> PlaceInTime | None:
+        """What places messages that ask for a time of delivery, which it sees to; `None`: it keeps none."""
+        return None
 
     def tables(self) -> Sequence[SavedTable]:
         """What is to be saved."""

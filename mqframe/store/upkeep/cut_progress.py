@@ -11,7 +11,6 @@ import msgspec
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.delay.schedule import DelayOffsetTable
-from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.errors import BodyError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import (
@@ -23,6 +22,7 @@ from mqframe.core.messages.names import (
     pop_retry_topic,
 )
 from mqframe.core.messages.properties import FIRST_POP_TIME, TAGS, UNIQUE_KEY, find_property
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.popping.bodies import CheckPointBody
 from mqframe.core.storage.cut_tail import CutTail
 from mqframe.core.storage.log_scan import LogRecord, read_record

@@ -224,4 +224,4 @@ def test_a_service_of_the_broker_that_is_blocked_is_shown_so(monkeypatch: pytest
     assert rows["pop.stay_ms"]["meaning"].startswith(
         "not in use: the service pop does not run here; what was"
     )
-    assert "not in use" not in rows["delay.levels"]["meaning"]
+    assert "not in use" not in rows["store.delay_levels"]["meaning"]

@@ -1,11 +1,12 @@
-"""Delayed messages of producers go where they wait."""
+"""Messages of producers for a given time go to the timer."""
 
 from __future__ import annotations
 
 import pytest
 
-from mqframe.broker.delay.send_rule import ToDelayTopics
+from mqframe.broker.delay.send_rule import ToTimerTopic
 from mqframe.core.delay.rules import DelayRules
+from mqframe.core.delay.timer_places import TimerPlaces
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import HALF_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqframe.core.requests.messages import SendMessageV2
@@ -20,15 +21,10 @@ def placed(topic: str = "t", **properties: str) -> PendingRecord:
         sys_flag=0, born_timestamp=NOW, flag=0,
     )  # fmt: skip
     record = PendingRecord(fields, b"body", 3, {"UNIQ_KEY": "k", **properties})
-    assert ToDelayTopics(DelayRules((1000, 5000), lambda: NOW), "broker-a").before(record) is None
+    rules = DelayRules((1000, 5000), lambda: NOW)
+    rules.place_in_time = TimerPlaces().place
+    assert ToTimerTopic(rules, "broker-a").before(record) is None
     return record
-
-
-def test_a_level_has_a_queue_of_its_own() -> None:
-    record = placed(DELAY="2")
-    assert (record.topic, record.queue_id, record.counted_as) == (SCHEDULE_TOPIC, 1, "t")
-    assert (record.properties["REAL_TOPIC"], record.properties["REAL_QID"]) == ("t", "3")
-    assert record.answer == {}
 
 
 def test_a_time_goes_to_the_timer_and_can_be_recalled_unless_it_is_a_retry() -> None:
@@ -38,12 +34,17 @@ def test_a_time_goes_to_the_timer_and_can_be_recalled_unless_it_is_a_retry() -> 
     assert placed(RETRY_PREFIX + "g", TIMER_DELIVER_MS=str(NOW + 60_000)).answer == {}
 
 
+def test_what_waits_for_a_level_already_is_left_there() -> None:
+    record = placed(SCHEDULE_TOPIC, DELAY="1", TIMER_DEL_UNIQKEY="t+u")
+    assert (record.topic, record.queue_id, "REAL_TOPIC" in record.properties) == (SCHEDULE_TOPIC, 3, False)
+
+
 def test_a_half_message_waits_for_its_end_first() -> None:
-    record = placed(HALF_TOPIC, DELAY="1")
+    record = placed(HALF_TOPIC, TIMER_DELAY_MS="1")
     assert (record.topic, record.queue_id) == (HALF_TOPIC, 3)
 
 
-def test_a_delay_that_cannot_be_kept_is_refused() -> None:
+def test_a_time_that_cannot_be_kept_is_refused() -> None:
     with pytest.raises(Refusal) as caught:
-        placed(DELAY="soon")
+        placed(TIMER_DELIVER_MS="soon")
     assert caught.value.code == 13

@@ -7,7 +7,6 @@ import base64
 import pytest
 from timed_messages import DAY, bodies, delivered, send
 
-from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.timer import TimerService
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_layout import CHECKPOINT
@@ -398,8 +397,7 @@ def test_a_timer_whose_files_could_not_be_synced_moves_its_checkpoint_no_more(ru
 @pytest.mark.parametrize("jump", [0, 3 * 3600])
 def test_what_is_not_taken_in_yet_may_be_due(with_store, jump):
     async def scenario(local):
-        metrics, redelivery = TimerMetrics(local.clock), Redelivery(local.writer, local.left_out)
-        timer = TimerService(local, DelaySettings(), redelivery, metrics)
+        timer = TimerService(local, DelaySettings(), TimerMetrics(local.clock))
         await timer.start()
         await local.clock.aadvance(1)
         assert timer.delivered_to() == local.clock.now_ms()

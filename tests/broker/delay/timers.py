@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mqframe.broker.delay.enqueue import TimerEnqueue
-from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.timer_parts import TimerParts
 from mqframe.broker.delay.timer_times import TimerTimes
 from mqframe.core.delay.settings import DelaySettings
@@ -29,9 +28,10 @@ class Timer:
         )  # fmt: skip
         self.files.move_write_time(local.clock.now_ms())
         self.metrics = TimerMetrics(local.clock)
-        redelivery = Redelivery(local.writer, local.left_out)
         self.times = TimerTimes(local.store, DelaySettings(), local.clock)
-        self.parts = TimerParts(self.files, local.store, self.metrics, redelivery, local.clock, self.times)
+        self.parts = TimerParts(
+            self.files, local.store, self.metrics, local.redelivery, local.clock, self.times
+        )
 
     def sent(self, body: bytes, seconds: float, **more: Any) -> Stored:
         """A message for queue 1 of `t` in the timer topic, due in the slot that begins in `seconds`."""

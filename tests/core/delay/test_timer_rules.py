@@ -11,43 +11,9 @@ from mqframe.core.delay.timer_rules import (
     slot_of_write,
     slot_time,
     taken_back,
-    wanted_time,
-    whole_number,
 )
-from mqframe.core.errors import Refusal
 
 DAY_SLOTS = 86_400
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("5", 5), ("-5", -5), ("+5", 5), ("007", 7), ("", None), (" 5", None), ("5 ", None), ("5.0", None),
-        ("٣", None), ("9223372036854775807", (1 << 63) - 1), ("9223372036854775808", None), ("5\n", None),
-    ],
-)  # fmt: skip
-def test_numbers_are_those_of_a_java_long(text, number):
-    assert whole_number(text) == number
-
-
-@pytest.mark.parametrize(
-    ("properties", "wanted"),
-    [
-        ({}, None),
-        ({"TIMER_DELAY_SEC": "2", "TIMER_DELAY_MS": "7", "TIMER_DELIVER_MS": "9"}, 12_000),
-        ({"TIMER_DELAY_MS": "7", "TIMER_DELIVER_MS": "9"}, 10_007),
-        ({"TIMER_DELIVER_MS": "9"}, 9),
-        ({"TIMER_DELAY_SEC": "-1"}, 9_000),
-    ],
-)
-def test_the_first_property_counts(properties, wanted):
-    assert wanted_time(properties, 10_000) == wanted
-
-
-def test_a_time_that_is_no_number_is_refused():
-    with pytest.raises(Refusal) as refused:
-        wanted_time({"TIMER_DELAY_SEC": "1.5", "TIMER_DELIVER_MS": "9"}, 0)
-    assert refused.value.code == 13
 
 
 @given(st.integers(1, 10**13), st.sampled_from([100, 200, 500, 1000]))

@@ -86,7 +86,6 @@ def recover(
     What is damaged is copied to the folder quarantine and passed over.
     """
     from mqframe.core.delay.levels import parse_levels
-    from mqframe.core.delay.settings import DelaySettings
     from mqframe.core.storage.recovery import Care
     from mqframe.net.clock import SystemClock
     from mqframe.store.message_store import MessageStore
@@ -95,7 +94,8 @@ def recover(
 
     chosen: dict[str, Any] = {"store.directory": directory}
     resolved = load("broker", {"DIRECTORY": chosen}, config, set_ or ())
-    settings, delays = resolved.section(StoreSettings), parse_levels(resolved.section(DelaySettings).levels)
+    settings = resolved.section(StoreSettings)
+    delays = parse_levels(settings.delay_levels)
     care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
     store = MessageStore.open(settings, SystemClock(), care=care, delays=delays)
     asyncio.run(store.stop())
@@ -117,7 +117,9 @@ def check(directory: Directory, config: Config = None, set_: Set = None, json: J
 
     try:
         layout, settings, delay = _known(directory, config, set_)
-        found = StoreCheck(layout, settings, parse_levels(delay.levels), delay.timer_precision_ms).run()
+        found = StoreCheck(
+            layout, settings, parse_levels(settings.delay_levels), delay.timer_precision_ms
+        ).run()
     except OSError as problem:
         raise SettingError(f"the store in {directory} cannot be read: {told(problem)}") from problem
     if json:
@@ -153,8 +155,8 @@ def rebuild(
     from mqframe.net.clock import SystemClock
     from mqframe.store.checking.rebuild import rebuild as build
 
-    layout, settings, delay = _known(directory, config, set_)
-    delays = parse_levels(delay.levels)
+    layout, settings, _ = _known(directory, config, set_)
+    delays = parse_levels(settings.delay_levels)
     built = build(layout, settings, SystemClock(), accept_loss=accept_loss, delays=delays)
     row = {
         "records": built.records,

@@ -1,11 +1,11 @@
-"""Delayed messages go where they belong, whole; what can never be stored does not hold up the others."""
+"""Messages that waited go where they belong, whole; what can never be stored does not hold up the others."""
 
 from __future__ import annotations
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.broker.delay.redelivery import Redelivery
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.left_out import LeftOut

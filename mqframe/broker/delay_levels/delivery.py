@@ -10,7 +10,6 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.core.clock import JUMP_MS, NOTED_MS, SetTimes, SteadyClock
 from mqframe.core.delay.schedule import DelayOffsets, LevelSchedule
 from mqframe.core.errors import Refusal
@@ -33,24 +32,18 @@ _SETTLE_MS: Final = 1000
 class LevelDelivery(BrokerService):
     """Moves due messages from the delay topic to where they belong.
 
-    `levels`: the delays of levels 1, 2, … in ms. A message is delivered at least once: a broker that is
-    killed delivers again what it had not noted on disk yet.
+    `offsets`: how far each level is. A message is delivered at least once: a broker that is killed delivers
+    again what it had not noted on disk yet.
 
     Setting the clock changes nothing about what this broker took: its delay passes by the monotonic clock.
     What was stored before the start is due when either clock says so, rather early than late.
     """
 
-    def __init__(
-        self,
-        port: BrokerPort,
-        redelivery: Redelivery,
-        offsets: DelayOffsets,
-        levels: tuple[int, ...],
-    ) -> None:
+    def __init__(self, port: BrokerPort, offsets: DelayOffsets) -> None:
         self._store = port.store
-        self._redelivery = redelivery
+        self._redelivery = port.redelivery
         self._offsets = offsets
-        self._delays = levels
+        self._delays = port.delays.levels
         self._clock = clock = port.clock
         self._levels: list[LevelSchedule] = []
         self._steady = SteadyClock(clock)
