@@ -69,6 +69,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"failed_requests", "interfaces", "options", "specs"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
+        {"sections"},
         {"catalog"},
         {"manager"},
     ],

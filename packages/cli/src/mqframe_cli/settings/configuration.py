@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.config.missing_sections import refuse_missing_sections
 from mqframe.core.config.programs import (
-    ALL_SECTIONS,
     CLIENT,
     OF_BROKERS,
     PROGRAMS,
@@ -22,6 +22,13 @@ from mqframe.core.config.programs import (
 )
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.hooks.options import section_of
+from mqframe.hooks.sections import (
+    added_sections,
+    load_section,
+    missing_sections,
+    section_names,
+    sections_of_others,
+)
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 if TYPE_CHECKING:
@@ -48,7 +55,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "puller": "mqframe.client.configuration.sections:PullerSection",
     "admin": "mqframe.client.configuration.sections:AdminSection",
 }
-"""Where the settings of each section are; imported when a program has it."""
+"""Where the settings of each section of the kernel are; imported when a program has it."""
 BROKER_SERVICE: Final = "broker_service"
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
@@ -97,10 +104,11 @@ def load(
             ),
         )
     )
-    sections, plugins = PROGRAMS[program], plugin_manager()
-    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - ALL_SECTIONS
+    sections, plugins = (*PROGRAMS[program], *added_sections(program)), plugin_manager()
+    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - section_names()
     if file is not None:
         layers.append(_file(file, [*sections, *of_services]))
+    refuse_missing_sections(layers, missing_sections(program))
     own: dict[str, Any] = {}
     if program != CLIENT and len(os.sched_getaffinity(0)) > processes * replicas:
         # Servers with a processor to themselves; one inside another program must not take time from it.
@@ -115,11 +123,11 @@ def load(
         chosen = one_section(settings_class("broker"), layers, profile).services
         classes += sections_of_plugins(chosen, plugins)
     names = {each.SECTION for each in classes}
-    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - ALL_SECTIONS
+    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - section_names()
     return resolve(
         classes,
         layers,
-        other_sections=(others_of(program) | of_services) - names,
+        other_sections=(others_of(program) | sections_of_others(program) | of_services) - names,
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=WITH_PROFILES if client else (),
@@ -138,6 +146,8 @@ def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
 
 def settings_class(section: str) -> type[Any]:
     """The class that holds the settings of `section`, imported now."""
+    if section not in _CLASSES:
+        return load_section(section)
     module, _, name = _CLASSES[section].partition(":")
     found: type[Any] = getattr(import_module(module), name)
     return found
@@ -152,14 +162,15 @@ def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list
     for name in services:
         with suppress(PluginError):
             section = plugins.settings_class(name)
-            if section is not None and section.SECTION not in ALL_SECTIONS:
+            if section is not None and section.SECTION not in section_names():
                 found.append(section)
     return list(dict.fromkeys(found))
 
 
 def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
-    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in ALL_SECTIONS]
+    known = section_names()
+    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
 
 
 def of_broker(resolved: Resolved) -> bool:

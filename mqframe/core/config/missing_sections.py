@@ -1,0 +1,23 @@
+"""Sections that a configuration may have here once somebody installs what brings them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mqframe.core.config.layers import PREFIX, Layer, Rank
+from mqframe.core.errors import SettingError
+
+
+def refuse_missing_sections(layers: Iterable[Layer], lines: Mapping[str, str]) -> None:
+    """Raise `SettingError` for a value of a section in `lines`: by its name, what to type to have it."""
+    for layer in layers:
+        variables = layer.rank is Rank.ENVIRONMENT
+        for given in layer.values:
+            for section, line in lines.items():
+                start = f"{section.upper()}_" if variables else f"{section}."
+                if given.path.startswith(start):
+                    name = PREFIX + given.path if variables else given.path
+                    raise SettingError(
+                        f"{name} from {given.origin}: what has the section {section} is not installed;"
+                        f" install it with: {line}"
+                    )
