@@ -102,7 +102,16 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "transactions"},
+        {
+            "delay",
+            "delay_levels",
+            "due_task",
+            "log_reader",
+            "popping",
+            "request_reply",
+            "settings",
+            "transactions",
+        },
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
         {"admin", "consuming", "sending"},
@@ -507,7 +516,7 @@ def test_a_class_name_means_one_thing() -> None:
     none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
 
 
-OWN_SERVICES = ("popping", "delay", "transactions", "request_reply")
+OWN_SERVICES = ("popping", "delay_levels", "delay", "transactions", "request_reply")
 """The rooms of the broker's own services: built as any plugin is."""
 
 

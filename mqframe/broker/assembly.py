@@ -43,7 +43,8 @@ def make_parts(
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
     dead_letters = ToDeadLetters(registry, state.locks, state.counts)
-    rules = SendRules([*unserved(declared, state.delays), *declared], dead_letters, state.delays)
+    refusing = unserved(declared, state.delays, state.live.current.services_blocked)
+    rules = SendRules([*refusing, *declared], dead_letters, state.delays)
     pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
     on_reset = notified((*services, pulls), "offset_reset")
     return [

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.broker.settings import BrokerSettings
+from mqframe.core.config.programs import SERVICES
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
 
 KIND: Final = "broker_service"
-DELAY_LEVELS: Final = "delay_levels"
-TIMER: Final = "delay"
-BUILT_IN: Final = ("transactions", DELAY_LEVELS, TIMER, "pop", "request_reply")
+BUILT_IN: Final[tuple[str, ...]] = SERVICES
 """The broker's own services, unless they are left out. In this order:
 
 transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends

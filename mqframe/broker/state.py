@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from mqframe.broker.chosen_services import DELAY_LEVELS, TIMER, service_names
+from mqframe.broker.chosen_services import service_names
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
-from mqframe.broker.sending.needed_services import why_missing
+from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, without
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.store_opening import StoreOpening
@@ -34,7 +34,7 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.rules import NO_LEVELS, NO_TIMES, DelayRules
+from mqframe.core.delay.rules import DelayRules
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.popping.assignment import RequestModes
 from mqframe.core.popping.bodies import RequestModeTable
@@ -109,8 +109,8 @@ class BrokerState:
         self.delays = DelayRules(
             self.levels if DELAY_LEVELS in service_names(settings, plugins) else (),
             clock.now_ms,
-            f"{NO_LEVELS}: {why_missing(DELAY_LEVELS, settings.services_blocked)}",
-            f"{NO_TIMES}: {why_missing(TIMER, settings.services_blocked)}",
+            without(DELAY_LEVELS, settings.services_blocked).remark,
+            without(DELAY, settings.services_blocked).remark,
         )
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.redelivery = Redelivery(self.writer, self.left_out)

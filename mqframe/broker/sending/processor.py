@@ -25,12 +25,11 @@ from mqframe.core.messages.sent_properties import may_name_notes
 from mqframe.core.requests.failures import refused, status_code
 from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.core.sending.message_type import FIFO, NORMAL, message_type
+from mqframe.core.sending.message_type import FIFO, NORMAL, is_half, message_type
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.transactions.half_batch import check_half_batch
-from mqframe.core.transactions.rules import is_half
 from mqframe.hooks.interfaces import PendingRecord, StoredAt
 from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.store.incoming import Incoming

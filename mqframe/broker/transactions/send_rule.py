@@ -8,7 +8,8 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import HALF_TOPIC
 from mqframe.core.requests.messages import SendHalfBatch
-from mqframe.core.transactions.rules import hold, is_half
+from mqframe.core.sending.message_type import is_half
+from mqframe.core.transactions.rules import hold
 from mqframe.hooks.interfaces import PendingRecord, SendRule, ServiceSettings, TopicLookup
 
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
-SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
-"""The sections of the broker's own services, which are called as these are."""
+SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply")
+"""The services that every broker has unless they are left out, or not installed."""
+_OF_SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
+"""Sections of such services, which are called as these are."""
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
         "nameserver",
         "broker",
         "store",
-        *SERVICES,
+        *_OF_SERVICES,
         "replication",
         "election",
         "access",
@@ -21,7 +23,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
         "metrics",
     ),
     "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", *SERVICES, "replication", "election", "access", "net", "metrics"),
+    "broker": ("broker", "store", *_OF_SERVICES, "replication", "election", "access", "net", "metrics"),
     CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
 """The sections that each program has, besides those of services that plugins bring. `client` stands for

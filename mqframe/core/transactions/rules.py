@@ -51,16 +51,6 @@ class CheckLimits(NamedTuple):
     keep_ms: int
 
 
-def is_half(properties: Mapping[str, str], reconsume_times: int) -> bool:
-    """Whether a message that is sent waits for its transaction.
-
-    Old clients send a failed message again with all its properties: one with a delay level is no half.
-    """
-    if properties.get(p.TRANSACTION_PREPARED, "").lower() != "true":
-        return False
-    return not (reconsume_times > 0 and _number(properties.get(p.DELAY, ""), 0) > 0)
-
-
 def hold(properties: dict[str, str], topic: str, queue_id: int) -> None:
     """Note in a half's properties where its message goes when it is committed.
 

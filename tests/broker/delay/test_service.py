@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqframe.core.requests.admin import GetAllDelayOffset
+from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.hooks.manager import PluginManager
 
 
@@ -15,29 +15,16 @@ def test_it_is_registered_like_a_plugin() -> None:
     assert (described["delay"].distribution, described["delay"].problem) == ("mqframe", "")
 
 
-def test_what_is_delivered_is_remembered_by_a_broker_that_stops(run: Any) -> None:
+def test_without_it_what_asks_for_a_time_is_refused_and_levels_are_delivered(run: Any) -> None:
     async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t", "DELAY\x011\x02")
-        await world.clock.aadvance(2)
-        assert world.store.queues.max_offset("t", 0) == 1
-        await world.cluster.restart_broker()
-        await world.clock.aadvance(10)
-        assert world.store.queues.max_offset("t", 0) == 1
-        saved = world.cluster.directory / "broker-a" / "config" / "delayOffset.json"
-        assert b'"1":1' in saved.read_bytes().replace(b" ", b"")
-
-    run(scenario)
-
-
-def test_without_it_what_is_delayed_is_refused(run: Any) -> None:
-    plugins = PluginManager()
-    plugins.block("broker_service.delay")
-
-    async def scenario(world: Any) -> None:
-        answer = await world.talker.send("t", properties="DELAY\x011\x02")
-        assert (answer.code, answer.remark) == (1, "this broker delivers no delayed messages")
+        answer = await world.talker.send("t", properties="TIMER_DELAY_SEC\x011\x02")
+        told = "its service delay is left out (broker.services_blocked)"
+        assert (answer.code, answer.remark) == (1, f"this broker delivers nothing at a given time: {told}")
+        assert (await world.talker.invoke(GetTimerMetrics())).code == 3
         await world.settle()
         assert world.store.log.max_offset == 0
-        assert (await world.talker.invoke(GetAllDelayOffset())).code == 3
+        await world.talker.ok_send("t", "DELAY\x011\x02TIMER_DELAY_SEC\x019\x02")
+        await world.clock.aadvance(1)
+        assert world.store.queues.max_offset("t", 0) == 1
 
-    run(scenario, plugins=plugins)
+    run(scenario, broker={"services_blocked": ("delay",)})

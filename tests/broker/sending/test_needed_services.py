@@ -1,30 +1,48 @@
-"""Which service a message needs, and what is said where that is missing."""
+"""What is said where a broker lacks the service that a message needs."""
 
 from __future__ import annotations
 
 import pytest
 
-from mqframe.broker.chosen_services import BUILT_IN
-from mqframe.broker.sending.needed_services import NEEDED, why_missing
+from mqframe.broker.sending import needed_services
+from mqframe.broker.sending.needed_services import (
+    DELAY,
+    DELAY_LEVELS,
+    NEEDED_SERVICES,
+    TRANSACTIONS,
+    asking_for,
+    without,
+)
+from mqframe.core.codes import ResponseCode
+from mqframe.core.config.programs import SERVICES
+from mqframe.core.delay.options import DELAY_NAMES
 
 
-def test_what_is_needed_is_a_service_that_brokers_have() -> None:
-    assert set(NEEDED.values()) <= set(BUILT_IN)
-    named = ("TRAN_MSG", "DELAY", "TIMER_DELIVER_MS")
-    assert [NEEDED[name] for name in named] == ["transactions", "delay_levels", "delay"]
+def test_services_are_known_by_what_messages_ask_for() -> None:
+    assert asking_for(TRANSACTIONS) == {"TRAN_MSG"}
+    assert asking_for(DELAY_LEVELS) == {"DELAY"}
+    assert asking_for(DELAY) == DELAY_NAMES - {"DELAY"}
+    assert set(NEEDED_SERVICES.values()) <= set(SERVICES)
 
 
 @pytest.mark.parametrize(
-    ("service", "blocked", "said"),
+    ("service", "code", "words"),
     [
-        ("delay", ("pop", "delay"), "the service delay is left out by broker.services_blocked"),
-        ("delay_levels", (), "the service delay_levels is missing"),
-        (
-            "schedules",
-            (),
-            "the service schedules is not installed; install it with: pip install mqframe-plugin-schedules",
-        ),
+        (TRANSACTIONS, ResponseCode.NO_PERMISSION, "this broker takes no transactional messages"),
+        (DELAY_LEVELS, ResponseCode.SYSTEM_ERROR, "this broker delivers no delayed messages"),
+        (DELAY, ResponseCode.SYSTEM_ERROR, "this broker delivers nothing at a given time"),
     ],
 )
-def test_a_missing_service_is_named(service: str, blocked: tuple[str, ...], said: str) -> None:
-    assert why_missing(service, blocked) == said
+def test_a_sender_is_told_why_a_service_is_missing(
+    service: str, code: ResponseCode, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out = without(service, [service])
+    assert left_out.code == code
+    assert left_out.remark == f"{words}: its service {service} is left out (broker.services_blocked)"
+    key = ("broker_service", service)
+    monkeypatch.setattr(needed_services, "KNOWN_DISTRIBUTIONS", {key: "mqframe-plugin-sums"})
+    assert without(service, []).remark == (
+        f"{words}: its service {service} is not installed; install it with: pip install mqframe-plugin-sums"
+    )
+    monkeypatch.setattr(needed_services, "KNOWN_DISTRIBUTIONS", {})
+    assert without(service, []).remark == f"{words}: it has no service {service}"

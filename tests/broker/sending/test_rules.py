@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_testing.manual_clock import ManualClock
 
+from mqframe.broker.sending.needed_services import without
 from mqframe.broker.sending.rules import NoHalves, NoLevels, NoTimes, SendRules, ToDeadLetters, unserved
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
@@ -118,19 +119,39 @@ def test_behind_a_hint_only_names_of_properties_count(properties: dict[str, str]
     assert Scene(levels, times).rules.concern(encode_properties(properties)) is named
 
 
-def test_what_no_rule_sees_to_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("properties", "service"),
+    [
+        ({"TRAN_MSG": "true"}, "transactions"),
+        ({"DELAY": "3"}, "delay_levels"),
+        ({"TIMER_DELIVER_MS": "99999999999999"}, "delay"),
+    ],
+)
+def test_what_no_rule_sees_to_is_refused(properties: dict[str, str], service: str) -> None:
+    for blocked in ((), ("transactions", "delay_levels", "delay")):
+        told = (without(each, blocked).remark for each in ("delay_levels", "delay"))
+        delays = DelayRules((), ManualClock().now_ms, *told)
+        refusing = unserved([], delays, blocked)
+        assert [type(rule) for rule in refusing] == [NoHalves, NoLevels, NoTimes]
+        with pytest.raises(Refusal) as refused:
+            SendRules(refusing, Scene().dead_letters, delays).before(record(properties=dict(properties)))
+        wanted = without(service, blocked)
+        assert (refused.value.code, refused.value.remark) == (wanted.code, wanted.remark)
+
+
+def test_what_a_rule_sees_to_is_not_refused() -> None:
     delays = DelayRules((), ManualClock().now_ms)
-    both = unserved([], delays)
-    assert [type(rule) for rule in both] == [NoHalves, NoLevels, NoTimes]
-    with pytest.raises(Refusal, match="takes no transactional messages"):
-        SendRules(both, Scene().dead_letters, delays).before(record(properties={"TRAN_MSG": "true"}))
-    with pytest.raises(Refusal, match="delivers no delayed messages"):
-        SendRules(both, Scene().dead_letters, delays).before(record(properties={"DELAY": "3"}))
-    with pytest.raises(Refusal, match="delivers nothing at a given time"):
-        SendRules(both, Scene().dead_letters, delays).before(record(properties={"TIMER_DELAY_SEC": "3"}))
-    assert [type(rule) for rule in unserved([Rule("TRAN_MSG")], delays)] == [NoLevels, NoTimes]
-    assert [type(rule) for rule in unserved([Rule("TRAN_MSG", *LEVEL_NAMES)], delays)] == [NoTimes]
-    assert unserved([Rule(*DELAY_NAMES), Rule("TRAN_MSG")], delays) == []
+    rules = unserved([Rule("TRAN_MSG")], delays, ())
+    assert [type(rule) for rule in rules] == [NoLevels, NoTimes]
+    assert [type(rule) for rule in unserved([Rule("TRAN_MSG", *LEVEL_NAMES)], delays, ())] == [NoTimes]
+    assert unserved([Rule(*DELAY_NAMES), Rule("TRAN_MSG")], delays, ()) == []
+
+
+def test_a_delay_that_is_none_is_refused_for_that() -> None:
+    delays = DelayRules((), ManualClock().now_ms)
+    rules = SendRules(unserved([], delays, ()), Scene().dead_letters, delays)
+    with pytest.raises(Refusal, match="give a delay level"):
+        rules.before(record(properties={"DELAY": "soon"}))
 
 
 def test_only_rules_of_batches_see_batches() -> None:

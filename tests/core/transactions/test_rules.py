@@ -20,7 +20,6 @@ from mqframe.core.transactions.rules import (
     copy_properties,
     final_properties,
     hold,
-    is_half,
     next_step,
     op_body,
     parse_op,
@@ -48,24 +47,6 @@ def end(outcome: int = 8, **fields: object) -> EndTransaction:
 
 
 class TestSends:
-    @pytest.mark.parametrize(
-        ("properties", "reconsume_times", "wanted"),
-        [
-            ({"TRAN_MSG": "true"}, 0, True),
-            ({"TRAN_MSG": "TRUE"}, 0, True),
-            ({"TRAN_MSG": "false"}, 0, False),
-            ({}, 0, False),
-            ({"TRAN_MSG": "true", "DELAY": "3"}, 0, True),
-            ({"TRAN_MSG": "true"}, 2, True),
-            ({"TRAN_MSG": "true", "DELAY": "3"}, 2, False),
-            ({"TRAN_MSG": "true", "DELAY": "x"}, 2, True),
-        ],
-    )
-    def test_which_messages_wait(
-        self, properties: dict[str, str], reconsume_times: int, wanted: bool
-    ) -> None:
-        assert is_half(properties, reconsume_times) is wanted
-
     def test_the_real_place_is_noted(self) -> None:
         properties = {"UNIQ_KEY": "U"}
         hold(properties, "orders", 2)
