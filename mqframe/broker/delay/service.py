@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mqframe.broker.delay.cut_back import TimerCutBack
 from mqframe.broker.delay.recall import RecallProcessor
 from mqframe.broker.delay.send_rule import ToTimerTopic
 from mqframe.broker.delay.timer import TimerService
@@ -20,6 +21,7 @@ class DelayService(CompositeService):
     """The timer where it is not switched off, and recalls."""
 
     Settings = DelaySettings
+    CutBack = TimerCutBack
 
     def __init__(self, port: BrokerPort) -> None:
         clock, settings = port.clock, port.settings(DelaySettings).current

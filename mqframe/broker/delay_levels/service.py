@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqframe.broker.delay_levels.cut_back import LevelsCutBack
 from mqframe.broker.delay_levels.delivery import LevelDelivery
 from mqframe.broker.delay_levels.send_rule import ToDelayTopic
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
@@ -13,6 +14,8 @@ from mqframe.hooks.specs import Factories, hookimpl
 
 class DelayLevelService(CompositeService):
     """Delay levels; messages whose consumers failed wait at these, too."""
+
+    CutBack = LevelsCutBack
 
     def __init__(self, port: BrokerPort) -> None:
         self._offsets = DelayOffsets(port.clock)

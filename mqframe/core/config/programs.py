@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
-SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply")
-"""The services that every broker has unless they are left out, or not installed."""
-_OF_SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
-"""Sections of such services, which are called as these are."""
+SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
+"""The sections of services that the kernel brings, which are called as these are."""
+STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply")
+"""The services that a broker runs wherever they are installed, unless they are left out, in their order:
+
+transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends
+with; pop asks the timer how far it is."""
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
         "nameserver",
         "broker",
         "store",
-        *_OF_SERVICES,
+        *SERVICES,
         "replication",
         "election",
         "access",
@@ -23,7 +26,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
         "metrics",
     ),
     "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", *_OF_SERVICES, "replication", "election", "access", "net", "metrics"),
+    "broker": ("broker", "store", *SERVICES, "replication", "election", "access", "net", "metrics"),
     CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
 """The sections that each program has, besides those of services that plugins bring. `client` stands for

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from mqframe.core.messages.properties import find_property
+
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}\Z")
 _LONG_MAX: Final = (1 << 63) - 1
 
@@ -15,3 +17,9 @@ def whole_number(text: str) -> int | None:
         return None
     value = int(text)
     return value if -_LONG_MAX - 1 <= value <= _LONG_MAX else None
+
+
+def stated_number(properties: str, name: str) -> int | None:
+    """The number that one of the properties, in text form, says; `None` where it says none."""
+    said = find_property(properties, name)
+    return None if said is None else whole_number(said)

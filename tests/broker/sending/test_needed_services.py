@@ -14,7 +14,7 @@ from mqframe.broker.sending.needed_services import (
     without,
 )
 from mqframe.core.codes import ResponseCode
-from mqframe.core.config.programs import SERVICES
+from mqframe.core.config.programs import STANDARD_SERVICES
 from mqframe.core.delay.options import DELAY_NAMES
 
 
@@ -22,7 +22,7 @@ def test_services_are_known_by_what_messages_ask_for() -> None:
     assert asking_for(TRANSACTIONS) == {"TRAN_MSG"}
     assert asking_for(DELAY_LEVELS) == {"DELAY"}
     assert asking_for(DELAY) == DELAY_NAMES - {"DELAY"}
-    assert set(NEEDED_SERVICES.values()) <= set(SERVICES)
+    assert set(NEEDED_SERVICES.values()) <= set(STANDARD_SERVICES)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.messages.whole_numbers import whole_number
+from mqframe.core.messages.whole_numbers import stated_number, whole_number
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,10 @@ from mqframe.core.messages.whole_numbers import whole_number
 )  # fmt: skip
 def test_numbers_are_those_of_a_java_long(text, number):
     assert whole_number(text) == number
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("DELAY", 3), ("KEYS", None), ("LAY", None), ("TIMER_OUT_MS", -7)]
+)
+def test_a_property_may_state_one(name: str, number: int | None) -> None:
+    assert stated_number("DELAY\x013\x02KEYS\x01k1\x02TIMER_OUT_MS\x01-7\x02", name) == number

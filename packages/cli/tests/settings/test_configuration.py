@@ -212,17 +212,15 @@ def test_a_service_that_is_not_installed_is_left_to_who_runs_it() -> None:
 
 
 def test_services_of_the_broker_are_known_by_name_and_class() -> None:
-    plugins = PluginManager()
-    of_services = {name: plugins.settings_class(name) for name in SERVICES}
-    assert of_services.pop("delay_levels") is None
-    assert [settings_class(name) for name in of_services] == list(of_services.values())
+    assert [settings_class(name) for name in SERVICES] == [
+        PluginManager().settings_class(name) for name in SERVICES
+    ]
 
 
 def test_old_names_are_those_that_were() -> None:
     moved = {
         field.metadata["was"]: f"{section}.{field.name}"
         for section in ("store", *SERVICES)
-        if section != "delay_levels"
         for field in attrs.fields(settings_class(section))
         if field.metadata["was"]
     }
