@@ -23,11 +23,20 @@ from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.interfaces import Plugins
+from mqframe.hooks.interfaces.broker_port import BrokerPort
 from mqframe.hooks.interfaces.cut_back import CutBack
+from mqframe.hooks.interfaces.slave_copies import SlaveCopies
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
-from mqframe.hooks.options import OptionInfo, build, cut_back_class, describe, settings_class
+from mqframe.hooks.options import (
+    OptionInfo,
+    build,
+    cut_back_class,
+    describe,
+    settings_class,
+    slave_copies_class,
+)
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
 GROUP: Final = specs.PROJECT
@@ -108,6 +117,13 @@ class Catalog:
         kind = kind_of("broker_service")
         found = ((name, self._factory(kind, name)) for name in self.names(kind.name))
         return [made() for name, factory in found if (made := cut_back_class(name, factory)) is not None]
+
+    def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
+        """As `PluginManager.slave_copies`."""
+        kind = kind_of("broker_service")
+        wanted = [name for name in services if name in self.names(kind.name)]
+        classes = [slave_copies_class(name, self._factory(kind, name)) for name in wanted]
+        return [each(port) for each in classes if each is not None]
 
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Final
 
 from mqframe.broker.delay.timer_parts import TimerParts, names
+from mqframe.core.delay.recall_handle import delete_key
 from mqframe.core.delay.timer_layout import Unit
-from mqframe.core.delay.timer_rules import delete_key, delivered_properties, taken_back
+from mqframe.core.delay.timer_rules import delivered_properties, taken_back
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.left_out import Place

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mqframe.core.codes import PERM_WRITE, ResponseCode
-from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle
+from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle, delete_key
 from mqframe.core.delay.settings import DelaySettings
-from mqframe.core.delay.timer_rules import RECALL_BODY, RECALL_TAG, delete_key
+from mqframe.core.delay.timer_rules import RECALL_BODY, RECALL_TAG
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host

@@ -7,8 +7,9 @@ from typing import Final
 
 from mqframe.broker.delay.dequeue import place_of_unit
 from mqframe.broker.delay.timer_parts import TimerParts
+from mqframe.core.delay.recall_handle import delete_key
 from mqframe.core.delay.timer_layout import Unit
-from mqframe.core.delay.timer_rules import delete_key, slot_of_write, taken_back
+from mqframe.core.delay.timer_rules import slot_of_write, taken_back
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.log import get_logger

@@ -8,10 +8,12 @@ from typing import Any
 from mqframe.broker.delay.cut_back import TimerCutBack
 from mqframe.broker.delay.recall import RecallProcessor
 from mqframe.broker.delay.send_rule import ToTimerTopic
+from mqframe.broker.delay.slave_copies import TimerCopies
 from mqframe.broker.delay.timer import TimerService
+from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.delay.rules import PlaceInTime
 from mqframe.core.delay.settings import DelaySettings
-from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
+from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.delay.timer_places import TimerPlaces
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, CompositeService, SavedTable, SendRule
 from mqframe.hooks.specs import Factories, hookimpl
@@ -22,6 +24,7 @@ class DelayService(CompositeService):
 
     Settings = DelaySettings
     CutBack = TimerCutBack
+    SlaveCopies = TimerCopies
 
     def __init__(self, port: BrokerPort) -> None:
         clock, settings = port.clock, port.settings(DelaySettings).current

@@ -10,26 +10,13 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from mqframe.core.clock import Clock
+from mqframe.core.delay.bodies import TimerMetric, TimerMetricTable
 from mqframe.core.measuring.family import KEYS_MAX, Family, Kind, Labels, Row, Table, key_in
 from mqframe.core.measuring.histogram import Histogram
-from mqframe.core.wire.bodies import Body, DataVersion
+from mqframe.core.wire.bodies import DataVersion
 
 _BOUNDS_SECONDS: Final = (60, 600, 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600)
 """Delays that senders asked for, told apart so."""
-
-
-class TimerMetric(Body):
-    """How many messages of a topic wait for a given time; `time_stamp`: of the last change, ms."""
-
-    count: int = 0
-    time_stamp: int = 0
-
-
-class TimerMetricTable(Body):
-    """`config/timermetrics`: waiting messages by topic."""
-
-    data_version: DataVersion | None = None
-    timing_count: dict[str, TimerMetric] = {}
 
 
 class TimerMetrics:

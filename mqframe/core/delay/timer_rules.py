@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from mqframe.core.delay.recall_handle import delete_key
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.whole_numbers import whole_number
 
@@ -72,11 +73,6 @@ def believed_slot(out_ms: int, stored_ms: int, limit_ms: int, round_ms: int) -> 
     if out_ms - stored_ms <= limit_ms + OTHER_LIMITS_MS:
         return out_ms
     return stored_ms + min(limit_ms, round_ms // 2)
-
-
-def delete_key(topic: str, unique_key: str) -> str:
-    """What a recall names: the message of `topic` with this unique key."""
-    return f"{topic}+{unique_key}"
 
 
 def taken_back(recall: Mapping[str, str]) -> str | None:

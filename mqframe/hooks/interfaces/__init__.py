@@ -92,6 +92,9 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord
     from mqframe.hooks.interfaces.send_rule import SendRule as SendRule
     from mqframe.hooks.interfaces.send_rule import StoredAt as StoredAt
+    from mqframe.hooks.interfaces.slave_copies import CopiedFile as CopiedFile
+    from mqframe.hooks.interfaces.slave_copies import CopiedTable as CopiedTable
+    from mqframe.hooks.interfaces.slave_copies import SlaveCopies as SlaveCopies
     from mqframe.hooks.interfaces.topic_summary import TagSummary as TagSummary
     from mqframe.hooks.interfaces.topic_summary import TopicSummary as TopicSummary
 
@@ -135,6 +138,7 @@ _HOME = {
         "hooks.interfaces.send_hook": "SendContext SendHook TransactionEnd",
         "hooks.interfaces.send_operation": "IllegalProperty SendOperation",
         "hooks.interfaces.send_rule": "PendingRecord SendRule StoredAt",
+        "hooks.interfaces.slave_copies": "CopiedFile CopiedTable SlaveCopies",
         "hooks.interfaces.topic_summary": "TagSummary TopicSummary",
     }.items()
     for name in names.split()

@@ -3,7 +3,8 @@ import asyncio
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.delay import timer_metrics
-from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
+from mqframe.core.delay.bodies import TimerMetricTable
+from mqframe.core.delay.timer_metrics import TimerMetrics
 from mqframe.core.measuring import family
 from mqframe.core.wire.loose_json import decode, dumps
 

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from mqframe.core.delay.timer_rules import (
     OTHER_LIMITS_MS,
     believed_slot,
-    delete_key,
     delivered_properties,
     placed,
     slot_of_write,
@@ -90,7 +89,3 @@ def test_a_time_that_nobody_can_have_been_promised_is_not_waited_for(ahead, limi
 def test_a_recall_takes_back_messages_of_its_own_topic_alone(topic, key, taken):
     assert taken_back({"REAL_TOPIC": topic, "TIMER_DEL_UNIQKEY": key}) == taken
     assert taken_back({"TIMER_DEL_UNIQKEY": key}) is None
-
-
-def test_a_recall_names_a_message_by_its_topic_and_key():
-    assert delete_key("orders", "u1") == "orders+u1"

@@ -9,10 +9,10 @@ import attrs
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import TopicStatsTable
+from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
+from mqframe.core.delay.recall_handle import delete_key
 from mqframe.core.delay.schedule import DelayOffsetTable
-from mqframe.core.delay.timer_metrics import TimerMetricTable
-from mqframe.core.delay.timer_rules import delete_key
 from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
