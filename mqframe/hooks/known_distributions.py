@@ -47,6 +47,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dashboard"): "mqframe-plugin-dashboard",
     ("command", "dashboard-user"): "mqframe-plugin-dashboard",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
+    ("broker_service", "delay"): "mqframe-plugin-delay",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
@@ -74,13 +75,16 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 KNOWN_NAMES: Final[Mapping[str, str]] = {}
 """The distribution by what it adds to the names of `mqframe`."""
 
-KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("broker", "delay"): "mqframe-plugin-delay",
+}
 """The distribution by the program and the section of settings that it adds there."""
 
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",
         "mqframe-plugin-averagely",
+        "mqframe-plugin-delay",
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",

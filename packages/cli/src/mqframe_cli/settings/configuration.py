@@ -16,7 +16,7 @@ from mqframe.core.config.programs import (
     CLIENT,
     OF_BROKERS,
     PROGRAMS,
-    SERVICES,
+    STANDARD_SERVICES,
     WITH_PROFILES,
     others_of,
 )
@@ -39,7 +39,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
     "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
-    "delay": "mqframe.core.delay.settings:DelaySettings",
     "pop": "mqframe.core.popping.settings:PopSettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "replication": "mqframe.replication.settings:ReplicationSettings",
@@ -170,7 +169,7 @@ def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list
 def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
     known = section_names()
-    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
+    return [kind for kind in resolved.kinds if kind.SECTION in STANDARD_SERVICES or kind.SECTION not in known]
 
 
 def of_broker(resolved: Resolved) -> bool:
@@ -183,7 +182,7 @@ def services_left_out(resolved: Resolved) -> frozenset[str]:
     if not of_broker(resolved):
         return frozenset()
     out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
-    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
+    return frozenset(STANDARD_SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from msgspec import to_builtins
@@ -20,11 +20,12 @@ from mqframe_cli.store.transfer import export, import_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mqframe.core.delay.settings import DelaySettings
     from mqframe.store.files.layout import Layout
     from mqframe.store.settings import StoreSettings
     from mqframe.store.upkeep.quarantine import LostEntries, Report
 
+_PRECISION_MS: Final = 1000
+"""That of a timer whose settings nobody has."""
 app = new_app(help="The files of a broker: what was damaged, and mending them.")
 app.add_typer(show_app, name="show")
 Directory = Annotated[Path, typer.Argument(help="Root directory of the store, in which commitlog lies.")]
@@ -116,10 +117,8 @@ def check(directory: Directory, config: Config = None, set_: Set = None, json: J
     from mqframe.store.checking.store_check import StoreCheck
 
     try:
-        layout, settings, delay = _known(directory, config, set_)
-        found = StoreCheck(
-            layout, settings, parse_levels(settings.delay_levels), delay.timer_precision_ms
-        ).run()
+        layout, settings, precision_ms = _known(directory, config, set_)
+        found = StoreCheck(layout, settings, parse_levels(settings.delay_levels), precision_ms).run()
     except OSError as problem:
         raise SettingError(f"the store in {directory} cannot be read: {told(problem)}") from problem
     if json:
@@ -169,9 +168,8 @@ def rebuild(
 
 def _known(
     directory: Path, config: Path | None, items: Sequence[str] | None
-) -> tuple[Layout, StoreSettings, DelaySettings]:
-    """The store in `directory`, that nobody uses, its settings with its files' sizes, and its delays."""
-    from mqframe.core.delay.settings import DelaySettings
+) -> tuple[Layout, StoreSettings, int]:
+    """The store in `directory`, that nobody uses, its settings with its files' sizes, the timer's slots, ms."""
     from mqframe.store.checking.directory import known_store, refuse_in_use, with_sizes
     from mqframe.store.settings import StoreSettings
     from mqframe_cli.settings.configuration import load
@@ -180,7 +178,8 @@ def _known(
     refuse_in_use(layout)
     resolved = load("broker", {"DIRECTORY": {"store.directory": directory}}, config, items or ())
     settings = with_sizes(resolved.section(StoreSettings), layout)
-    return layout, settings, resolved.section(DelaySettings)
+    precision = (entry.value for entry in resolved.entries if entry.path == "delay.timer_precision_ms")
+    return layout, settings, next(precision, _PRECISION_MS)
 
 
 def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:

@@ -1,1 +1,0 @@
-"""Messages for a given time at the broker: the timer, and recalls."""
