@@ -169,7 +169,7 @@ def rebuild(
 def _known(
     directory: Path, config: Path | None, items: Sequence[str] | None
 ) -> tuple[Layout, StoreSettings, int]:
-    """The store in `directory`, that nobody uses, its settings with its files' sizes, the timer's slots, ms."""
+    """The store in `directory`, that nobody uses, its settings with its files' sizes, its timer's slots."""
     from mqframe.store.checking.directory import known_store, refuse_in_use, with_sizes
     from mqframe.store.settings import StoreSettings
     from mqframe_cli.settings.configuration import load
