@@ -11,10 +11,7 @@ from mqframe.hooks.manager import PluginManager
 
 KIND: Final = "broker_service"
 BUILT_IN: Final[tuple[str, ...]] = STANDARD_SERVICES
-"""The broker's own services, unless they are left out. In this order:
-
-transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends
-with; pop asks the timer how far it is."""
+"""The broker's own services, as far as they are installed, unless they are left out."""
 
 
 def service_names(settings: BrokerSettings, plugins: PluginManager) -> list[str]:

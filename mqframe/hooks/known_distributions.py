@@ -1,6 +1,7 @@
 """Which of this project's distributions brings what, for the install line of error messages.
 
-Generated from the pyproject.toml files of packages and plugins by tools/generate_known_distributions.py.
+Generated from the projects and sources of packages and plugins by
+tools/generate_known_distributions.py.
 """
 
 from __future__ import annotations
@@ -75,9 +76,16 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 KNOWN_NAMES: Final[Mapping[str, str]] = {}
 """The distribution by what it adds to the names of `mqframe`."""
 
-KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
-    ("broker", "delay"): "mqframe-plugin-delay",
+KNOWN_REQUESTS: Final[Mapping[int, str]] = {
+    21330: "mqframe-plugin-schedules",
+    21331: "mqframe-plugin-schedules",
+    21332: "mqframe-plugin-schedules",
+    21333: "mqframe-plugin-schedules",
+    21334: "mqframe-plugin-schedules",
 }
+"""The distribution by the code of a request that it declares."""
+
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
 """The distribution by the program and the section of settings that it adds there."""
 
 STANDARD: Final = frozenset(

@@ -9,13 +9,13 @@ from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.commits import OWN_COMMITS, CommitsToTell
 from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.errors import ConnectError, MqframeError, RetryError
-from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
@@ -23,8 +23,8 @@ from mqframe.core.requests.admin import (
     GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
 )
+from mqframe.core.requests.assignment import GetAllMessageRequestMode
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.pop import GetAllMessageRequestMode
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces import CopiedTable

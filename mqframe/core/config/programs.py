@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
-SERVICES: Final = ("transactions", "pop", "request_reply")
+SERVICES: Final = ("transactions", "request_reply")
 """The sections of services that the kernel brings, which are called as these are."""
 STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply")
 """The services that a broker runs wherever they are installed, unless they are left out, in their order:

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.config.settings import at_least, setting, settings, within
 
 
 @settings("pop")
 class PopSettings:
     """How messages are popped: handed out one by one, and kept for whoever acknowledges them."""
 
-    request_mode: str = setting(
-        "PULL",
-        doc="how groups of which nothing was said read: PULL or POP",
-        check=one_of("PULL", "POP"),
-        conf="defaultMessageRequestMode",
-        live=True,
-        was="broker.request_mode",
-    )
-    share_queues: int = setting(
-        -1,
-        doc="with how many further members each shares its queues when POP is the default; -1: with all",
-        check=at_least(-1),
-        conf="defaultPopShareQueueNum",
-        live=True,
-        was="broker.pop_share_queues",
-    )
     retry_percent: int = setting(
         20,
         doc="of 100 pops, so many look for messages to be tried again first, the others last",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KINDS: Final = (
     "access",
     "admin",
+    "assignment",
     "consumers",
     "election",
     "insight",

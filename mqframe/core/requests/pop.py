@@ -1,4 +1,4 @@
-"""Requests of consumers whose progress the broker keeps: pop, acknowledge, change, assignment.
+"""Requests of consumers whose progress the broker keeps: pop, acknowledge, change.
 
 `offset` and `start_offset` count messages of a queue; `*_time` are in ms. A binary header has no room for the
 codes from 200050 on, so these travel with JSON headers (sources: PopMessageRequestHeader.java and its
@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from mqframe.core.parameters import Since
-from mqframe.core.requests.body_needs import ACKS, ASSIGNMENT, REQUEST_MODE
+from mqframe.core.requests.body_needs import ACKS
 from mqframe.core.requests.fields import GroupQueueRequest, Header, Int, Long, Request, request
-from mqframe.core.requests.lasting import AtSlaves, Saved
-from mqframe.core.requests.needs import Action, all_groups, cluster, group, popped, topic
+from mqframe.core.requests.lasting import AtSlaves
+from mqframe.core.requests.needs import Action, cluster, group, popped, topic
 
 
 class PopAnswer(Header):
@@ -147,25 +147,3 @@ class PeekMessage(Request):
     max_msg_nums: Int
     consumer_group: str
     bname: str | None = None
-
-
-@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody", needs=ASSIGNMENT, since="5.0.0")
-class QueryAssignment(Request):
-    """Which queues has a member, and does it pull or pop them?"""
-
-
-@request(
-    401,
-    body="RequestModeBody",
-    needs=REQUEST_MODE,
-    since="5.0.0",
-    at_slaves=AtSlaves.TABLES,
-    saved=Saved.TABLES,
-)
-class SetMessageRequestMode(Request):
-    """A group pulls or pops a topic from now on."""
-
-
-@request(402, answer_body="RequestModeTable", needs=all_groups(Action.LIST), since="5.0.0")
-class GetAllMessageRequestMode(Request):
-    """All modes that were set."""

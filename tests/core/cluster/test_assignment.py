@@ -3,9 +3,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqframe.core.cluster.assignment import RequestModes, share_out
+from mqframe.core.cluster.assignment_bodies import RequestModeBody
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.popping.assignment import RequestModes, share_out
-from mqframe.core.popping.bodies import RequestModeBody
 
 
 def split(member: str, queues: Sequence[MessageQueue], members: Sequence[str]) -> list[MessageQueue]:
