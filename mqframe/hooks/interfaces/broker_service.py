@@ -72,7 +72,11 @@ class Declarations:
         return ()
 
     def place_in_time(self) -> PlaceInTime | None:
-        """What places messages that ask for a time of delivery, which it sees to; `None`: it keeps none."""
+        """What places messages that ask for a time of delivery; `None`: it keeps none.
+
+        One service of a broker sees to these; of producers' messages a send rule of it does so
+        (`mqframe.core.delay.options.TIME_NAMES`).
+        """
         return None
 
     def tables(self) -> Sequence[SavedTable]:
