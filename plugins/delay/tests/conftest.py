@@ -7,5 +7,6 @@ from pathlib import Path
 
 from broker.conftest import run as run
 from broker.conftest import with_store as with_store
+from store.conftest import operations as operations
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -8,11 +8,10 @@ from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.hooks.manager import PluginManager
 
 
-def test_it_is_registered_like_a_plugin() -> None:
-    plugins = PluginManager(list)
-    assert "delay" in plugins.names("broker_service")
-    described = {info.name: info for info in plugins.installed(options=True)}
-    assert (described["delay"].distribution, described["delay"].problem) == ("mqframe", "")
+def test_its_distribution_brings_it() -> None:
+    described = {(info.kind, info.name): info for info in PluginManager().installed(options=True)}
+    found = described["broker_service", "delay"]
+    assert (found.distribution, found.problem) == ("mqframe-plugin-delay", "")
 
 
 def test_without_it_what_asks_for_a_time_is_refused_and_levels_are_delivered(run: Any) -> None:
