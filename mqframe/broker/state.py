@@ -16,6 +16,7 @@ from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, without
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.sending.targets import SendTargets
+from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
@@ -106,12 +107,7 @@ class BrokerState:
         self.store = opening.store(sections, clock, replicas)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
-        self.delays = DelayRules(
-            self.levels if DELAY_LEVELS in service_names(settings, plugins) else (),
-            clock.now_ms,
-            without(DELAY_LEVELS, settings.services_blocked).remark,
-            without(DELAY, settings.services_blocked).remark,
-        )
+        self.delays = self._delay_rules(settings)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.redelivery = Redelivery(self.writer, self.left_out)
         self.reader = LogReader(self.store, settings.name)
@@ -119,6 +115,11 @@ class BrokerState:
         self.directory = store_settings.directory
         self.offers: dict[str, Callable[..., Any]] = {}
         """What the services that are made by now offer."""
+
+    def _delay_rules(self, settings: BrokerSettings) -> DelayRules:
+        delivers = DELAY_LEVELS in service_names(settings, self.plugins)
+        told = (without(each, settings.services_blocked).remark for each in (DELAY_LEVELS, DELAY))
+        return DelayRules(self.levels if delivers else (), self.clock.now_ms, *told)
 
     def settings(self, kind: type[S]) -> LiveSection[S]:
         """The section of settings of a service; what is changed while the broker runs is in force in it."""

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pluggy
@@ -23,9 +23,7 @@ from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.interfaces import Plugins
-from mqframe.hooks.interfaces.broker_port import BrokerPort
 from mqframe.hooks.interfaces.cut_back import CutBack
-from mqframe.hooks.interfaces.slave_copies import SlaveCopies
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
@@ -35,9 +33,12 @@ from mqframe.hooks.options import (
     cut_back_class,
     describe,
     settings_class,
-    slave_copies_class,
 )
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
+
+if TYPE_CHECKING:
+    from mqframe.hooks.interfaces.broker_port import BrokerPort
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies
 
 GROUP: Final = specs.PROJECT
 FAILURES: Final = (Exception, SystemExit)
@@ -120,10 +121,16 @@ class Catalog:
 
     def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
         """As `PluginManager.slave_copies`."""
-        kind = kind_of("broker_service")
-        wanted = [name for name in services if name in self.names(kind.name)]
-        classes = [slave_copies_class(name, self._factory(kind, name)) for name in wanted]
-        return [each(port) for each in classes if each is not None]
+        from mqframe.hooks.interfaces.broker_service import SlaveCopies
+
+        kind, made = kind_of("broker_service"), []
+        for name in (each for each in services if each in self.names(kind.name)):
+            declared = getattr(self._factory(kind, name), "SlaveCopies", None)
+            if isinstance(declared, type) and issubclass(declared, SlaveCopies):
+                made.append(declared(port))
+            elif declared is not None:
+                raise PluginError(f"{name}: SlaveCopies must be a class that inherits it, not {declared!r}")
+        return made
 
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from mqframe.hooks.catalog import Catalog
     from mqframe.hooks.interfaces.broker_port import BrokerPort
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies
     from mqframe.hooks.interfaces.cut_back import CutBack
-    from mqframe.hooks.interfaces.slave_copies import SlaveCopies
     from mqframe.hooks.plugin_info import PluginInfo
 
 

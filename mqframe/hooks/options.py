@@ -1,7 +1,7 @@
 """Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it.
 
-A broker service may have a section of settings besides, its factory's `Settings` class; in `CutBack` a class
-that puts back what it keeps where a log is cut, and in `SlaveCopies` one that says what slaves keep of it.
+A broker service may have a section of settings besides, its factory's `Settings` class, and in `CutBack` a
+class that puts back what it keeps where a log is cut.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from mqframe.core.config.field_types import convert, field_types, name_of
 from mqframe.core.config.settings import shown
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.hooks.interfaces.cut_back import CutBack
-from mqframe.hooks.interfaces.slave_copies import SlaveCopies
 
 
 @attrs.frozen
@@ -66,14 +65,6 @@ def cut_back_class(name: str, factory: Any) -> type[CutBack] | None:
     declared = getattr(factory, "CutBack", None)
     if declared is not None and not (isinstance(declared, type) and issubclass(declared, CutBack)):
         raise PluginError(f"{name}: CutBack must be a class that inherits CutBack, not {declared!r}")
-    return declared
-
-
-def slave_copies_class(name: str, factory: Any) -> type[SlaveCopies] | None:
-    """The class in `factory.SlaveCopies`, or `None`. Raises `PluginError` when it is something else."""
-    declared = getattr(factory, "SlaveCopies", None)
-    if declared is not None and not (isinstance(declared, type) and issubclass(declared, SlaveCopies)):
-        raise PluginError(f"{name}: SlaveCopies must be a class that inherits SlaveCopies, not {declared!r}")
     return declared
 
 

@@ -42,9 +42,12 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
     from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
+    from mqframe.hooks.interfaces.broker_service import CopiedFile as CopiedFile
+    from mqframe.hooks.interfaces.broker_service import CopiedTable as CopiedTable
     from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
     from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
     from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies as SlaveCopies
     from mqframe.hooks.interfaces.broker_service import Table as Table
     from mqframe.hooks.interfaces.broker_store import BrokerStore as BrokerStore
     from mqframe.hooks.interfaces.broker_tables import BrokerCounts as BrokerCounts
@@ -92,9 +95,6 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.send_rule import PendingRecord as PendingRecord
     from mqframe.hooks.interfaces.send_rule import SendRule as SendRule
     from mqframe.hooks.interfaces.send_rule import StoredAt as StoredAt
-    from mqframe.hooks.interfaces.slave_copies import CopiedFile as CopiedFile
-    from mqframe.hooks.interfaces.slave_copies import CopiedTable as CopiedTable
-    from mqframe.hooks.interfaces.slave_copies import SlaveCopies as SlaveCopies
     from mqframe.hooks.interfaces.topic_summary import TagSummary as TagSummary
     from mqframe.hooks.interfaces.topic_summary import TopicSummary as TopicSummary
 
@@ -119,7 +119,8 @@ _HOME = {
             "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"
         ),
         "hooks.interfaces.broker_service": (
-            "EVERY_TOPIC BrokerService CompositeService OnArrival Periodic SavedTable Table"
+            "EVERY_TOPIC BrokerService CompositeService CopiedFile CopiedTable OnArrival Periodic SavedTable "
+            "SlaveCopies Table"
         ),
         "hooks.interfaces.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
@@ -138,7 +139,6 @@ _HOME = {
         "hooks.interfaces.send_hook": "SendContext SendHook TransactionEnd",
         "hooks.interfaces.send_operation": "IllegalProperty SendOperation",
         "hooks.interfaces.send_rule": "PendingRecord SendRule StoredAt",
-        "hooks.interfaces.slave_copies": "CopiedFile CopiedTable SlaveCopies",
         "hooks.interfaces.topic_summary": "TagSummary TopicSummary",
     }.items()
     for name in names.split()

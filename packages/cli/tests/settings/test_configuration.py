@@ -30,7 +30,7 @@ def values(program: str, **given: Any) -> dict[str, Any]:
 
 def test_every_program_has_its_sections_and_no_others() -> None:
     for program, sections in PROGRAMS.items():
-        of_plugins = {"pop"} if "broker" in sections else set()
+        of_plugins = {"delay", "pop"} if "broker" in sections else set()
         assert {path.partition(".")[0] for path in values(program)} == {*sections, *of_plugins}
 
 

@@ -18,6 +18,7 @@ from mqframe.core.config.programs import (
     CLIENT,
     OF_BROKERS,
     PROGRAMS,
+    SERVICES,
     STANDARD_SERVICES,
     WITH_PROFILES,
     others_of,
@@ -199,7 +200,7 @@ def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list
 def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
     known = section_names()
-    return [kind for kind in resolved.kinds if kind.SECTION in STANDARD_SERVICES or kind.SECTION not in known]
+    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
 
 
 def of_broker(resolved: Resolved) -> bool:
@@ -208,11 +209,11 @@ def of_broker(resolved: Resolved) -> bool:
 
 
 def services_left_out(resolved: Resolved) -> frozenset[str]:
-    """The services of the broker itself that do not run with these settings; their sections are read, too."""
+    """The services of the kernel that do not run with these settings; their sections are read, too."""
     if not of_broker(resolved):
         return frozenset()
     out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
-    return frozenset(STANDARD_SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
+    return frozenset(SERVICES).difference(set(plugin_manager().names(BROKER_SERVICE)).difference(out))
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:
