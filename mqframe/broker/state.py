@@ -13,7 +13,10 @@ from mqframe.broker.due_task import DueTask
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, without
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.sending.targets import SendTargets
+from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
@@ -34,8 +37,7 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.rules import DelayRules, TimerLimits
-from mqframe.core.delay.settings import DelaySettings
+from mqframe.core.delay.rules import DelayRules
 from mqframe.core.filtering.bodies import FilterDataTable
 from mqframe.core.replication.replicas import Replicas
 from mqframe.core.replication.slave_offsets import SlaveOffsets
@@ -72,7 +74,6 @@ class BrokerState:
         self.live = LiveSettings(
             settings, store_settings, sections.origins, sections.replication, sections.services
         )
-        delay = self.settings(DelaySettings).current
         self.levels = sections.delays
         self.counts = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
@@ -112,15 +113,19 @@ class BrokerState:
         self.store = opening.store(sections, clock, replicas)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
-        delivers = "delay" in service_names(settings, plugins)
-        limits = _timer_limits(delay, delivers)
-        self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
+        self.delays = self._delay_rules(settings)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
+        self.redelivery = Redelivery(self.writer, self.left_out)
         self.reader = LogReader(self.store, settings.name)
         self.requests = InProcessRequests()
         self.directory = store_settings.directory
         self.offers: dict[str, Callable[..., Any]] = {}
         """What the services that are made by now offer."""
+
+    def _delay_rules(self, settings: BrokerSettings) -> DelayRules:
+        delivers = DELAY_LEVELS in service_names(settings, self.plugins)
+        told = (without(each, settings.services_blocked).remark for each in (DELAY_LEVELS, DELAY))
+        return DelayRules(self.levels if delivers else (), self.clock.now_ms, *told)
 
     def settings(self, kind: type[S]) -> LiveSection[S]:
         """The section of settings of a service; what is changed while the broker runs is in force in it."""
@@ -148,11 +153,3 @@ class BrokerState:
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
-
-
-def _timer_limits(settings: DelaySettings, delivers: bool) -> TimerLimits:
-    return TimerLimits(
-        settings.timer_precision_ms,
-        settings.timer_delay_seconds_max * 1000,
-        settings.timer_enabled and delivers,
-    )

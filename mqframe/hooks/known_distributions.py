@@ -48,6 +48,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dashboard"): "mqframe-plugin-dashboard",
     ("command", "dashboard-user"): "mqframe-plugin-dashboard",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
+    ("broker_service", "delay"): "mqframe-plugin-delay",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
@@ -118,6 +119,7 @@ STANDARD: Final = frozenset(
     [
         "mqframe-cli",
         "mqframe-plugin-averagely",
+        "mqframe-plugin-delay",
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-pop",
         "mqframe-plugin-selectors",

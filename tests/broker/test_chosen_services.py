@@ -18,7 +18,7 @@ def names(**settings):
 
 
 def test_a_broker_has_its_own_services_then_those_that_are_named():
-    assert names() == ["transactions", "delay", "pop", "request_reply"]
+    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply"]
     assert names(services=("mine", "pop")) == [*BUILT_IN, "mine"]
 
 
@@ -33,7 +33,7 @@ def test_each_of_its_own_can_be_left_out():
     [
         (
             {"services_blocked": ("pops",)},
-            "blocked = pops: .*transactions, delay, pop, request_reply",
+            "blocked = pops: .*transactions, delay_levels, delay, pop, request_reply",
         ),
         (
             {"services_blocked": ("pop",), "services": ("pop",)},
@@ -51,6 +51,7 @@ def test_without_a_service_what_it_serves_is_refused(run):
         await world.talker.ok_send("t")
         for properties, code in (
             ("DELAY\x013\x02", ResponseCode.SYSTEM_ERROR),
+            ("TIMER_DELAY_MS\x013\x02", ResponseCode.SYSTEM_ERROR),
             ("TRAN_MSG\x01true\x02", ResponseCode.NO_PERMISSION),
         ):
             assert (await world.talker.send("t", properties=properties)).code == code
@@ -66,7 +67,8 @@ def test_without_a_service_what_it_serves_is_refused(run):
 
 ROOMS = {
     "pop": "mqframe_pop",
-    "delay": "mqframe.broker.delay",
+    "delay_levels": "mqframe.broker.delay_levels",
+    "delay": "mqframe_delay",
     "transactions": "mqframe_transactions",
     "request_reply": "mqframe.broker.request_reply",
 }

@@ -22,6 +22,7 @@ SUBJECTS = [
     ROOT / "packages/testing/src/mqframe_testing",
     ROOT / "plugins/pop/src/mqframe_pop",
     ROOT / "plugins/transactions/src/mqframe_transactions",
+    ROOT / "plugins/delay/src/mqframe_delay",
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")

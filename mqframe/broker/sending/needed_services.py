@@ -9,26 +9,26 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from mqframe.core.codes import ResponseCode
+from mqframe.core.delay.options import LEVEL_NAMES, TIME_NAMES
+from mqframe.core.delay.rules import NO_LEVELS, NO_TIMES
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
 
 TRANSACTIONS: Final = "transactions"
+DELAY_LEVELS: Final = "delay_levels"
 DELAY: Final = "delay"
 NEEDED_SERVICES: Final[Mapping[str, str]] = {
     p.TRANSACTION_PREPARED: TRANSACTIONS,
-    p.DELAY: DELAY,
-    p.TIMER_DELAY_SEC: DELAY,
-    p.TIMER_DELAY_MS: DELAY,
-    p.TIMER_DELIVER_MS: DELAY,
-    p.TIMER_DELETE_KEY: DELAY,
-    "TIMER_DELAY_LEVEL": DELAY,
+    **dict.fromkeys(LEVEL_NAMES, DELAY_LEVELS),
+    **dict.fromkeys(TIME_NAMES, DELAY),
 }
 """By name of a property, the service that sees to messages which have it."""
 _REFUSALS: Final[Mapping[str, tuple[ResponseCode, str]]] = {
     TRANSACTIONS: (ResponseCode.NO_PERMISSION, "this broker takes no transactional messages"),
-    DELAY: (ResponseCode.SYSTEM_ERROR, "this broker delivers no delayed messages"),
+    DELAY_LEVELS: (ResponseCode.SYSTEM_ERROR, NO_LEVELS),
+    DELAY: (ResponseCode.SYSTEM_ERROR, NO_TIMES),
 }
 """By service, the code and the first words of what is answered without it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from mqframe.broker.sending.needed_services import DELAY, TRANSACTIONS, asking_for, without
+from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, TRANSACTIONS, asking_for, without
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.codes import ResponseCode
@@ -47,7 +47,7 @@ class SendRules:
         self._rules = tuple((rule.names, rule) for rule in rules)
         self._batch_rules = tuple(each for each in self._rules if each[1].batches)
         self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
-        self._words = tuple(dict.fromkeys(each for _, rule in self._rules for each in _words_of(rule)))
+        self._words = _words_of([rule for _, rule in self._rules])
         self.batch_words = tuple(
             name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
         )
@@ -149,10 +149,17 @@ class ToDeadLetters:
             record.queue_id = 0
 
 
-def _words_of(rule: SendRule) -> list[_Word]:
-    if rule.names is None:
-        return [("", None)]
-    return [(rule.hint, rule.names)] if rule.hint else [(name, None) for name in sorted(rule.names)]
+def _words_of(rules: Iterable[SendRule]) -> tuple[_Word, ...]:
+    words: dict[str, frozenset[str] | None] = {}
+    for rule in rules:
+        if rule.names is None:
+            words[""] = None
+        elif rule.hint:
+            # Rules that share a hint cost one search.
+            words[rule.hint] = rule.names | (words.get(rule.hint) or frozenset())
+        else:
+            words.update(dict.fromkeys(sorted(rule.names)))
+    return tuple(words.items())
 
 
 class NoHalves(SendRule):
@@ -172,27 +179,28 @@ class NoHalves(SendRule):
             raise without(TRANSACTIONS, self._blocked)
 
 
-class NoDelays(SendRule):
-    """Refuses messages that are to be delivered later: without the service `delay` they would be lost.
+class NoLevels(SendRule):
+    """Refuses messages that name a delay level: without the service `delay_levels` they would be lost."""
 
-    `blocked`: the services that the broker's settings leave out.
-    """
-
-    names = asking_for(DELAY)
+    names = asking_for(DELAY_LEVELS)
     hint = DELAY_HINT
 
-    def __init__(self, delays: DelayRules, blocked: Collection[str]) -> None:
+    def __init__(self, delays: DelayRules) -> None:
         self._delays = delays
-        self._blocked = blocked
 
     def before(self, record: PendingRecord) -> None:
-        """Raises `Refusal` 1 for a message with a delay, 13 for a delay that is no number."""
-        try:
-            self._delays.place(record.topic, record.queue_id, record.properties)
-        except Refusal as refusal:
-            if refusal.code != ResponseCode.SYSTEM_ERROR:
-                raise
-            raise without(DELAY, self._blocked) from None
+        """Raises `Refusal` 1 for a message with a level."""
+        self._delays.place_by_level(record.topic, record.queue_id, record.properties)
+
+
+class NoTimes(NoLevels):
+    """Refuses messages that ask for a time: without a service for these they would come at once."""
+
+    names = asking_for(DELAY)
+
+    def before(self, record: PendingRecord) -> None:
+        """Raises `Refusal` 1 for a message with a time."""
+        self._delays.place_by_time(record.topic, record.queue_id, record.properties)
 
 
 def unserved(rules: Iterable[SendRule], delays: DelayRules, blocked: Collection[str]) -> list[SendRule]:
@@ -201,5 +209,5 @@ def unserved(rules: Iterable[SendRule], delays: DelayRules, blocked: Collection[
     `blocked`: those that the broker's settings leave out.
     """
     seen_to = frozenset().union(*(rule.names or () for rule in rules))
-    refusing = (NoHalves(blocked), NoDelays(delays, blocked))
+    refusing = (NoHalves(blocked), NoLevels(delays), NoTimes(delays))
     return [rule for rule in refusing if not seen_to >= (rule.names or frozenset())]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces.broker_messages import MessageReader as MessageReader
+    from mqframe.hooks.interfaces.broker_messages import MessageRedelivery as MessageRedelivery
     from mqframe.hooks.interfaces.broker_messages import MessageWriter as MessageWriter
     from mqframe.hooks.interfaces.broker_port import BodyCheck as BodyCheck
     from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
@@ -42,9 +43,12 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
     from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
+    from mqframe.hooks.interfaces.broker_service import CopiedFile as CopiedFile
+    from mqframe.hooks.interfaces.broker_service import CopiedTable as CopiedTable
     from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
     from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
     from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies as SlaveCopies
     from mqframe.hooks.interfaces.broker_service import Table as Table
     from mqframe.hooks.interfaces.broker_store import BrokerStore as BrokerStore
     from mqframe.hooks.interfaces.broker_tables import BrokerCounts as BrokerCounts
@@ -106,7 +110,7 @@ _HOME = {
             "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
-        "hooks.interfaces.broker_messages": "MessageReader MessageWriter",
+        "hooks.interfaces.broker_messages": "MessageReader MessageRedelivery MessageWriter",
         "hooks.interfaces.broker_port": (
             "BodyCheck BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
@@ -116,7 +120,8 @@ _HOME = {
             "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"
         ),
         "hooks.interfaces.broker_service": (
-            "EVERY_TOPIC BrokerService CompositeService OnArrival Periodic SavedTable Table"
+            "EVERY_TOPIC BrokerService CompositeService CopiedFile CopiedTable OnArrival Periodic SavedTable "
+            "SlaveCopies Table"
         ),
         "hooks.interfaces.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",

@@ -12,7 +12,7 @@ from mqframe.core.delay.rules import DelayRules
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
-from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageWriter
+from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageRedelivery, MessageWriter
 from mqframe.hooks.interfaces.broker_requests import BrokerRequests
 from mqframe.hooks.interfaces.broker_store import BrokerStore
 from mqframe.hooks.interfaces.broker_tables import (
@@ -145,6 +145,10 @@ class MessagePort(Protocol):
     @property
     def delays(self) -> DelayRules:
         """Where a message that is to be delivered later is stored, and which is."""
+
+    @property
+    def redelivery(self) -> MessageRedelivery:
+        """Puts messages that waited where they belong."""
 
     @property
     def left_out(self) -> LeftOutNotes:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mqframe.broker.sending import needed_services
-from mqframe.broker.sending.needed_services import DELAY, NEEDED_SERVICES, TRANSACTIONS, asking_for, without
+from mqframe.broker.sending.needed_services import (
+    DELAY,
+    DELAY_LEVELS,
+    NEEDED_SERVICES,
+    TRANSACTIONS,
+    asking_for,
+    without,
+)
 from mqframe.core.codes import ResponseCode
 from mqframe.core.config.programs import STANDARD_SERVICES
 from mqframe.core.delay.options import DELAY_NAMES
@@ -13,7 +20,8 @@ from mqframe.core.delay.options import DELAY_NAMES
 
 def test_services_are_known_by_what_messages_ask_for() -> None:
     assert asking_for(TRANSACTIONS) == {"TRAN_MSG"}
-    assert asking_for(DELAY) == DELAY_NAMES
+    assert asking_for(DELAY_LEVELS) == {"DELAY"}
+    assert asking_for(DELAY) == DELAY_NAMES - {"DELAY"}
     assert set(NEEDED_SERVICES.values()) <= set(STANDARD_SERVICES)
 
 
@@ -21,7 +29,8 @@ def test_services_are_known_by_what_messages_ask_for() -> None:
     ("service", "code", "words"),
     [
         (TRANSACTIONS, ResponseCode.NO_PERMISSION, "this broker takes no transactional messages"),
-        (DELAY, ResponseCode.SYSTEM_ERROR, "this broker delivers no delayed messages"),
+        (DELAY_LEVELS, ResponseCode.SYSTEM_ERROR, "this broker delivers no delayed messages"),
+        (DELAY, ResponseCode.SYSTEM_ERROR, "this broker delivers nothing at a given time"),
     ],
 )
 def test_a_sender_is_told_why_a_service_is_missing(

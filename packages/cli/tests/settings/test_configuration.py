@@ -221,18 +221,19 @@ def test_services_of_the_broker_are_known_by_name_and_class() -> None:
 def test_old_names_are_those_that_were() -> None:
     classes = [
         settings_class("broker"),
+        settings_class("store"),
         *filter(None, map(PluginManager().settings_class, STANDARD_SERVICES)),
     ]
     moved = {
         field.metadata["was"]: f"{section.SECTION}.{field.name}"
         for section in classes
         for field in attrs.fields(section)
-        if field.metadata["was"] or section.SECTION != "broker"
+        if field.metadata["was"]
     }
     assert len(moved) == 22
     assert moved["pop.request_mode"] == "broker.request_mode"
     assert moved["pop.share_queues"] == "broker.pop_share_queues"
-    assert moved["store.delay_levels"] == "delay.levels"
+    assert moved["delay.levels"] == "store.delay_levels"
     assert moved["broker.reject_transactions"] == "transactions.reject"
     assert moved.keys().isdisjoint(values("broker"))
     usual = values("broker")

@@ -42,7 +42,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
-    "delay": "mqframe.core.delay.settings:DelaySettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "replication": "mqframe.replication.settings:ReplicationSettings",
     "election": "mqframe.replication.election_settings:ElectionSettings",
@@ -209,11 +208,11 @@ def of_broker(resolved: Resolved) -> bool:
 
 
 def services_left_out(resolved: Resolved) -> frozenset[str]:
-    """The services of the broker itself that do not run with these settings; their sections are read, too."""
+    """The services of the kernel that do not run with these settings; their sections are read, too."""
     if not of_broker(resolved):
         return frozenset()
     out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
-    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
+    return frozenset(SERVICES).difference(set(plugin_manager().names(BROKER_SERVICE)).difference(out))
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:
