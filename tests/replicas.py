@@ -13,9 +13,9 @@ from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.host import BrokerHost, MakeBroker
 from mqframe.broker.role_by_operator import RoleByOperator
+from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import PullFlag
@@ -116,8 +116,8 @@ class Pair:
         self.held.append(held)
         return held
 
-    def make(self, sections: BrokerSections, elected: ElectedRole | None = None) -> Broker:
-        broker = Broker(sections, self.clock, elected=elected)
+    def make(self, sections: BrokerSections, role: GroupRole | None = None) -> Broker:
+        broker = Broker(sections, self.clock, role=role)
         broker.save_by(AtOnce())
         return broker
 

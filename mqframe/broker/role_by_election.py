@@ -13,10 +13,12 @@ import attrs
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.elected.disk_watch import DiskWatch
+from mqframe.broker.elected.elected_role import RoleInGroup
 from mqframe.broker.elected.follower import FollowerPart
 from mqframe.broker.elected.replica_state import ReplicaState
 from mqframe.broker.elected.roles import ElectedRole, FollowerRole, LeaderRole
 from mqframe.broker.host import BrokerHost
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.election.group import LeaderNote, ReplicaNote
 from mqframe.core.election.history import UNLED, EpochHistory
@@ -24,14 +26,15 @@ from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import MqframeError, SettingError, StoreError
 from mqframe.core.os_errors import told
+from mqframe.hooks.interfaces import Plugins
 from mqframe.hooks.interfaces.coordination import GroupPlace
-from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.replication.election_service import ElectionService
 from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.reign import FollowerReplicas, LeaderReplicas
 from mqframe.replication.settings import SLAVE, SYNC_MASTER
+from mqframe.store.copying.replica_log import ReplicaLog
 from mqframe.store.files.layout import Layout
 from mqframe.store.upkeep.cutting import cut_log
 from mqframe.store.upkeep.store_disk import StoreDisk
@@ -49,11 +52,10 @@ class RoleByElection:
 
     host: BrokerHost
 
-    def __init__(
-        self, sections: BrokerSections, clock: LoopClock, plugins: PluginManager, *, boot: str
-    ) -> None:
+    def __init__(self, sections: BrokerSections, clock: LoopClock, plugins: Plugins, *, boot: str) -> None:
         self._sections = sections
-        self._election = election = sections.election
+        self._election = election = sections.of_role(ElectionSettings)
+        self._replication = replication_of(sections)
         self._clock = clock
         self._boot = boot
         if not boot:
@@ -72,10 +74,10 @@ class RoleByElection:
         self._is_whole = True
         self._task: asyncio.Task[None] | None = None
         self._cutting: asyncio.Task[None] | None = None
-        me = sections.replication.id
+        me = self._replication.id
         coordination = plugins.create("coordination", _chosen(election), None, clock)
         place = GroupPlace(sections.broker.cluster, sections.broker.name, me)
-        limits = election.limits(sections.replication.min_in_sync)
+        limits = election.limits(self._replication.min_in_sync)
         self.elector = ElectionService(coordination, place, self, clock, limits)
         self._disk = DiskWatch(clock, election.stall_ms / 1000, self._present_disk, self.elector.ring)
 
@@ -101,7 +103,7 @@ class RoleByElection:
     def replication_address(self) -> str:
         """Where its log is copied while it leads, "host:port"; known once started."""
         host, _, port = self.host.address.rpartition(":")
-        return f"{host}:{self._sections.replication.port or int(port) + 1}" if host else ""
+        return f"{host}:{replication_of(self._sections).port or int(port) + 1}" if host else ""
 
     # As the host wants it
 
@@ -143,7 +145,7 @@ class RoleByElection:
         self._look()
         replica = self._replica
         return ReplicaNote(
-            id=self._sections.replication.id,
+            id=self._replication.id,
             epoch=replica.history.last_epoch,
             end=self._end,
             confirmed=self._confirmed,
@@ -168,7 +170,7 @@ class RoleByElection:
         if self._broker is not None:
             store = self._broker.store
             # Copies only: what lacks a stretch in its middle is mended before it follows, and does not lead.
-            self._is_whole = store.replica is None or store.replica.is_whole
+            self._is_whole = not isinstance(store.replica, ReplicaLog) or store.replica.is_whole
             self._end = store.log.max_offset
             self._confirmed = max(self._confirmed, store.log.confirmed_offset)
 
@@ -180,10 +182,8 @@ class RoleByElection:
             self._replica.heard(epoch)
             self._epoch, self._leader = epoch, None
             election = self._election
-            limits = SetLimits(
-                self._sections.replication.min_in_sync, election.lag_ms / 1000, election.away_ms / 1000
-            )
-            timeout = self._sections.replication.timeout_ms / 1000
+            limits = SetLimits(self._replication.min_in_sync, election.lag_ms / 1000, election.away_ms / 1000)
+            timeout = self._replication.timeout_ms / 1000
             replicas = LeaderReplicas(term, self._clock, limits, timeout)
             opened = asyncio.Event()
             role = LeaderRole(self._replica, term, replicas, self.elector.ring, opened.set, self._group)
@@ -237,7 +237,7 @@ class RoleByElection:
     async def _make(self, role: ElectedRole) -> Broker:
         """Open the store for `role`. Raises as `Broker`."""
         leads = isinstance(role, LeaderRole)
-        replication: Any = self._sections.replication
+        replication: Any = replication_of(self._sections)
         settings: Any = self._sections.broker
         before: Any = self._sections
         sections: BrokerSections = attrs.evolve(
@@ -246,7 +246,7 @@ class RoleByElection:
             replication=attrs.evolve(replication, role=SYNC_MASTER if leads else SLAVE),
         )
         try:
-            broker = await self.host.make(sections, role)
+            broker = await self.host.make(sections, RoleInGroup(replication_of(sections), role))
         except StoreError as problem:
             self._disk.note(str(problem))
             raise

@@ -10,10 +10,12 @@ import attrs
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost
+from mqframe.broker.replication.hand_set_role import HandSetRole
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
+from mqframe.core.cluster.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError
 from mqframe.core.os_errors import in_words
-from mqframe.core.replication.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -40,7 +42,7 @@ class RoleByOperator:
     host: BrokerHost
 
     def __init__(self, sections: BrokerSections, clock: LoopClock) -> None:
-        self._configured = sections.replication
+        self._configured = replication_of(sections)
         self._clock = clock
         self.changed_ms = 0
         """When operators changed the role the last time; 0: they did not, or it was configured since."""
@@ -70,8 +72,7 @@ class RoleByOperator:
         self.sections = self.host.on_its_ports(self.sections)
 
     async def _serve(self, sections: BrokerSections) -> None:
-        broker = await self.host.make(sections)
-        broker.let_roles_change(self)
+        await self.host.make(sections, HandSetRole(replication_of(sections), self))
         await self.host.serve()
 
     async def stop(self) -> None:
@@ -124,7 +125,7 @@ class RoleByOperator:
 
     def _known_port(self, replication: ReplicationSettings) -> ReplicationSettings:
         changed: Any = replication
-        port: ReplicationSettings = attrs.evolve(changed, port=self.sections.replication.port)
+        port: ReplicationSettings = attrs.evolve(changed, port=replication_of(self.sections).port)
         return port
 
     async def change(
@@ -162,7 +163,7 @@ class RoleByOperator:
 
     async def _replace(self, sections: BrokerSections, *, save: bool) -> None:
         if save:
-            self._save(sections.replication)
+            self._save(replication_of(sections))
         await self._serve(sections)
         self.sections = sections
         address = self.host.address

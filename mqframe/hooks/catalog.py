@@ -102,6 +102,14 @@ class Catalog:
         """As `PluginManager.settings_class`."""
         return settings_class(service, self._factory(kind_of("broker_service"), service))
 
+    def role_sections(self) -> dict[str, type[Any]]:
+        """As `PluginManager.role_sections`."""
+        kind = kind_of("broker_role")
+        classes = [
+            settings_class(name, self._factory(kind, name), any_name=True) for name in self.names(kind.name)
+        ]
+        return {each.SECTION: each for each in classes if each is not None}
+
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""
         wanted = kind_of(kind)

@@ -74,6 +74,13 @@ class PluginManager:
         """
         return self._catalog.settings_class(service)
 
+    def role_sections(self) -> dict[str, type[Any]]:
+        """The classes of the sections of settings that roles of brokers have, by the names of the sections.
+
+        Roles that are installed are imported. Raises `PluginError` where one is broken.
+        """
+        return self._catalog.role_sections()
+
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""
         if isinstance(choices, str):

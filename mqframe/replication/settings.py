@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, Self
 
+import attrs
+
+from mqframe.broker.settings import BrokerSettings
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
 from mqframe.core.errors import SettingError
 
@@ -175,4 +178,71 @@ class ReplicationSettings:
                 f"replication.min_in_sync (minInSyncReplicas) = {self.min_in_sync} is more than"
                 f" replication.in_sync (inSyncReplicas) = {self.in_sync}: raise the latter, or lower the"
                 " former"
+            )
+
+    @property
+    def plugin(self) -> str:
+        """As `RoleSettings.plugin`: the role's name, `alone` where that is NONE."""
+        return "alone" if self.role == NONE else self.role.lower()
+
+    @property
+    def is_slave(self) -> bool:
+        """As `RoleSettings.is_slave`."""
+        return self.role == SLAVE
+
+    @property
+    def shown_role(self) -> str:
+        """As `RoleSettings.shown_role`."""
+        return ASYNC_MASTER if self.role in (NONE, ELECTED) else self.role
+
+    @property
+    def broker_id(self) -> int:
+        """As `RoleSettings.broker_id`."""
+        return self.id if self.is_slave else 0
+
+    def on_any_port(self) -> Self:
+        """As `RoleSettings.on_any_port`."""
+        if self.role == ELECTED:
+            return self  # where the log of a leader is copied is known by the broker's port
+        # What lies beside a port that was any free one may belong to others.
+        before: Any = self
+        same: Self = attrs.evolve(before, port=self.port or 0)
+        return same
+
+    def check(self, broker: BrokerSettings) -> None:
+        """As `RoleSettings.check`."""
+        if self.role == ELECTED:
+            self._check_elected(broker)
+        elif self.role == SLAVE:
+            self._check_slave(broker)
+
+    def _check_slave(self, broker: BrokerSettings) -> None:
+        if not self.id:
+            raise SettingError("replication.id (brokerId) = 0: a slave needs a number of its own, 1 or more")
+        if broker.services:
+            raise SettingError(
+                f"broker.services = {', '.join(broker.services)}: a slave runs none, since they write to"
+                " its log; leave them out, and put them back when it becomes master"
+            )
+        if not broker.nameservers:
+            raise SettingError(
+                "replication.role = SLAVE: a slave finds its master by name servers; set broker.nameservers"
+                " (namesrvAddr)"
+            )
+
+    def _check_elected(self, broker: BrokerSettings) -> None:
+        if not self.id:
+            raise SettingError(
+                "replication.id = 0: each broker of an elected group needs a number of its own for life, 1 or"
+                " more"
+            )
+        if self.port == 0:
+            raise SettingError(
+                "replication.port = 0: where a leader's log is copied has to be known before it is elected;"
+                " leave it out (the broker's port and 1), or name one"
+            )
+        if not broker.nameservers:
+            raise SettingError(
+                "replication.role = ELECTED: clients find the leader by name servers; set broker.nameservers"
+                " (namesrvAddr)"
             )

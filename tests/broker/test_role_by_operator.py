@@ -10,7 +10,7 @@ import pytest
 from replicas import Held, Pair, play, texts
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.roles import ElectedRole
+from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import GiveUpError, SettingError
 from mqframe.replication.settings import ReplicationSettings
@@ -97,7 +97,7 @@ def test_when_no_role_can_start_whoever_runs_it_is_told(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         made, lost = [], []
 
-        def make(sections: BrokerSections, elected: ElectedRole | None) -> Broker:
+        def make(sections: BrokerSections, role: GroupRole | None) -> Broker:
             if made:
                 raise SettingError("nothing can be made any more")
             made.append(pair.make(sections))

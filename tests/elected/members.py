@@ -15,9 +15,9 @@ from trust.disk import Disk
 
 from mqframe import hookimpl
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.host import BrokerHost
 from mqframe.broker.role_by_election import RoleByElection
+from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.delay.settings import DelaySettings
@@ -149,7 +149,7 @@ class Members:
             BrokerSettings(port=member.port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
             StoreSettings(directory=self.folder / member.folder, flush=self.flush, **STORE),
             replication=ReplicationSettings(role="ELECTED", id=member.number, **self.replication),
-            election=ElectionSettings(coordination="memory"),
+            role_sections=(ElectionSettings(coordination="memory"),),
             services=(DELAY,),
         )
 
@@ -158,8 +158,8 @@ class Members:
         member.process += 1
         plugins = self.engine.plugins(member)
 
-        def make(sections: BrokerSections, elected: ElectedRole | None) -> Broker:
-            return Broker(sections, host.clock, plugins, elected)
+        def make(sections: BrokerSections, role: GroupRole | None) -> Broker:
+            return Broker(sections, host.clock, plugins, role)
 
         boot = f"{name} {member.boot}"
         member.election = RoleByElection(self.sections(member), host.clock, plugins, boot=boot)

@@ -16,6 +16,7 @@ from mqframe.broker.replication.followed_master import (
     dialer_of,
     hello_of,
 )
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.state import BrokerState
 from mqframe.core.election.group import LeaderNote
@@ -43,7 +44,7 @@ class ElectedLeader:
     known_end = 0
 
     def __init__(self, sections: BrokerSections, state: BrokerState, role: FollowerRole) -> None:
-        settings = sections.replication
+        settings = replication_of(sections)
         self._store = state.store
         self._copy = copy_of(state.store)
         self._clock = state.clock

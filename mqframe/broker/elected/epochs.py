@@ -8,9 +8,7 @@ from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.tables.identity import Identity
 from mqframe.core.cluster.broker_info import EpochEntry, EpochEntryCache
-from mqframe.core.codes import ResponseCode
 from mqframe.core.election.history import EpochHistory
-from mqframe.core.errors import Refusal
 from mqframe.core.requests.admin import GetBrokerEpochCache
 from mqframe.core.requests.serving import Call, serves
 from mqframe.store.message_store import MessageStore
@@ -20,11 +18,9 @@ _TO_THE_LOGS_END: Final = 2**63 - 1
 
 
 class EpochsPart(BrokerPart):
-    """Says the epochs of broker `number` of an elected group; a broker of none has no epochs."""
+    """Says the epochs of broker `number` of an elected group."""
 
-    def __init__(
-        self, number: int, identity: Identity, store: MessageStore, role: ElectedRole | None
-    ) -> None:
+    def __init__(self, number: int, identity: Identity, store: MessageStore, role: ElectedRole) -> None:
         self._number = number
         self._identity = identity
         self._store = store
@@ -32,12 +28,6 @@ class EpochsPart(BrokerPart):
 
     @serves(GetBrokerEpochCache)
     def epochs(self, fields: GetBrokerEpochCache, call: Call) -> EpochEntryCache:
-        if self._role is None:
-            raise Refusal(
-                ResponseCode.SYSTEM_ERROR,
-                "the log of this broker has no epochs: it is of no group that elects (replication.role ="
-                " ELECTED)",
-            )
         return EpochEntryCache(
             broker_id=self._number,
             broker_name=self._identity.name,

@@ -9,12 +9,14 @@ import attrs
 
 from mqframe.broker.elected.roles import LeaderRole, listed_brokers
 from mqframe.broker.replication.port import LOOK_SECONDS, RefusalNotes, ReplicationPort
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.log import get_logger
 from mqframe.net.clock import Every
+from mqframe.replication.election_settings import ElectionSettings
 from mqframe.replication.feeding import FedSlave
 from mqframe.replication.leader_rules import LeaderRules
 from mqframe.replication.settings import ALWAYS
@@ -31,14 +33,14 @@ class LeaderPart(BrokerPart):
     """
 
     def __init__(self, sections: BrokerSections, state: BrokerState, role: LeaderRole) -> None:
-        replication: Any = sections.replication
+        replication: Any = replication_of(sections)
         always = attrs.evolve(sections, replication=attrs.evolve(replication, hello=ALWAYS))
         rules = LeaderRules(
             state.store.log, state.clock, role.replicas, history=lambda: role.replica.history, newer=role.ring
         )
         self.port = ReplicationPort(always, state, rules, self._is_member)
         self._role = role
-        self._brokers: int = sections.election.brokers
+        self._brokers: int = sections.of_role(ElectionSettings).brokers
         self._clock, self._store, self._topics = state.clock, state.store, state.topics
         self._replicas = role.replicas
         self._replicas.told = lambda: state.store.log.confirmed_offset

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+from mqframe.broker.roles.unelected import EPOCHS, REPLICA
 from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.store.files.config_file import ConfigFile
-
-EPOCHS: Final = "epochFileCheckpoint"
-"""The name that Apache's brokers give it; theirs is in the store's folder, too."""
-REPLICA: Final = "replica.json"
 
 
 class _Known(msgspec.Struct, frozen=True):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from mqframe.broker.cluster.registration import MasterPlace
 from mqframe.broker.replication.cutting_back import CuttingBack
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import StoreError
 from mqframe.core.replication.hello import Hello, Welcome
@@ -23,7 +24,7 @@ from mqframe.store.message_store import MessageStore
 def copy_of(store: MessageStore) -> ReplicaLog:
     """The log of a slave's `store`, as the copy that it is."""
     assert store.replica is not None, "the store of a slave is a copy"
-    return store.replica
+    return cast("ReplicaLog", store.replica)
 
 
 class MasterUnknown(StoreError):
@@ -80,7 +81,7 @@ class FollowedMaster(Protocol):
 
 def is_secured(sections: BrokerSections) -> bool:
     """Whether a slave of these settings speaks TLS with its master."""
-    return sections.net.tls and sections.replication.tls != OFF
+    return sections.net.tls and replication_of(sections).tls != OFF
 
 
 def dialer_of(sections: BrokerSections, clock: LoopClock) -> Dialer:
@@ -94,7 +95,7 @@ def hello_of(sections: BrokerSections, process: str) -> Hello:
     return Hello(
         sections.broker.cluster,
         sections.broker.name,
-        sections.replication.id,
+        replication_of(sections).id,
         sections.store.commit_log_file_bytes,
         end=0,
         boot=process,

@@ -18,6 +18,7 @@ from mqframe.broker.replication.followed_master import (
     hello_of,
     is_secured,
 )
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.state import BrokerState
 from mqframe.core.errors import StoreError
@@ -41,7 +42,7 @@ class ListedMaster:
         client: Client,
         registration: NameServerRegistration,
     ) -> None:
-        self._settings = settings = sections.replication
+        self._settings = settings = replication_of(sections)
         self._store = store = state.store
         replica = copy_of(store)
         self._registration = registration

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mqframe.broker.replication.port import LOOK_SECONDS, RefusalNotes, ReplicationPort
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
@@ -38,7 +39,7 @@ class MasterPart(BrokerPart):
 
     def __init__(self, sections: BrokerSections, state: BrokerState, in_sync: InSync | None) -> None:
         self._in_sync = in_sync
-        self._behind_bytes_max = sections.replication.behind_bytes_max
+        self._behind_bytes_max = replication_of(sections).behind_bytes_max
         self._refuses = RefusalNotes(state.clock)
         self.port = ReplicationPort(sections, state, MasterRules(state.store.log, self._heard), self._is_near)
         if in_sync is not None:

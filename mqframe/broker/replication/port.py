@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
@@ -59,7 +60,7 @@ class ReplicationPort(BrokerPart):
         rules: FeedRules,
         is_in_sync: Callable[[FedSlave, int], bool],
     ) -> None:
-        settings, broker = sections.replication, sections.broker
+        settings, broker = replication_of(sections), sections.broker
         self._host = broker.host
         port = settings.port
         self._port = (broker.port + 1 if broker.port else 0) if port is None else port

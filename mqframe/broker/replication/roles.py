@@ -14,12 +14,13 @@ import attrs
 
 from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.port import ReplicationPort
-from mqframe.broker.replication.slave import SlavePart
+from mqframe.broker.replication.slave import SlavePart, refusals
+from mqframe.broker.roles.group_role import Quiesce
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.role_change import RoleChange
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError
-from mqframe.core.replication.role_change import RoleChange
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetBrokerConfig, GetBrokerRuntimeInfo
 from mqframe.core.requests.roles import DemoteBroker, PromoteBroker
@@ -32,9 +33,6 @@ from mqframe.replication.settings import ASYNC_MASTER, SLAVE, SYNC_MASTER, Repli
 
 log = get_logger("replication")
 OWN_PROGRAM: Final = "this broker runs in a program of its own, which says what its role is"
-ELECTED_GROUP: Final = (
-    "this group elects its leader (replication.role = ELECTED); stop the leader, and another one is elected"
-)
 WAIT_MS_MAX: Final = 600_000
 _LOOK_SECONDS: Final = 0.05
 _NEAR_BYTES: Final = 1 << 20
@@ -85,10 +83,10 @@ class RolePart(BrokerPart):
         self._client = client
         self._clock, self._store = state.clock, state.store
         self._changer: RoleChanger | None = None
-        self._quiesce: Callable[[], Awaitable[None]] | None = None
+        self._quiesce: Quiesce | None = None
         self._under_way = False
 
-    def let(self, changer: RoleChanger, quiesce: Callable[[], Awaitable[None]]) -> None:
+    def let(self, changer: RoleChanger, quiesce: Quiesce) -> None:
         """Change the role by `changer`. `quiesce`: takes no more messages, and writes none."""
         self._changer, self._quiesce = changer, quiesce
         cutting_back = self._part.cutting_back if isinstance(self._part, SlavePart) else None
@@ -141,7 +139,7 @@ class RolePart(BrokerPart):
         if objections and not fields.force:
             raise _refusal("; ".join(objections))
         log.warning("this broker stops to take messages, to become a slave", id=fields.id)
-        await self._quiesce()
+        await self._quiesce(refusals("this broker is about to be a slave"))
         if master is not None and master.slaves():
             objections += await self._handed_over(master, fields)
         if objections and not fields.force:

@@ -14,6 +14,7 @@ from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.comparison import LogsDiffer
 from mqframe.broker.replication.cutting_back import CuttingBack
 from mqframe.broker.replication.followed_master import FollowedMaster, MasterUnknown, copy_of
+from mqframe.broker.replication.sections import replication_of
 from mqframe.broker.replication.tables import CopiedTables
 from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
 from mqframe.broker.sections import BrokerSections
@@ -88,7 +89,7 @@ class SlavePart(BrokerPart):
         client: Client,
         master: FollowedMaster,
     ) -> None:
-        self._settings = settings = sections.replication
+        self._settings = settings = replication_of(sections)
         self._store = state.store
         self._copy = copy_of(state.store)
         self._clock = state.clock

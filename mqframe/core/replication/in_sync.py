@@ -26,7 +26,7 @@ class InSyncLimits(NamedTuple):
 
 
 class InSync:
-    """The rule of a SYNC_MASTER, a `mqframe.core.replication.replicas.Replicas`.
+    """The rule of a SYNC_MASTER, a `mqframe.core.storage.replicas.Replicas`.
 
     |Brokers in sync|A message is confirmed when|Answered|
     |-|-|-|

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_requests import BrokerRequests as BrokerRequests
     from mqframe.hooks.interfaces.broker_requests import ProxiedClient as ProxiedClient
     from mqframe.hooks.interfaces.broker_requests import ProxiedPeer as ProxiedPeer
+    from mqframe.hooks.interfaces.broker_role import BrokerRole as BrokerRole
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
     from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
@@ -106,6 +107,7 @@ _HOME = {
             "BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
+        "hooks.interfaces.broker_role": "BrokerRole",
         "hooks.interfaces.broker_store": "BrokerStore",
         "hooks.interfaces.broker_tables": (
             "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"

@@ -11,10 +11,11 @@ class Plugins(Protocol):
     What is chosen through it obeys what the application registered and blocked there.
     """
 
-    def create(self, kind: str, choice: object, options: object = None) -> Any:
+    def create(self, kind: str, choice: object, options: object = None, *arguments: object) -> Any:
         """The object that `choice` stands for: a name, a class, an object.
 
-        `options`: a mapping or an instance of its `Options`. Raises `PluginError` or `SettingError`.
+        `options`: a mapping or an instance of its `Options`; `arguments` go to its factory before them.
+        Raises `PluginError` or `SettingError`.
         """
 
     def names(self, kind: str) -> list[str]:

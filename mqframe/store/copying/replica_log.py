@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from mqframe.store.appending.copied import CopiedDispatch
 from mqframe.store.appending.dispatching import Dispatching
+from mqframe.store.copy_parts import CopyParts
 from mqframe.store.copying.copy_appender import CopyAppender
 from mqframe.store.copying.missing_records import MissingRecords
 from mqframe.store.log.confirming import Confirming
 from mqframe.store.log.log_offsets import LogOffsets
+from mqframe.store.upkeep.putting_back import PuttingBack
 
 
 class ReplicaLog:
@@ -29,6 +32,16 @@ class ReplicaLog:
         self.forget_partial = appender.forget_partial
         self.dispatch_soon = dispatch.soon
         self.flush_log = confirming.flush_log
+
+    @classmethod
+    def of(cls, parts: CopyParts) -> ReplicaLog:
+        """That of a store of these parts."""
+        files, levels = parts.files, parts.files.queues.delays
+        parts.inline.describe_copied = CopiedDispatch(levels).describe
+        appender = CopyAppender(files, parts.appender, parts.inline, parts.refusals)
+        putting_back = PuttingBack(files.log, files.queues, parts.quarantine, levels, parts.now_ms)
+        missing = MissingRecords(files, parts.search, parts.damage, parts.dispatch, putting_back)
+        return cls(appender, missing, parts.dispatch, parts.log, parts.confirming)
 
     @property
     def max_offset(self) -> int:

@@ -10,6 +10,7 @@ from mqframe_testing.manual_clock import ManualClock
 from stores import bodies
 
 from mqframe.store.appending.dispatching import GATHERED_SECONDS
+from mqframe.store.copying.replica_log import ReplicaLog
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
@@ -58,7 +59,7 @@ def test_a_copy_gathers_what_it_lists(
 ) -> None:
     async def scenario() -> None:
         master = opened()
-        copy = MessageStore.open(small(tmp_path / "copy"), clock, is_copy=True)
+        copy = MessageStore.open(small(tmp_path / "copy"), clock, is_copy=True, copy=ReplicaLog.of)
         assert copy.replica is not None
         for body in (b"1", b"2"):
             stored = master.writes.put(message(body=body))

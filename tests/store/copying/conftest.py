@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mqframe_testing.manual_clock import ManualClock
 
+from mqframe.store.copying.replica_log import ReplicaLog
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 
@@ -21,7 +22,9 @@ def replica(
     opened: list[MessageStore] = []
 
     def open_replica(**changes: Any) -> MessageStore:
-        store = MessageStore.open(small(tmp_path / "replica", **changes), clock, is_copy=True)
+        store = MessageStore.open(
+            small(tmp_path / "replica", **changes), clock, is_copy=True, copy=ReplicaLog.of
+        )
         opened.append(store)
         return store
 

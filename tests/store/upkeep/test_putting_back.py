@@ -11,6 +11,7 @@ from mqframe_testing.manual_clock import ManualClock
 from stores import bodies, put
 
 from mqframe.core.errors import StoreError
+from mqframe.store.copying.replica_log import ReplicaLog
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
@@ -31,7 +32,7 @@ class Copy:
         self.places = [place for place, _, _ in master.reads.entries("t", 0, 0, COUNT)]
 
     def open(self) -> None:
-        self.store = MessageStore.open(self.settings, self.clock, is_copy=True)
+        self.store = MessageStore.open(self.settings, self.clock, is_copy=True, copy=ReplicaLog.of)
 
     def master_bytes(self, start: int, end: int) -> bytes:
         data = self.master.log.log_bytes(start, end - start)

@@ -10,7 +10,7 @@ from command_runs import read, run
 from mqframe_cli.live.replica import replica_rows
 from replicas import Pair, play, texts
 
-from mqframe.core.replication.replica import Replica
+from mqframe.core.cluster.replica import Replica
 
 HERE = ("DefaultCluster", "broker-a")
 

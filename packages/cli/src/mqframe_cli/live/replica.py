@@ -17,7 +17,7 @@ from mqframe_cli.output import Json, NameServer, show, show_one
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mqframe.core.replication.replica import Replica, RoleChanged
+    from mqframe.core.cluster.replica import Replica, RoleChanged
 
 app = new_app(help="Masters and slaves: who follows whom, and how far behind.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -15,12 +15,15 @@ from mqframe.core.config.programs import (
     ALL_SECTIONS,
     CLIENT,
     OF_BROKERS,
+    OF_ROLES,
     PROGRAMS,
     SERVICES,
     WITH_PROFILES,
     others_of,
 )
 from mqframe.core.errors import PluginError, SettingError
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
+from mqframe.hooks.names import install_line
 from mqframe.hooks.options import section_of
 from mqframe_cli.settings.run_plugins import plugin_manager
 
@@ -35,8 +38,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "delay": "mqframe.core.delay.settings:DelaySettings",
     "pop": "mqframe.core.popping.settings:PopSettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
-    "replication": "mqframe.replication.settings:ReplicationSettings",
-    "election": "mqframe.replication.election_settings:ElectionSettings",
     "access": "mqframe.net.access.settings:AccessSettings",
     "net": "mqframe.net.settings:NetSettings",
     "metrics": "mqframe.metrics.settings:MetricsSettings",
@@ -50,6 +51,7 @@ _CLASSES: Final[Mapping[str, str]] = {
 }
 """Where the settings of each section are; imported when a program has it."""
 BROKER_SERVICE: Final = "broker_service"
+_ROLE_KEY: Final = "brokerRole"
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
 
@@ -109,21 +111,46 @@ def load(
         own["broker.share_new_topics"] = True
     given = (Given(path, value, SERVER_DEFAULT) for path, value in own.items())
     layers.append(Layer(Rank.PROGRAM, tuple(given)))
-    classes = [settings_class(section) for section in sections]
+    of_roles = plugins.role_sections() if "broker" in sections else {}
+    missing = OF_ROLES.keys() - of_roles.keys() if "broker" in sections else frozenset[str]()
+    classes = [settings_class(section) for section in sections if section not in missing]
+    classes += [kind for section, kind in of_roles.items() if section not in sections]
     client = program == CLIENT
     if "broker" in sections and of_services:
         chosen = one_section(settings_class("broker"), layers, profile).services
         classes += sections_of_plugins(chosen, plugins)
     names = {each.SECTION for each in classes}
     with_profiles = WITH_PROFILES if client else OF_BROKERS | names - ALL_SECTIONS
-    return resolve(
+    resolved = resolve(
         classes,
         layers,
-        other_sections=(others_of(program) | of_services) - names,
+        other_sections=(others_of(program) | of_services | missing) - names,
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=WITH_PROFILES if client else (),
     )
+    _refuse_missing_roles(resolved, layers, missing)
+    return resolved
+
+
+def _refuse_missing_roles(resolved: Resolved, layers: Iterable[Layer], missing: Collection[str]) -> None:
+    """Raise `SettingError` where somebody says what a broker is to be, and no plugin has such brokers."""
+    asked = [(each, section) for each in resolved.passed_over if (section := _section(each.path)) in missing]
+    if "replication" in missing:
+        # A key of RocketMQ's, of which nobody else would know what it means.
+        given = [each for layer in layers for each in layer.values if each.path == _ROLE_KEY]
+        asked += [(each, "replication") for each in given]
+    for each, section in asked:
+        line = install_line(KNOWN_DISTRIBUTIONS["broker_role", OF_ROLES[section]])
+        raise SettingError(
+            f"{each.path} from {each.origin}: the section {section} is of a plugin that is not installed;"
+            f" install it with: {line}"
+        )
+
+
+def _section(path: str) -> str:
+    """The section that `path` is of, which a variable writes in capitals."""
+    return path.partition(".")[0] if "." in path else path.partition("_")[0].lower()
 
 
 def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
@@ -137,7 +164,9 @@ def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
 
 
 def settings_class(section: str) -> type[Any]:
-    """The class that holds the settings of `section`, imported now."""
+    """The class that holds the settings of `section`, imported now. Raises KeyError without its plugin."""
+    if section in OF_ROLES:
+        return plugin_manager().role_sections()[section]
     module, _, name = _CLASSES[section].partition(":")
     found: type[Any] = getattr(import_module(module), name)
     return found
@@ -159,7 +188,15 @@ def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list
 
 def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
-    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in ALL_SECTIONS]
+    roles = role_kinds(resolved)
+    kinds = [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in ALL_SECTIONS]
+    return [kind for kind in kinds if kind not in roles]
+
+
+def role_kinds(resolved: Resolved) -> list[type[Any]]:
+    """The classes of the sections of roles of brokers among those of `resolved`."""
+    roles = plugin_manager().role_sections().values() if of_broker(resolved) else ()
+    return [kind for kind in resolved.kinds if kind in roles]
 
 
 def of_broker(resolved: Resolved) -> bool:

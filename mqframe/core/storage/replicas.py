@@ -1,7 +1,7 @@
 """What copies of a log confirm, as the store of that log asks for it (replication.md §4).
 
-A store is opened with one `Replicas`, or with none: then nothing but the flush counts. The rule of a
-`SYNC_MASTER` is `mqframe.core.replication.in_sync.InSync`.
+A store is opened with one `Replicas`, or with none: then nothing but the flush counts. One such rule is that
+of a `SYNC_MASTER`, whose sends wait for slaves in sync.
 """
 
 from __future__ import annotations

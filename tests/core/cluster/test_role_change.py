@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.replication.role_change import ChangedRole
+from mqframe.core.cluster.role_change import ChangedRole
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.replication_parts import GroupRole
+from mqframe.broker.replication.hand_set_role import HandSetRole
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.errors import StoreError
 from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetBrokerEpochCache, GetBrokerHaStatus
@@ -150,8 +150,8 @@ def test_a_store_of_an_elected_group_is_written_by_no_master_of_its_own(tmp_path
 
 def test_only_a_master_that_waits_for_slaves_needs_more_than_its_disk() -> None:
     waits = ReplicationSettings(role="SYNC_MASTER", in_sync=3, timeout_ms=1500)
-    role = GroupRole.of(waits, None)
-    assert role.replicas is role.in_sync is not None
-    assert role.replicas.timeout_seconds == 1.5
+    replicas = HandSetRole(waits).log.replicas
+    assert replicas is not None
+    assert replicas.timeout_seconds == 1.5
     for settings in (ReplicationSettings(role="ASYNC_MASTER"), ReplicationSettings(role="SLAVE", id=1)):
-        assert GroupRole.of(settings, None).replicas is None
+        assert HandSetRole(settings).log.replicas is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.core.replication.replica import ForcedElection
+from mqframe.core.cluster.replica import ForcedElection
 
 
 def test_what_may_be_lost_is_told_in_bytes_and_names() -> None:

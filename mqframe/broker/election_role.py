@@ -1,0 +1,44 @@
+"""The role `elected`, as a plugin: a member of a group that chooses its leader itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mqframe.hooks.interfaces import BrokerRole, Plugins
+from mqframe.hooks.specs import Factories, hookimpl
+from mqframe.replication.election_settings import ElectionSettings
+
+if TYPE_CHECKING:
+    from mqframe.broker.replication.hand_set_role import HandSetRole
+    from mqframe.broker.role_by_election import RoleByElection
+    from mqframe.broker.sections import BrokerSections
+    from mqframe.net.clock import LoopClock
+
+
+class RoleOfElections(BrokerRole):
+    """`elected`."""
+
+    Settings = ElectionSettings
+
+    def group_role(self, sections: BrokerSections) -> HandSetRole:
+        """As `BrokerRole.group_role`: a program that has one broker of its own elects nobody."""
+        from mqframe.broker.replication.hand_set_role import HandSetRole
+        from mqframe.broker.replication.sections import replication_of
+
+        return HandSetRole(replication_of(sections))
+
+    def decider(
+        self, sections: BrokerSections, clock: LoopClock, plugins: Plugins, on_lost: Callable[[], object]
+    ) -> RoleByElection:
+        """As `BrokerRole.decider`: where a broker cannot be started, another one leads."""
+        from mqframe.broker.role_by_election import RoleByElection
+        from mqframe.net.clock import boot_id
+
+        return RoleByElection(sections, clock, plugins, boot=boot_id())
+
+
+@hookimpl
+def register_broker_roles() -> Factories:
+    """`elected`."""
+    return {"elected": RoleOfElections}

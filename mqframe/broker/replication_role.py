@@ -1,0 +1,45 @@
+"""The roles that operators give, as plugins: `alone`, `async_master`, `sync_master` and `slave`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mqframe.hooks.interfaces import BrokerRole, Plugins
+from mqframe.hooks.specs import Factories, hookimpl
+from mqframe.replication.settings import ReplicationSettings
+
+if TYPE_CHECKING:
+    from mqframe.broker.replication.hand_set_role import HandSetRole
+    from mqframe.broker.role_by_operator import RoleByOperator
+    from mqframe.broker.sections import BrokerSections
+    from mqframe.net.clock import LoopClock
+
+
+class RoleOfOperators(BrokerRole):
+    """Each of them: operators change one for another while the broker runs."""
+
+    Settings = ReplicationSettings
+
+    def group_role(self, sections: BrokerSections) -> HandSetRole:
+        """As `BrokerRole.group_role`."""
+        from mqframe.broker.replication.hand_set_role import HandSetRole
+        from mqframe.broker.replication.sections import replication_of
+
+        return HandSetRole(replication_of(sections))
+
+    def decider(
+        self, sections: BrokerSections, clock: LoopClock, plugins: Plugins, on_lost: Callable[[], object]
+    ) -> RoleByOperator:
+        """As `BrokerRole.decider`."""
+        from mqframe.broker.role_by_operator import RoleByOperator
+
+        decider = RoleByOperator(sections, clock)
+        decider.on_lost = on_lost
+        return decider
+
+
+@hookimpl
+def register_broker_roles() -> Factories:
+    """All four."""
+    return dict.fromkeys(("alone", "async_master", "sync_master", "slave"), RoleOfOperators)
