@@ -66,7 +66,8 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending", "transactions"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "options", "specs"},
+        {"failed_requests", "interfaces", "specs"},
+        {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
         {"catalog"},

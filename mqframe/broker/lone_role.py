@@ -7,7 +7,8 @@ from collections.abc import Callable
 from mqframe.broker.host import BrokerHost
 from mqframe.broker.roles.alone import AloneRole
 from mqframe.broker.sections import BrokerSections
-from mqframe.hooks.interfaces import BrokerRole, Plugins
+from mqframe.hooks.interfaces import BrokerRole
+from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.net.clock import LoopClock
 
@@ -45,7 +46,11 @@ class LoneRole(BrokerRole):
         return AloneRole()
 
     def decider(
-        self, sections: BrokerSections, clock: LoopClock, plugins: Plugins, on_lost: Callable[[], object]
+        self,
+        sections: BrokerSections,
+        clock: LoopClock,
+        plugins: PluginManager,
+        on_lost: Callable[[], object],
     ) -> NobodyDecides:
         """As `BrokerRole.decider`."""
         return NobodyDecides(sections)

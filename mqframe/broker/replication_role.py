@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mqframe.hooks.interfaces import BrokerRole, Plugins
+from mqframe.hooks.interfaces import BrokerRole
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.replication.settings import ReplicationSettings
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mqframe.broker.replication.hand_set_role import HandSetRole
     from mqframe.broker.role_by_operator import RoleByOperator
     from mqframe.broker.sections import BrokerSections
+    from mqframe.hooks.manager import PluginManager
     from mqframe.net.clock import LoopClock
 
 
@@ -29,7 +30,11 @@ class RoleOfOperators(BrokerRole):
         return HandSetRole(replication_of(sections))
 
     def decider(
-        self, sections: BrokerSections, clock: LoopClock, plugins: Plugins, on_lost: Callable[[], object]
+        self,
+        sections: BrokerSections,
+        clock: LoopClock,
+        plugins: PluginManager,
+        on_lost: Callable[[], object],
     ) -> RoleByOperator:
         """As `BrokerRole.decider`."""
         from mqframe.broker.role_by_operator import RoleByOperator

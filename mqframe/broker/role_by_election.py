@@ -26,8 +26,8 @@ from mqframe.core.election.sync_set import SetLimits, SyncSet
 from mqframe.core.election.term import LeaderTerm
 from mqframe.core.errors import MqframeError, SettingError, StoreError
 from mqframe.core.os_errors import told
-from mqframe.hooks.interfaces import Plugins
 from mqframe.hooks.interfaces.coordination import GroupPlace
+from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.replication.election_service import ElectionService
@@ -52,12 +52,15 @@ class RoleByElection:
 
     host: BrokerHost
 
-    def __init__(self, sections: BrokerSections, clock: LoopClock, plugins: Plugins, *, boot: str) -> None:
+    def __init__(
+        self, sections: BrokerSections, clock: LoopClock, plugins: PluginManager, *, boot: str
+    ) -> None:
         self._sections = sections
         self._election = election = sections.of_role(ElectionSettings)
         self._replication = replication_of(sections)
         self._clock = clock
         self._boot = boot
+        self._plugins = plugins
         if not boot:
             raise SettingError(
                 "replication.role = ELECTED: this system does not name the boot of the machine, by which a"
@@ -284,9 +287,8 @@ class RoleByElection:
                 return
             await self._end_broker()
             try:
-                cut = cut_log(
-                    self._sections.store.directory, offset, why=_CUT_WHY, now_ms=self._clock.now_ms()
-                )
+                services, root = self._plugins.cut_backs(), self._sections.store.directory
+                cut = cut_log(root, offset, services, why=_CUT_WHY, now_ms=self._clock.now_ms())
                 log.warning(
                     "the end of this log was cut off; what was cut is kept",
                     start=cut.start, end=cut.end, records=cut.records, file=cut.file,

@@ -23,10 +23,11 @@ from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.interfaces import Plugins
+from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
-from mqframe.hooks.options import OptionInfo, build, describe, settings_class
+from mqframe.hooks.options import OptionInfo, build, cut_back_class, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
 GROUP: Final = specs.PROJECT
@@ -109,6 +110,12 @@ class Catalog:
             settings_class(name, self._factory(kind, name), any_name=True) for name in self.names(kind.name)
         ]
         return {each.SECTION: each for each in classes if each is not None}
+
+    def cut_backs(self) -> list[CutBack]:
+        """As `PluginManager.cut_backs`."""
+        kind = kind_of("broker_service")
+        found = ((name, self._factory(kind, name)) for name in self.names(kind.name))
+        return [made() for name, factory in found if (made := cut_back_class(name, factory)) is not None]
 
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""

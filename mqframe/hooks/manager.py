@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from mqframe.hooks.catalog import Catalog
+    from mqframe.hooks.interfaces.cut_back import CutBack
     from mqframe.hooks.plugin_info import PluginInfo
 
 
@@ -80,6 +81,14 @@ class PluginManager:
         Roles that are installed are imported. Raises `PluginError` where one is broken.
         """
         return self._catalog.role_sections()
+
+    def cut_backs(self) -> list[CutBack]:
+        """What puts back that which the installed broker services keep, for a log that is about to be cut.
+
+        All services are imported. Raises `PluginError` for one that cannot be: what it keeps would count on
+        what is cut off; block it, or uninstall it.
+        """
+        return self._catalog.cut_backs()
 
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""

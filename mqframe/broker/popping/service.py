@@ -8,6 +8,7 @@ from typing import Any
 from mqframe.broker.popping.ack import AckProcessor
 from mqframe.broker.popping.admission import PopAdmission, ReceiptAdmission
 from mqframe.broker.popping.check_points import CheckPointService
+from mqframe.broker.popping.cut_back import PopsCutBack
 from mqframe.broker.popping.long_polling import PopLongPolling
 from mqframe.broker.popping.ordered import OrderedPops
 from mqframe.broker.popping.peek import PeekProcessor
@@ -32,6 +33,7 @@ class PopService(CompositeService):
     """
 
     Settings = PopSettings
+    CutBack = PopsCutBack
 
     def __init__(self, port: BrokerPort) -> None:
         delivered_to = port.offered("delay.delivered_to") or port.clock.now_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqframe.broker.transactions.checker import TransactionChecker
+from mqframe.broker.transactions.cut_back import HalvesCutBack
 from mqframe.broker.transactions.half_queue import HalfQueue
 from mqframe.broker.transactions.processor import TransactionProcessor
 from mqframe.broker.transactions.send_rule import ToHalfTopic
@@ -17,6 +18,7 @@ class TransactionService(CompositeService):
     """Half messages, their ends, and the checks of those that stay open."""
 
     Settings = TransactionSettings
+    CutBack = HalvesCutBack
 
     def __init__(self, port: BrokerPort) -> None:
         processor = TransactionProcessor(

@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from mqframe.hooks.interfaces.plugins import Plugins
-
 
 class BrokerRole(ABC):
     """What brokers are that the section `replication` names this role for: `replication.role`.
@@ -28,10 +26,10 @@ class BrokerRole(ABC):
         """
 
     @abstractmethod
-    def decider(self, sections: Any, clock: Any, plugins: Plugins, on_lost: Callable[[], object]) -> Any:
+    def decider(self, sections: Any, clock: Any, plugins: Any, on_lost: Callable[[], object]) -> Any:
         """Who decides what the broker of a server is, and may have it made anew in another role.
 
-        `sections`: as of `group_role`; `clock`: `mqframe.net.clock.LoopClock`; `plugins`: where further
-        plugins come from; `on_lost`: to be called when no broker serves any more, because none could be
-        started. Returns a `mqframe.broker.host.RoleDecider`. Raises `SettingError`, `PluginError`.
+        `sections`: as of `group_role`; `clock`: `mqframe.net.clock.LoopClock`; `plugins`: the `PluginManager`
+        of the server; `on_lost`: to be called when no broker serves any more, because none could be started.
+        Returns a `mqframe.broker.host.RoleDecider`. Raises `SettingError`, `PluginError`.
         """
