@@ -70,6 +70,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
+        {"sections"},
         {"catalog"},
         {"manager"},
     ],

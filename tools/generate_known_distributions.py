@@ -50,6 +50,16 @@ def text() -> str:
         for name in project.get("entry-points", {}).get("mqframe.names", {}):
             lines.append(f"{name!r}: {project['name']!r},")
     lines += ["}", '"""The distribution by what it adds to the names of `mqframe`."""', ""]
+    lines += ["KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {"]
+    for project in projects():
+        for offer in project.get("entry-points", {}).get("mqframe.sections", {}):
+            program, _, section = offer.partition(".")
+            lines.append(f"({program!r}, {section!r}): {project['name']!r},")
+    lines += [
+        "}",
+        '"""The distribution by the program and the section of settings that it adds there."""',
+        "",
+    ]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     standard = sorted({distribution for distribution, _ in offered} & set(extras["standard"]))
     lines += [f"STANDARD: Final = frozenset({standard!r})"]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from mqframe.hooks.interfaces import BrokerRole
 from mqframe.hooks.specs import Factories, hookimpl
-from mqframe.replication.election_settings import ElectionSettings
 
 if TYPE_CHECKING:
     from mqframe.broker.replication.hand_set_role import HandSetRole
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 class RoleOfElections(BrokerRole):
     """`elected`."""
-
-    Settings = ElectionSettings
 
     def group_role(self, sections: BrokerSections) -> HandSetRole:
         """As `BrokerRole.group_role`: a program that has one broker of its own elects nobody."""

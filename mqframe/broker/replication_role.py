@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from mqframe.hooks.interfaces import BrokerRole
 from mqframe.hooks.specs import Factories, hookimpl
-from mqframe.replication.settings import ReplicationSettings
 
 if TYPE_CHECKING:
     from mqframe.broker.replication.hand_set_role import HandSetRole
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 class RoleOfOperators(BrokerRole):
     """Each of them: operators change one for another while the broker runs."""
-
-    Settings = ReplicationSettings
 
     def group_role(self, sections: BrokerSections) -> HandSetRole:
         """As `BrokerRole.group_role`."""

@@ -56,7 +56,7 @@ class RoleByElection:
         self, sections: BrokerSections, clock: LoopClock, plugins: PluginManager, *, boot: str
     ) -> None:
         self._sections = sections
-        self._election = election = sections.of_role(ElectionSettings)
+        self._election = election = sections.section(ElectionSettings)
         self._replication = replication_of(sections)
         self._clock = clock
         self._boot = boot

@@ -21,7 +21,7 @@ S = TypeVar("S")
 class BrokerSections:
     """The settings of a broker, of its store, its connections, and how it is copied.
 
-    `replication`: the section of its role; `role_sections`: further ones that its role reads. `services`: the
+    `replication`: the section of its role; `added`: further ones that other distributions add. `services`: the
     sections of its services; those that are not among them are at their defaults. `origins`: by path
     ("store.flush"), where a value that is no default comes from, for people.
 
@@ -33,15 +33,15 @@ class BrokerSections:
     net: NetSettings = attrs.Factory(NetSettings)
     replication: RoleSettings = attrs.Factory(Alone)
     origins: Mapping[str, str] = attrs.Factory(dict)
-    role_sections: tuple[Any, ...] = ()
+    added: tuple[Any, ...] = ()
     services: tuple[Any, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         self.replication.check(self.broker)
 
-    def of_role(self, kind: type[S]) -> S:
-        """The section of the class `kind` among `role_sections`; its defaults where nothing else was said."""
-        return next((each for each in self.role_sections if isinstance(each, kind)), None) or kind()
+    def section(self, kind: type[S]) -> S:
+        """The section of the class `kind` among those `added`; its defaults where nothing else was said."""
+        return next((each for each in self.added if isinstance(each, kind)), None) or kind()
 
     @property
     def delays(self) -> tuple[int, ...]:

@@ -18,9 +18,6 @@ _NAMES: Final[Mapping[str, str]] = {
     "broker_service mqframe.broker.popping.service": "pop",
     "broker_service mqframe.broker.request_reply.replies": "request_reply",
     "broker_role mqframe.broker.lone_role": "none",
-    "broker_role mqframe.broker.replication_role": "alone async_master sync_master slave",
-    "broker_role mqframe.broker.election_role": "elected",
-    "coordination mqframe.replication.coordination.sqlite": "sqlite",
 }
 """Names by kind and by the module that registers them, through the same hooks as any plugin."""
 

@@ -103,14 +103,6 @@ class Catalog:
         """As `PluginManager.settings_class`."""
         return settings_class(service, self._factory(kind_of("broker_service"), service))
 
-    def role_sections(self) -> dict[str, type[Any]]:
-        """As `PluginManager.role_sections`."""
-        kind = kind_of("broker_role")
-        classes = [
-            settings_class(name, self._factory(kind, name), any_name=True) for name in self.names(kind.name)
-        ]
-        return {each.SECTION: each for each in classes if each is not None}
-
     def cut_backs(self) -> list[CutBack]:
         """As `PluginManager.cut_backs`."""
         kind = kind_of("broker_service")

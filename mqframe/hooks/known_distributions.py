@@ -74,6 +74,9 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 KNOWN_NAMES: Final[Mapping[str, str]] = {}
 """The distribution by what it adds to the names of `mqframe`."""
 
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
+"""The distribution by the program and the section of settings that it adds there."""
+
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",

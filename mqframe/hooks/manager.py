@@ -75,13 +75,6 @@ class PluginManager:
         """
         return self._catalog.settings_class(service)
 
-    def role_sections(self) -> dict[str, type[Any]]:
-        """The classes of the sections of settings that roles of brokers have, by the names of the sections.
-
-        Roles that are installed are imported. Raises `PluginError` where one is broken.
-        """
-        return self._catalog.role_sections()
-
     def cut_backs(self) -> list[CutBack]:
         """What puts back that which the installed broker services keep, for a log that is about to be cut.
 

@@ -1,7 +1,7 @@
 """Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it.
 
-A broker service, or a role, may have a section of settings besides, its factory's `Settings` class; a service
-in `CutBack` a class that puts back what it keeps where a log is cut.
+A broker service may have a section of settings besides, its factory's `Settings` class, and in `CutBack` a
+class that puts back what it keeps where a log is cut.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def options_class(factory: Any) -> type[Any] | None:
     return declared
 
 
-def settings_class(name: str, factory: Any, *, any_name: bool = False) -> type[Any] | None:
+def settings_class(name: str, factory: Any) -> type[Any] | None:
     """The class of a section of settings in `factory.Settings`, or `None`.
 
-    `name`: by which the factory was chosen; `any_name`: whether the section may be called otherwise. Raises
-    `PluginError` when it is something else, or has the name of another section than its own.
+    `name`: by which the factory was chosen. Raises `PluginError` when it is something else, or has the name
+    of another section than its own.
     """
     declared = getattr(factory, "Settings", None)
     if declared is None:
@@ -49,7 +49,7 @@ def settings_class(name: str, factory: Any, *, any_name: bool = False) -> type[A
     section = getattr(declared, "SECTION", None)
     if not (isinstance(declared, type) and attrs.has(declared) and isinstance(section, str)):
         raise PluginError(f"{name}: Settings must be a class made by settings(...), not {declared!r}")
-    if not any_name and ":" not in name and section != section_of(name):
+    if ":" not in name and section != section_of(name):
         raise PluginError(
             f"{name}: its Settings are the section {section}; a service's section is called as the service:"
             f' settings("{section_of(name)}")'

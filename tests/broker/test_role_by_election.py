@@ -151,7 +151,7 @@ def test_an_engine_that_is_not_named_or_not_there_is_refused(
     with Simulation(1) as simulation:
         members = Members(place, simulation, 1, None)
         sections = attrs.evolve(
-            members.sections(members.all["one"]), role_sections=(ElectionSettings(coordination=coordination),)
+            members.sections(members.all["one"]), added=(ElectionSettings(coordination=coordination),)
         )
         with pytest.raises(MqframeError, match=told):
             RoleByElection(sections, simulation.clock, PluginManager(), boot="1")

@@ -67,7 +67,7 @@ async def group(folder: Path, gathered: list[tuple[Family, set[str]]]) -> None:
         BrokerSettings(port=0, nameservers=(f"127.0.0.1:{lasting_port()}",)),
         StoreSettings(directory=folder / "store", commit_log_file_bytes=1 << 20, disk_limits=False),
         replication=ReplicationSettings(role="ELECTED", id=1),
-        role_sections=(ElectionSettings(coordination="sqlite", first_wait_ms=0),),
+        added=(ElectionSettings(coordination="sqlite", first_wait_ms=0),),
     )
     plugins = PluginManager().configured({"sqlite": {"file": str(folder / "group.sqlite")}})
     election = RoleByElection(sections, clock, plugins, boot="1")

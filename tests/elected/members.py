@@ -149,7 +149,7 @@ class Members:
             BrokerSettings(port=member.port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
             StoreSettings(directory=self.folder / member.folder, flush=self.flush, **STORE),
             replication=ReplicationSettings(role="ELECTED", id=member.number, **self.replication),
-            role_sections=(ElectionSettings(coordination="memory"),),
+            added=(ElectionSettings(coordination="memory"),),
             services=(DELAY,),
         )
 

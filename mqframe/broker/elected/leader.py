@@ -40,7 +40,7 @@ class LeaderPart(BrokerPart):
         )
         self.port = ReplicationPort(always, state, rules, self._is_member)
         self._role = role
-        self._brokers: int = sections.of_role(ElectionSettings).brokers
+        self._brokers: int = sections.section(ElectionSettings).brokers
         self._clock, self._store, self._topics = state.clock, state.store, state.topics
         self._replicas = role.replicas
         self._replicas.told = lambda: state.store.log.confirmed_offset

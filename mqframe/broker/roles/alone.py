@@ -48,7 +48,7 @@ class FixedRolePart(BrokerPart):
 
 
 def _fixed() -> Refusal:
-    line = install_line(KNOWN_DISTRIBUTIONS.get(("broker_role", "slave"), "mqframe"))
+    line = install_line(KNOWN_DISTRIBUTIONS["broker_role", "slave"])
     return Refusal(
         ResponseCode.INVALID_PARAMETER,
         "the role is not changed: this broker is alone, without a section replication, or without the plugin"

@@ -18,6 +18,7 @@ from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.options import section_of
+from mqframe.hooks.sections import sections_of_others
 from mqframe.net.settings import NetSettings
 
 _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instance", "clock", "randomness")
@@ -78,7 +79,7 @@ def _resolve(sources: Sources, given: Mapping[str, Any]) -> Resolved:
     profiles = {**dict.fromkeys(KINDS, ""), section: sources.profile}
     plugins = sources.given.get("plugins") or PluginManager()
     of_services = {section_of(name) for name in plugins.names("broker_service")}
-    others = others_of(CLIENT) | of_services - set(PROGRAMS[CLIENT])
+    others = others_of(CLIENT) | sections_of_others(CLIENT) | of_services - set(PROGRAMS[CLIENT])
     return resolve(sections, layers, other_sections=others, profiles=profiles, with_plugins=WITH_PROFILES)
 
 

@@ -8,21 +8,18 @@ from typing import Final
 CLIENT: Final = "client"
 SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
 """The sections of the broker's own services, which are called as these are."""
-OF_ROLES: Final[Mapping[str, str]] = {"replication": "slave", "election": "elected"}
-"""The sections of roles of brokers, which plugins bring, and a role that is missing where one of them is."""
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
         "nameserver",
         "broker",
         "store",
         *SERVICES,
-        *OF_ROLES,
         "access",
         "net",
         "metrics",
     ),
     "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", *SERVICES, *OF_ROLES, "access", "net", "metrics"),
+    "broker": ("broker", "store", *SERVICES, "access", "net", "metrics"),
     CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
 """The sections that each program has, besides those of services that plugins bring. `client` stands for

@@ -11,10 +11,8 @@ class BrokerRole(ABC):
     """What brokers are that the section `replication` names this role for: `replication.role`.
 
     Made as `factory()`. Unlike other plugins a role is trusted and deep: it is handed the inside of the
-    broker, and makes parts of it by the interfaces named below, which change with any version. A factory
-    whose attribute `Settings` is a class made by `mqframe.core.config.settings.settings` has a section of
-    settings; a broker has it when the plugin is installed. So `Settings`, and the module of the factory, are
-    to be imported quickly: what serves is imported by the methods.
+    broker, and makes parts of it by the interfaces named below, which change with any version. Sections of
+    settings that it has are entry points of their own (`mqframe.hooks.sections`).
     """
 
     @abstractmethod

@@ -23,7 +23,7 @@ from mqframe.store.recovered_store import RecoveredStore
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.opening_progress import OpeningProgress
 from mqframe_cli.processes.serving import end_process
-from mqframe_cli.settings.configuration import given_origins, role_kinds, service_kinds
+from mqframe_cli.settings.configuration import added_kinds, given_origins, service_kinds
 
 
 class BrokerParts(NamedTuple):
@@ -48,14 +48,14 @@ def broker_of(resolved: Resolved, nameservers: tuple[str, ...], parts: BrokerPar
 
 def _sections(resolved: Resolved, nameservers: tuple[str, ...]) -> BrokerSections:
     settings: Any = resolved.section(BrokerSettings)
-    roles = {kind.SECTION: resolved.section(kind) for kind in role_kinds(resolved)}
+    added = {kind.SECTION: resolved.section(kind) for kind in added_kinds(resolved)}
     return BrokerSections(
         attrs.evolve(settings, nameservers=nameservers + settings.nameservers),
         resolved.section(StoreSettings),
         resolved.section(NetSettings),
-        roles.pop(ROLE_SECTION, None) or Alone(),
+        added.pop(ROLE_SECTION, None) or Alone(),
         given_origins(resolved),
-        tuple(roles.values()),
+        tuple(added.values()),
         tuple(resolved.section(kind) for kind in service_kinds(resolved)),
     )
 

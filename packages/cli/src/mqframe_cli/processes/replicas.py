@@ -87,7 +87,7 @@ def _value(resolved: Resolved, path: str) -> Any:
         if entry.path == path:
             return entry.value
     line = install_line(KNOWN_DISTRIBUTIONS["broker_role", "elected"])
-    raise FixError(f"--replicas: brokers that elect a leader need a plugin; install it with: {line}")
+    raise FixError(f"--replicas: what has brokers elect a leader is not installed; install it with: {line}")
 
 
 def _has_messages(place: Place) -> bool:

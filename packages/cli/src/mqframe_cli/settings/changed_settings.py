@@ -18,7 +18,7 @@ from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.files.layout import Layout
 from mqframe.store.settings import StoreSettings
-from mqframe_cli.settings.configuration import role_kinds, service_kinds
+from mqframe_cli.settings.configuration import added_kinds, service_kinds
 
 
 def with_changes(resolved: Resolved) -> list[Entry]:
@@ -66,7 +66,7 @@ def _files(resolved: Resolved) -> Iterator[tuple[tuple[type[Any], ...], Path]]:
     sections = {entry.path.partition(".")[0] for entry in resolved.entries}
     if "broker" in sections:
         config = Layout(resolved.section(StoreSettings).directory).config
-        role = [kind for kind in role_kinds(resolved) if kind.SECTION == ROLE_SECTION]
+        role = [kind for kind in added_kinds(resolved) if kind.SECTION == ROLE_SECTION]
         kinds = (BrokerSettings, StoreSettings, *role, *service_kinds(resolved))
         yield kinds, config / CHANGED_SETTINGS
     if "nameserver" in sections and (directory := resolved.section(NameServerSettings).directory) is not None:

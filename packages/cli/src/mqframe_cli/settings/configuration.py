@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.config.missing_sections import refuse_missing_sections
 from mqframe.core.config.programs import (
-    ALL_SECTIONS,
     CLIENT,
     OF_BROKERS,
-    OF_ROLES,
     PROGRAMS,
     SERVICES,
     WITH_PROFILES,
     others_of,
 )
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
-from mqframe.hooks.names import install_line
 from mqframe.hooks.options import section_of
+from mqframe.hooks.sections import (
+    added_sections,
+    load_section,
+    missing_sections,
+    section_names,
+    sections_of_others,
+)
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 if TYPE_CHECKING:
@@ -49,9 +53,8 @@ _CLASSES: Final[Mapping[str, str]] = {
     "puller": "mqframe.client.configuration.sections:PullerSection",
     "admin": "mqframe.client.configuration.sections:AdminSection",
 }
-"""Where the settings of each section are; imported when a program has it."""
+"""Where the settings of each section of the kernel are; imported when a program has it."""
 BROKER_SERVICE: Final = "broker_service"
-_ROLE_KEY: Final = "brokerRole"
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
 
@@ -99,10 +102,11 @@ def load(
             ),
         )
     )
-    sections, plugins = PROGRAMS[program], plugin_manager()
-    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - ALL_SECTIONS
+    sections, plugins = (*PROGRAMS[program], *added_sections(program)), plugin_manager()
+    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - section_names()
     if file is not None:
         layers.append(_file(file, [*sections, *of_services]))
+    refuse_missing_sections(layers, missing_sections(program))
     own: dict[str, Any] = {}
     if program != CLIENT and len(os.sched_getaffinity(0)) > processes * replicas:
         # Servers with a processor to themselves; one inside another program must not take time from it.
@@ -111,46 +115,21 @@ def load(
         own["broker.share_new_topics"] = True
     given = (Given(path, value, SERVER_DEFAULT) for path, value in own.items())
     layers.append(Layer(Rank.PROGRAM, tuple(given)))
-    of_roles = plugins.role_sections() if "broker" in sections else {}
-    missing = OF_ROLES.keys() - of_roles.keys() if "broker" in sections else frozenset[str]()
-    classes = [settings_class(section) for section in sections if section not in missing]
-    classes += [kind for section, kind in of_roles.items() if section not in sections]
+    classes = [settings_class(section) for section in sections]
     client = program == CLIENT
     if "broker" in sections and of_services:
         chosen = one_section(settings_class("broker"), layers, profile).services
         classes += sections_of_plugins(chosen, plugins)
     names = {each.SECTION for each in classes}
-    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - ALL_SECTIONS
-    resolved = resolve(
+    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - section_names()
+    return resolve(
         classes,
         layers,
-        other_sections=(others_of(program) | of_services | missing) - names,
+        other_sections=(others_of(program) | sections_of_others(program) | of_services) - names,
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=WITH_PROFILES if client else (),
     )
-    _refuse_missing_roles(resolved, layers, missing)
-    return resolved
-
-
-def _refuse_missing_roles(resolved: Resolved, layers: Iterable[Layer], missing: Collection[str]) -> None:
-    """Raise `SettingError` where somebody says what a broker is to be, and no plugin has such brokers."""
-    asked = [(each, section) for each in resolved.passed_over if (section := _section(each.path)) in missing]
-    if "replication" in missing:
-        # A key of RocketMQ's, of which nobody else would know what it means.
-        given = [each for layer in layers for each in layer.values if each.path == _ROLE_KEY]
-        asked += [(each, "replication") for each in given]
-    for each, section in asked:
-        line = install_line(KNOWN_DISTRIBUTIONS["broker_role", OF_ROLES[section]])
-        raise SettingError(
-            f"{each.path} from {each.origin}: the section {section} is of a plugin that is not installed;"
-            f" install it with: {line}"
-        )
-
-
-def _section(path: str) -> str:
-    """The section that `path` is of, which a variable writes in capitals."""
-    return path.partition(".")[0] if "." in path else path.partition("_")[0].lower()
 
 
 def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
@@ -164,9 +143,9 @@ def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
 
 
 def settings_class(section: str) -> type[Any]:
-    """The class that holds the settings of `section`, imported now. Raises KeyError without its plugin."""
-    if section in OF_ROLES:
-        return plugin_manager().role_sections()[section]
+    """The class that holds the settings of `section`, imported now."""
+    if section not in _CLASSES:
+        return load_section(section)
     module, _, name = _CLASSES[section].partition(":")
     found: type[Any] = getattr(import_module(module), name)
     return found
@@ -181,22 +160,21 @@ def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list
     for name in services:
         with suppress(PluginError):
             section = plugins.settings_class(name)
-            if section is not None and section.SECTION not in ALL_SECTIONS:
+            if section is not None and section.SECTION not in section_names():
                 found.append(section)
     return list(dict.fromkeys(found))
 
 
 def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
-    roles = role_kinds(resolved)
-    kinds = [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in ALL_SECTIONS]
-    return [kind for kind in kinds if kind not in roles]
+    known = section_names()
+    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
 
 
-def role_kinds(resolved: Resolved) -> list[type[Any]]:
-    """The classes of the sections of roles of brokers among those of `resolved`."""
-    roles = plugin_manager().role_sections().values() if of_broker(resolved) else ()
-    return [kind for kind in resolved.kinds if kind in roles]
+def added_kinds(resolved: Resolved) -> list[type[Any]]:
+    """The classes of the sections that other distributions add among those of `resolved`."""
+    added = added_sections()
+    return [kind for kind in resolved.kinds if kind.SECTION in added]
 
 
 def of_broker(resolved: Resolved) -> bool:
