@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mqframe_replication.settings import ReplicationSettings as ReplicationSettings
+
     from mqframe.broker.broker import Broker as Broker
     from mqframe.broker.sections import BrokerSections as BrokerSections
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
@@ -130,7 +132,6 @@ if TYPE_CHECKING:
     from mqframe.nameserver.server import NameServer as NameServer
     from mqframe.nameserver.settings import NameServerSettings as NameServerSettings
     from mqframe.net.settings import NetSettings as NetSettings
-    from mqframe.replication.settings import ReplicationSettings as ReplicationSettings
     from mqframe.store.reader import StoreReader as StoreReader
     from mqframe.store.settings import StoreSettings as StoreSettings
 
@@ -203,7 +204,6 @@ _HOME = {
         "nameserver.server": "NameServer",
         "nameserver.settings": "NameServerSettings",
         "net.settings": "NetSettings",
-        "replication.settings": "ReplicationSettings",
         "store.reader": "StoreReader",
         "store.settings": "StoreSettings",
     }.items()

@@ -21,8 +21,8 @@ S = TypeVar("S")
 class BrokerSections:
     """The settings of a broker, of its store, its connections, and how it is copied.
 
-    `replication`: the section of its role; `added`: further ones that other distributions add. `services`: the
-    sections of its services; those that are not among them are at their defaults. `origins`: by path
+    `replication`: the section of its role; `added`: further ones that other distributions add. `services`:
+    the sections of its services; those that are not among them are at their defaults. `origins`: by path
     ("store.flush"), where a value that is no default comes from, for people.
 
     Raises `SettingError` where they do not go together.

@@ -21,7 +21,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dlq"): "mqframe-cli",
     ("command", "user"): "mqframe-cli",
     ("command", "cluster"): "mqframe-cli",
-    ("command", "replica"): "mqframe-cli",
     ("command", "store"): "mqframe-cli",
     ("command", "consume"): "mqframe-cli",
     ("command", "worker"): "mqframe-cli",
@@ -47,6 +46,8 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dashboard"): "mqframe-plugin-dashboard",
     ("command", "dashboard-user"): "mqframe-plugin-dashboard",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
+    ("broker_role", "elected"): "mqframe-plugin-election",
+    ("coordination", "sqlite"): "mqframe-plugin-election",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
@@ -56,6 +57,11 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("consume_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
     ("codec", "protobuf"): "mqframe-plugin-protobuf",
     ("codec", "pydantic"): "mqframe-plugin-pydantic",
+    ("broker_role", "alone"): "mqframe-plugin-replication",
+    ("broker_role", "async_master"): "mqframe-plugin-replication",
+    ("broker_role", "sync_master"): "mqframe-plugin-replication",
+    ("broker_role", "slave"): "mqframe-plugin-replication",
+    ("command", "replica"): "mqframe-plugin-replication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "schedule"): "mqframe-plugin-schedules",
     ("selector", "hash"): "mqframe-plugin-selectors",
@@ -71,17 +77,24 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 }
 """The distribution by kind and name of what it offers."""
 
-KNOWN_NAMES: Final[Mapping[str, str]] = {}
+KNOWN_NAMES: Final[Mapping[str, str]] = {
+    "ReplicationSettings": "mqframe-plugin-replication",
+}
 """The distribution by what it adds to the names of `mqframe`."""
 
-KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("broker", "election"): "mqframe-plugin-election",
+    ("broker", "replication"): "mqframe-plugin-replication",
+}
 """The distribution by the program and the section of settings that it adds there."""
 
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",
         "mqframe-plugin-averagely",
+        "mqframe-plugin-election",
         "mqframe-plugin-offsetstore",
+        "mqframe-plugin-replication",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
     ]

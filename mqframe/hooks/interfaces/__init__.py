@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_requests import BrokerRequests as BrokerRequests
     from mqframe.hooks.interfaces.broker_requests import ProxiedClient as ProxiedClient
     from mqframe.hooks.interfaces.broker_requests import ProxiedPeer as ProxiedPeer
-    from mqframe.hooks.interfaces.broker_role import BrokerRole as BrokerRole
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
     from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
     from mqframe.hooks.interfaces.coordination import CALLS_IN_A_LEASE as CALLS_IN_A_LEASE
+    from mqframe.hooks.interfaces.coordination import BrokerRole as BrokerRole
     from mqframe.hooks.interfaces.coordination import Coordination as Coordination
     from mqframe.hooks.interfaces.coordination import GroupAccess as GroupAccess
     from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace
@@ -111,7 +111,6 @@ _HOME = {
             "BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
-        "hooks.interfaces.broker_role": "BrokerRole",
         "hooks.interfaces.broker_store": "BrokerStore",
         "hooks.interfaces.broker_tables": (
             "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"
@@ -122,7 +121,7 @@ _HOME = {
         "hooks.interfaces.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
         "hooks.interfaces.coordination": (
-            "CALLS_IN_A_LEASE Coordination GroupAccess GroupPlace Snapshot WaitingClock"
+            "CALLS_IN_A_LEASE BrokerRole Coordination GroupAccess GroupPlace Snapshot WaitingClock"
         ),
         "hooks.interfaces.cut_back": "CutBack FileChange OffsetPlace StoppedStore",
         "hooks.interfaces.dispatcher": "Dispatcher LogRange",

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from mqframe_replication.store.replica_log import ReplicaLog
 from mqframe_testing.manual_clock import ManualClock
 from stores import bodies
 
 from mqframe.store.appending.dispatching import GATHERED_SECONDS
-from mqframe.store.copying.replica_log import ReplicaLog
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from mqframe_replication.rules.in_sync import InSync, InSyncLimits
+from mqframe_replication.store.replica_log import ReplicaLog
 from mqframe_testing.manual_clock import ManualClock
 from stores import bodies, put
 
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
-from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.outcome import Outcome
 from mqframe.hooks.interfaces.dispatcher import Dispatcher, LogRange
-from mqframe.store.copying.replica_log import ReplicaLog
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
