@@ -6,8 +6,10 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import pytest
 from command_runs import read, run
 from mqframe_replication.commands import replica_rows
+from mqframe_testing.cluster import Cluster
 from replicas import Pair, play, texts
 
 from mqframe.core.cluster.replica import Replica
@@ -15,13 +17,15 @@ from mqframe.core.cluster.replica import Replica
 HERE = ("DefaultCluster", "broker-a")
 
 
-def test_a_broker_that_is_alone_has_no_slave(at: str) -> None:
-    (row,) = read("replica", "status")
-    assert (row["broker"], row["id"], row["role"]) == ("broker-a", 0, "ASYNC_MASTER")
-    assert row["log_end"] >= 0
-    assert (row["behind_bytes"], row["state"]) == (None, "no slave is connected")
-    assert [row] == read("replica", "status", "broker-a")
-    run("replica", "status", "broker-z", code=2)
+def test_a_broker_that_is_alone_has_no_slave(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Cluster() as cluster:
+        monkeypatch.setenv("NAMESRV_ADDR", cluster.nameserver)
+        (row,) = read("replica", "status")
+        assert (row["broker"], row["id"], row["role"]) == ("broker-a", 0, "ASYNC_MASTER")
+        assert row["log_end"] >= 0
+        assert (row["behind_bytes"], row["state"]) == (None, "no slave is connected")
+        assert [row] == read("replica", "status", "broker-a")
+        run("replica", "status", "broker-z", code=2)
 
 
 def test_states_are_told_in_words() -> None:

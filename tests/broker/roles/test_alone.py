@@ -47,8 +47,8 @@ def test_its_role_is_not_changed_and_it_says_what_to_install() -> None:
 
 
 def test_it_does_not_write_to_the_store_of_an_elected_group(tmp_path: Path) -> None:
-    (tmp_path / "store").mkdir()
-    (tmp_path / "store/replica.json").write_text("{}")
+    (tmp_path / "broker-a").mkdir()
+    (tmp_path / "broker-a/replica.json").write_text("{}")
 
     async def scenario() -> None:
         async with AsyncCluster(clock=ManualClock(), directory=tmp_path):

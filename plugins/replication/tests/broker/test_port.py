@@ -72,7 +72,7 @@ def test_tables_are_noted_by_the_host_that_asked_for_them(tmp_path: Path) -> Non
 
 
 def test_refusals_are_said_once_and_that_they_are_over(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "mqframe_replication.stream")
+    caplog.set_level(logging.INFO, "mqframe.replication")
     notes = RefusalNotes(ManualClock())
     notes.note(None)
     notes.note(TooFewReplicas("1 of at least 2 brokers are in sync"))

@@ -102,7 +102,7 @@ def test_that_a_master_is_followed_is_as_loud_as_that_it_was_not_and_a_slow_one_
         await pair.sent(master, b"x")
         await pair.settle(40)
 
-    caplog.set_level(logging.INFO, "mqframe_replication.stream")
+    caplog.set_level(logging.INFO, "mqframe.replication")
     play(tmp_path, scenario)
     level = "INFO" if seconds < QUIET_SECONDS else "ERROR"
     errors = [(level, "the master is not")] * (0 if level == "INFO" else 2)

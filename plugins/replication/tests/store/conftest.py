@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from mqframe_replication.store.replica_log import ReplicaLog
 from mqframe_testing.manual_clock import ManualClock
+from store.conftest import clock, message, opened, small
 
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
+
+__all__ = ["clock", "message", "opened", "replica", "small"]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from mqframe_testing.manual_clock import ManualClock
 
 @pytest.fixture
 def clock(caplog: pytest.LogCaptureFixture) -> ManualClock:
-    caplog.set_level(logging.INFO, "mqframe_replication.stream")
+    caplog.set_level(logging.INFO, "mqframe.replication")
     return ManualClock()
 
 
