@@ -1,1 +1,1 @@
-"""The engine of coordination that the kernel brings: for brokers of one machine."""
+"""The engine of coordination that comes along: for brokers of one machine."""
