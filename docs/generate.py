@@ -19,6 +19,7 @@ from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
 from mqframe.hooks.built_in import entry_points
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.sections import added_sections
 
 DOES: Final = {
     "allocation": "shares queues among the members of a group",
@@ -34,6 +35,7 @@ DOES: Final = {
     "broker_service": "adds requests, tables and periodic work to a broker",
     "authentication": "says who asks a server",
     "authorization": "says what they may do",
+    "broker_role": "says what a broker is among those with the same log",
     "coordination": "keeps who leads a group of brokers",
     "topic_summary": "counts a topic for `mqframe quickstart`",
     "command": "adds to the command line",
@@ -46,7 +48,8 @@ OWN_CODES: Final = range(21000, 22000)
 
 def settings_page() -> str:
     """A table for each section."""
-    classes = {name: settings_class(name) for names in PROGRAMS.values() for name in names}
+    names = [*(name for names in PROGRAMS.values() for name in names), *added_sections()]
+    classes = {name: settings_class(name) for name in names}
     plugins = PluginManager()
     for service in plugins.names("broker_service"):
         with suppress(PluginError):  # whatever else is installed: what cannot be imported is not ours

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mqframe_pop.client.blocking_consumer import SimpleConsumer as SimpleConsumer
     from mqframe_pop.client.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe_pop.rules.popped import PoppedMessage as PoppedMessage
+    from mqframe_replication.settings import ReplicationSettings as ReplicationSettings
     from mqframe_transactions.client.batch_producer import (
         AsyncBatchTransactionProducer as AsyncBatchTransactionProducer,
     )
@@ -131,7 +132,6 @@ if TYPE_CHECKING:
     from mqframe.nameserver.server import NameServer as NameServer
     from mqframe.nameserver.settings import NameServerSettings as NameServerSettings
     from mqframe.net.settings import NetSettings as NetSettings
-    from mqframe.replication.settings import ReplicationSettings as ReplicationSettings
     from mqframe.store.reader import StoreReader as StoreReader
     from mqframe.store.settings import StoreSettings as StoreSettings
 
@@ -193,7 +193,6 @@ _HOME = {
         "nameserver.server": "NameServer",
         "nameserver.settings": "NameServerSettings",
         "net.settings": "NetSettings",
-        "replication.settings": "ReplicationSettings",
         "store.reader": "StoreReader",
         "store.settings": "StoreSettings",
     }.items()

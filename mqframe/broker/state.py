@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from mqframe.broker.chosen_services import service_names
 from mqframe.broker.consuming.admission import ReadAdmission
@@ -17,6 +17,7 @@ from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, without
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.sending.targets import SendTargets
 from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.shared_log import SharedLog
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
@@ -39,8 +40,6 @@ from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.filtering.bodies import FilterDataTable
-from mqframe.core.replication.replicas import Replicas
-from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.storage.left_out import LeftOutTable
@@ -51,13 +50,14 @@ from mqframe.net.clock import LoopClock
 from mqframe.net.in_process.requests import InProcessRequests
 
 S = TypeVar("S")
+_OWN_LOG: Final = SharedLog()
 
 
 class BrokerState:
     """Opens the store and makes empty tables; `keeper.load` fills them. A `BrokerPort` for services.
 
     `opening`: how the store is; `plugins`: where message filters and allocation strategies come from;
-    `replicas`: what has to have a message besides the disk, before it counts.
+    `shared_log`: what they heed where others have the log, too.
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
 
@@ -66,7 +66,7 @@ class BrokerState:
 
     def __init__(
         self, sections: BrokerSections, clock: LoopClock, opening: StoreOpening, plugins: PluginManager,
-        replicas: Replicas | None = None,
+        shared_log: SharedLog = _OWN_LOG,
     ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
@@ -87,7 +87,7 @@ class BrokerState:
             ),
         )
         self.groups = GroupTable(clock)
-        self.offsets: OffsetTable = SlaveOffsets(clock) if sections.is_slave else OffsetTable(clock)
+        self.offsets: OffsetTable = shared_log.offsets(clock)
         # Clients and locks are in memory only: heartbeats and lock requests bring them back within seconds.
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock, settings.queue_lock_seconds)
@@ -110,7 +110,7 @@ class BrokerState:
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
-        self.store = opening.store(sections, clock, replicas)
+        self.store = opening.store(sections, clock, shared_log)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
         self.delays = self._delay_rules(settings)

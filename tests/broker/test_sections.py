@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_replication.settings import ReplicationSettings
 
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import SettingError
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 

@@ -19,14 +19,12 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
         "broker",
         "store",
         *SERVICES,
-        "replication",
-        "election",
         "access",
         "net",
         "metrics",
     ),
     "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", *SERVICES, "replication", "election", "access", "net", "metrics"),
+    "broker": ("broker", "store", *SERVICES, "access", "net", "metrics"),
     CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
 """The sections that each program has, besides those of services that plugins bring. `client` stands for

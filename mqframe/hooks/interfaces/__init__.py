@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
     from mqframe.hooks.interfaces.coordination import CALLS_IN_A_LEASE as CALLS_IN_A_LEASE
+    from mqframe.hooks.interfaces.coordination import BrokerRole as BrokerRole
     from mqframe.hooks.interfaces.coordination import Coordination as Coordination
     from mqframe.hooks.interfaces.coordination import GroupAccess as GroupAccess
     from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace
@@ -126,7 +127,7 @@ _HOME = {
         "hooks.interfaces.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
         "hooks.interfaces.coordination": (
-            "CALLS_IN_A_LEASE Coordination GroupAccess GroupPlace Snapshot WaitingClock"
+            "CALLS_IN_A_LEASE BrokerRole Coordination GroupAccess GroupPlace Snapshot WaitingClock"
         ),
         "hooks.interfaces.cut_back": "CutBack FileChange OffsetPlace StoppedStore",
         "hooks.interfaces.dispatcher": "Dispatcher LogRange",

@@ -43,8 +43,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
-    "replication": "mqframe.replication.settings:ReplicationSettings",
-    "election": "mqframe.replication.election_settings:ElectionSettings",
     "access": "mqframe.net.access.settings:AccessSettings",
     "net": "mqframe.net.settings:NetSettings",
     "metrics": "mqframe.metrics.settings:MetricsSettings",
@@ -200,6 +198,12 @@ def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
     known = section_names()
     return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
+
+
+def added_kinds(resolved: Resolved) -> list[type[Any]]:
+    """The classes of the sections that other distributions add among those of `resolved`."""
+    added = added_sections()
+    return [kind for kind in resolved.kinds if kind.SECTION in added]
 
 
 def of_broker(resolved: Resolved) -> bool:
