@@ -73,7 +73,8 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe.hooks": [
         {"failed_requests", "interfaces", "specs"},
         {"options"},
-        {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
+        {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
+        | {"averagely", "hash_selector", "remote_offset_store"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
         {"missing", "sections"},
         {"catalog"},
