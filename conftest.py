@@ -1,4 +1,4 @@
-"""Runs the code blocks of README.md, CONTRIBUTING.md, docs/**/*.md, and of distributions' README.md, as tests.
+"""Runs the code blocks of README.md, CONTRIBUTING.md, docs/**/*.md and distributions' README.md as tests.
 
 The blocks of a file share a working directory, empty at first, and a server; each `python` block has names of
 its own alone. A `python` or `toml` block whose first line is `# some/file.py` is written to that file. `bash`

@@ -10,6 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mqframe_pop.client.blocking_consumer import SimpleConsumer as SimpleConsumer
+    from mqframe_pop.client.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
+    from mqframe_pop.rules.popped import PoppedMessage as PoppedMessage
     from mqframe_replication.settings import ReplicationSettings as ReplicationSettings
 
     from mqframe.broker.broker import Broker as Broker
@@ -30,8 +33,6 @@ if TYPE_CHECKING:
     from mqframe.client.consuming.push.listener import Handler as Handler
     from mqframe.client.consuming.push.listener import ListenerContext as ListenerContext
     from mqframe.client.consuming.push.typed_handler import TypedHandler as TypedHandler
-    from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer as SimpleConsumer
-    from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe.client.sending.blocking_producer import Producer as Producer
     from mqframe.client.sending.producer import AsyncProducer as AsyncProducer
     from mqframe.client.settings import ClientSettings as ClientSettings
@@ -90,7 +91,6 @@ if TYPE_CHECKING:
     from mqframe.core.messages.message import SendResult as SendResult
     from mqframe.core.messages.message import SendStatus as SendStatus
     from mqframe.core.messages.properties import encode_properties as encode_properties
-    from mqframe.core.popping.popped import PoppedMessage as PoppedMessage
     from mqframe.core.retry.dead_letters import DeadLetter as DeadLetter
     from mqframe.core.sending.request_reply import ReplyMessage as ReplyMessage
     from mqframe.core.sending.request_reply import reply_to as reply_to
@@ -164,7 +164,6 @@ _HOME = {
         "client.consuming.lite_pull.blocking_consumer": "LitePullConsumer",
         "client.consuming.puller.blocking_puller": "Puller",
         "client.consuming.push.blocking_consumer": "PushConsumer",
-        "client.consuming.simple.blocking_consumer": "SimpleConsumer",
         "client.consuming.lite_pull.consumer": "AsyncLitePullConsumer",
         "client.configuration.lite_pull_settings": "LitePullSettings",
         "client.transactions.blocking_producer": "TransactionProducer",
@@ -185,7 +184,6 @@ _HOME = {
             "CustomizedRetryPolicy ExponentialRetryPolicy GroupRetryPolicy SubscriptionGroupConfig"
         ),
         "client.settings": "ClientSettings ProducerSettings",
-        "client.consuming.simple.consumer": "AsyncSimpleConsumer",
         "core.consuming.consume_result": "ConsumeResult",
         "core.retry.dead_letters": "DeadLetter",
         "core.errors": _ERRORS,
@@ -195,7 +193,6 @@ _HOME = {
         "core.messages.properties": "encode_properties",
         "core.messages.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
         "core.filtering.filter_expression": "Sql",
-        "core.popping.popped": "PoppedMessage",
         "core.consuming.pull": "PullResult PullStatus",
         "core.sending.request_reply": "ReplyMessage reply_to",
         "hooks.interfaces": _INTERFACES,

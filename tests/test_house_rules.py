@@ -45,6 +45,7 @@ broker, nameserver, client → store → net → hooks → core."""
 SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "metrics", "mqframe_testing"},
+    "mqframe_pop": {*LEVELS["net"], "client"},
     # Roles are trusted: they are made of the inside of broker and store.
     "mqframe_replication": {*LEVELS["broker"], "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
@@ -63,7 +64,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"storage"},
         {"filtering", "requests"},
         {"consuming"},
-        {"popping", "retry"},
+        {"retry"},
         {"cluster", "sending", "transactions"},
     ],
     "mqframe.hooks": [
@@ -71,7 +72,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
-        {"sections"},
+        {"missing", "sections"},
         {"catalog"},
         {"manager"},
     ],
@@ -104,12 +105,11 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "shared_log"}
-        | {"transactions"},
+        {"delay", "due_task", "log_reader", "request_reply", "settings", "shared_log", "transactions"},
         {"chosen_services", "role_settings"},
         {"sections", "tables"},
         {"service", "store_opening"},
-        {"admin", "consuming", "sending"},
+        {"admin", "consuming", "missing_plugins", "sending"},
         {"state"},
         {"cluster", "services"},
         {"metrics", "roles"},
@@ -170,6 +170,12 @@ FLOORS: dict[str, list[set[str]]] = {
         {"broker"},
         {"plugin"},
     ],
+    "mqframe_pop": [
+        {"request_needs", "settings"},
+        {"requests"},
+        {"rules"},
+        {"broker", "client"},
+    ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
         {"object_store_options", "pull_window", "records", "retrying", "zones"},
@@ -216,7 +222,7 @@ IMPURE = {
     "time",
     "uuid",
 }
-"""What `core` may not know: clock, chance and the outer world are handed in."""
+"""What `core` may not know, nor the `rules` of a subject: clock, chance and the outer world are handed in."""
 
 PLUGIN_MAY_IMPORT = (
     "mqframe.core",
@@ -460,12 +466,16 @@ def test_objects_are_small_with_all_that_they_inherit() -> None:
         none([f"house_ratchet.toml: {each} has fewer {word}" for each in allowed if each not in large[word]])
 
 
-def test_core_and_the_rules_of_subjects_are_pure() -> None:
-    core = ROOT / "mqframe/core"
-    rules = [path for path in house() if path.parent.parent.name in SUBJECTS and path.parent.name == "rules"]
+def test_core_is_pure() -> None:
+    pure = [path for path in kernel() if "core" in path.relative_to(ROOT / "mqframe").parts[:1]]
+    pure += [
+        path
+        for path in plugin_sources()
+        if (own := distribution(path)) in SUBJECTS and f"/{own}/rules/" in path.as_posix()
+    ]
     wrong = [
-        f"{place(path, line)}: {path.parent.name} imports {module}"
-        for path in [path for path in kernel() if core in path.parents] + rules
+        f"{place(path, line)}: core imports {module}"
+        for path in pure
         for module, _, line in imports(path)
         if module.partition(".")[0] in IMPURE
     ]
@@ -517,7 +527,7 @@ def test_a_class_name_means_one_thing() -> None:
     none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
 
 
-OWN_SERVICES = ("popping", "delay", "transactions", "request_reply")
+OWN_SERVICES = ("delay", "transactions", "request_reply")
 """The rooms of the broker's own services: built as any plugin is."""
 
 
@@ -532,6 +542,28 @@ def test_services_of_the_broker_use_what_plugins_may() -> None:
                     continue
                 if module.startswith("mqframe"):
                     wrong.append(f"{place(path, line)}: a service imports {module}")
+    none(wrong)
+
+
+def test_broker_parts_of_subjects_use_what_plugins_may() -> None:
+    """Also where the distribution is made of what the kernel is made of: its producers use the client.
+
+    Those that SUBJECTS lets import the broker's inside are roles, not services.
+    """
+    wrong = []
+    for path in plugin_sources():
+        own = distribution(path)
+        if "broker" in SUBJECTS.get(own, {"broker"}) or f"/{own}/broker/" not in path.as_posix():
+            continue
+        may = (
+            *PLUGIN_MAY_IMPORT,
+            *(f"{own}.{room}" for room in ("broker", "requests", "rules", "settings", "store")),
+        )
+        wrong += [
+            f"{place(path, line)}: a service imports {module}"
+            for module, _, line in imports(path)
+            if module.startswith("mqframe") and not f"{module}.".startswith(tuple(f"{each}." for each in may))
+        ]
     none(wrong)
 
 

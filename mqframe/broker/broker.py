@@ -12,10 +12,11 @@ from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
+from mqframe.broker.missing_plugins import refusals_of_missing
 from mqframe.broker.roles.group_role import GroupRole, RolePlace
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
-from mqframe.broker.services import followers_of_arrivals, make_services, notified
+from mqframe.broker.services import followers_of_arrivals, import_services, make_services, notified
 from mqframe.broker.state import BrokerState
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.missing_tables import TOLD_OF, tell_of_missing
@@ -80,7 +81,8 @@ class Broker:
         )
         self._client.on_close = self._registration.connection_closed
         try:
-            self._services = services = [] if sections.is_slave else make_services(state, settings)
+            its_services = import_services if sections.is_slave else make_services
+            self._services = services = its_services(state, settings)
             place = RolePlace(sections, state, self._client, self._registration, self._quiesce)
             self._replication = role.replication(place)
             sharing = TopicSharing(state.shared, state.sends, self._client, self._registration.ask)
@@ -181,6 +183,7 @@ class Broker:
             handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
+        handlers = {**refusals_of_missing(self._state.plugins), **handlers}
         saves = {Saved.TABLES: self._keeper.save_tables, Saved.PROGRESS: self._save_progress}
         return audited(self._replication.watch(saved_before_answers(handlers, saves)))
 

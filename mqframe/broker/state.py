@@ -24,6 +24,8 @@ from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
+from mqframe.core.cluster.assignment import RequestModes
+from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.group_table import GroupTable
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
@@ -36,8 +38,6 @@ from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.filtering.bodies import FilterDataTable
-from mqframe.core.popping.assignment import RequestModes
-from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.requests.peer import Peer
 from mqframe.core.storage.left_out import LeftOutTable
 from mqframe.hooks.manager import PluginManager

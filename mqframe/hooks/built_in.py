@@ -15,7 +15,6 @@ _NAMES: Final[Mapping[str, str]] = {
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",
     "broker_service mqframe.broker.transactions.service": "transactions",
     "broker_service mqframe.broker.delay.service": "delay",
-    "broker_service mqframe.broker.popping.service": "pop",
     "broker_service mqframe.broker.request_reply.replies": "request_reply",
     "broker_role mqframe.broker.lone_role": "none",
 }

@@ -124,6 +124,11 @@ class Catalog:
         """As `PluginManager.knows`."""
         return (kind, name) in KNOWN_DISTRIBUTIONS or name in self.names(kind)
 
+    def not_installed(self) -> frozenset[str]:
+        """As `PluginManager.not_installed`."""
+        found = {_normal(offer.distribution) for offer in self._all_offers()}
+        return frozenset(each for each in KNOWN_DISTRIBUTIONS.values() if _normal(each) not in found)
+
     def register(self, plugin: object, name: str | None = None) -> None:
         """As `PluginManager.register`."""
         name = name or _name(plugin)
@@ -174,13 +179,17 @@ class Catalog:
         raise SettingError(f"{PLUGINS}.{name}{source}: no plugin has this name; {hint}")
 
     def _offers(self) -> list[_Offer]:
+        return [offer for offer in self._all_offers() if not self._is_blocked(offer)]
+
+    def _all_offers(self) -> list[_Offer]:
+        """What is blocked included."""
         if self._scanned is None:
             own = [_offer(each, built_in.DISTRIBUTION, __version__) for each in built_in.entry_points()]
             installed = list(self._find())
             found = [_installed(each) for each in installed]
             self._misnamed = misnamed(installed)
             self._scanned = [offer for offer in own + found if offer is not None]
-        return [offer for offer in self._scanned + self._registered if not self._is_blocked(offer)]
+        return self._scanned + self._registered
 
     def _is_blocked(self, offer: _Offer) -> bool:
         own = {_normal(f"{offer.kind.name}.{offer.name}"), _normal(offer.distribution)}

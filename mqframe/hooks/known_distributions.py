@@ -1,6 +1,7 @@
 """Which of this project's distributions brings what, for the install line of error messages.
 
-Generated from the pyproject.toml files of packages and plugins by tools/generate_known_distributions.py.
+Generated from the projects and sources of packages and plugins by
+tools/generate_known_distributions.py.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
     ("send_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
     ("consume_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
+    ("broker_service", "pop"): "mqframe-plugin-pop",
     ("codec", "protobuf"): "mqframe-plugin-protobuf",
     ("codec", "pydantic"): "mqframe-plugin-pydantic",
     ("broker_role", "alone"): "mqframe-plugin-replication",
@@ -78,9 +80,29 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 """The distribution by kind and name of what it offers."""
 
 KNOWN_NAMES: Final[Mapping[str, str]] = {
+    "AsyncSimpleConsumer": "mqframe-plugin-pop",
+    "PoppedMessage": "mqframe-plugin-pop",
+    "SimpleConsumer": "mqframe-plugin-pop",
     "ReplicationSettings": "mqframe-plugin-replication",
 }
 """The distribution by what it adds to the names of `mqframe`."""
+
+KNOWN_REQUESTS: Final[Mapping[int, str]] = {
+    21330: "mqframe-plugin-schedules",
+    21331: "mqframe-plugin-schedules",
+    21332: "mqframe-plugin-schedules",
+    21333: "mqframe-plugin-schedules",
+    21334: "mqframe-plugin-schedules",
+    200050: "mqframe-plugin-pop",
+    200051: "mqframe-plugin-pop",
+    200052: "mqframe-plugin-pop",
+    200053: "mqframe-plugin-pop",
+    200054: "mqframe-plugin-pop",
+    200055: "mqframe-plugin-pop",
+    200056: "mqframe-plugin-pop",
+    200151: "mqframe-plugin-pop",
+}
+"""The distribution by the code of a request that it declares."""
 
 KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker", "election"): "mqframe-plugin-election",
@@ -94,6 +116,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-averagely",
         "mqframe-plugin-election",
         "mqframe-plugin-offsetstore",
+        "mqframe-plugin-pop",
         "mqframe-plugin-replication",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",

@@ -104,6 +104,10 @@ class PluginManager:
         """Whether `name` is a plugin of `kind`: an installed one, or one of this project's that is not."""
         return self._catalog.knows(kind, name)
 
+    def not_installed(self) -> frozenset[str]:
+        """The distributions of this project with plugins that are not installed; those blocked are."""
+        return self._catalog.not_installed()
+
     def register(self, plugin: object, name: str | None = None) -> None:
         """Add a plugin that is no distribution: an object or module with marked `register_*` hooks.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_pop.settings import PopSettings
 from mqframe_replication.settings import ReplicationSettings
 
 from mqframe.broker.sections import BrokerSections
@@ -13,7 +14,6 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import SettingError
-from mqframe.core.popping.settings import PopSettings
 from mqframe.store.settings import StoreSettings
 
 

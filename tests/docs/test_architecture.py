@@ -22,6 +22,7 @@ SUBJECTS = [
     ROOT / "packages/testing/src/mqframe_testing",
     ROOT / "plugins/replication/src/mqframe_replication",
     ROOT / "plugins/election/src/mqframe_election",
+    ROOT / "plugins/pop/src/mqframe_pop",
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")

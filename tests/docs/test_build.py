@@ -11,10 +11,10 @@ import attrs
 import pytest
 from mqframe_cli.built_in import COMMANDS
 from mqframe_cli.settings.configuration import settings_class
+from request_kinds import ROCKETMQ_S
 
 import mqframe
 from mqframe.core.config.programs import ALL_SECTIONS
-from mqframe.core.requests import REQUESTS
 from mqframe.hooks.kinds import KINDS
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.sections import added_sections
@@ -57,8 +57,7 @@ def test_every_option_of_spark_is_in_the_reference() -> None:
 
 def test_every_request_kind_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/requests.html").read_text().replace("<wbr>", "")
-    kernel_s = {code: kind for code, kind in REQUESTS.items() if kind.__module__.startswith("mqframe.")}
-    for code, kind in kernel_s.items():
+    for code, kind in ROCKETMQ_S.items():
         assert f"<p>{code}</p>" in text
         assert kind.__name__ in text
     assert "CreateSchedule" in text  # of a plugin

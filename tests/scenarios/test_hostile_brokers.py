@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hostile import HostileClient
+from mqframe_pop.client.consumer import AsyncSimpleConsumer
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 
@@ -22,7 +23,6 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.client.transactions.producer import AsyncTransactionProducer

@@ -7,13 +7,13 @@ from collections.abc import Awaitable
 from random import Random
 from typing import Any
 
+from mqframe_pop.client.consumer import AsyncSimpleConsumer
 from mqframe_testing.simulation import SimulatedClock
 from soak.ledger import Ledger
 from soak.servers import NAMESERVER, Servers
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
-from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.transactions.listener import TransactionListener
 from mqframe.client.transactions.producer import AsyncTransactionProducer

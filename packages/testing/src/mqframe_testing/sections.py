@@ -3,5 +3,4 @@
 from mqframe.broker.request_reply.settings import ReplySettings as ReplySettings
 from mqframe.broker.transactions.settings import TransactionSettings as TransactionSettings
 from mqframe.core.delay.settings import DelaySettings as DelaySettings
-from mqframe.core.popping.settings import PopSettings as PopSettings
 from mqframe.net.settings import NetSettings as NetSettings

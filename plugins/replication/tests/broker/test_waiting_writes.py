@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from broker.transactions.halves import COMMIT, HALF, end_request
+from mqframe_pop.settings import PopSettings
 from mqframe_replication.rules.stream import encode_report
 from popping import pop_request, popped
 from replicas import Pair, play, replication_metrics
@@ -16,7 +17,6 @@ from replicas import Pair, play, replication_metrics
 from mqframe.broker.broker import Broker
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.names import dead_letter_topic
-from mqframe.core.popping.settings import PopSettings
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetAllDelayOffset
 from mqframe.core.requests.messages import (

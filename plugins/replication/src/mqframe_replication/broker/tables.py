@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
@@ -14,7 +15,6 @@ from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
 from mqframe.core.errors import ConnectError, MqframeError, RetryError
-from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
     GetAllDelayOffset,
@@ -22,8 +22,8 @@ from mqframe.core.requests.admin import (
     GetAllTopicConfig,
     GetTimerMetrics,
 )
+from mqframe.core.requests.assignment import GetAllMessageRequestMode
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.pop import GetAllMessageRequestMode
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
