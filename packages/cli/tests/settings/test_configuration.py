@@ -32,7 +32,8 @@ def values(program: str, **given: Any) -> dict[str, Any]:
 
 def test_every_program_has_its_sections_and_no_others() -> None:
     for program, own in PROGRAMS.items():
-        wanted = {*own, *added_sections(program)}
+        of_services = {"pop"} if "broker" in own else set()
+        wanted = {*own, *added_sections(program), *of_services}
         assert {path.partition(".")[0] for path in values(program)} == wanted
 
 
@@ -122,8 +123,11 @@ def test_a_properties_file_in_any_encoding_is_read_as_java_reads_it(tmp_path: Pa
 def test_the_settings_of_servers_name_keys_that_rocketmq_has() -> None:
     named = {
         field.metadata["conf"]
-        for section in [*PROGRAMS["server"], *added_sections("server")]
-        for field in attrs.fields(settings_class(section))
+        for section in [
+            *map(settings_class, [*PROGRAMS["server"], *added_sections("server")]),
+            PluginManager().settings_class("pop"),
+        ]
+        for field in attrs.fields(section)
         if field.metadata.get("conf")
     }
     ours = {
