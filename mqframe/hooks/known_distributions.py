@@ -49,6 +49,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
+    ("exporter", "prometheus"): "mqframe-plugin-metrics",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
     ("offset_store", "remote"): "mqframe-plugin-offsetstore",
     ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
@@ -74,13 +75,17 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 KNOWN_NAMES: Final[Mapping[str, str]] = {}
 """The distribution by what it adds to the names of `mqframe`."""
 
-KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("nameserver", "metrics"): "mqframe-plugin-metrics",
+    ("broker", "metrics"): "mqframe-plugin-metrics",
+}
 """The distribution by the program and the section of settings that it adds there."""
 
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",
         "mqframe-plugin-averagely",
+        "mqframe-plugin-metrics",
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",

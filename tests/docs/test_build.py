@@ -13,9 +13,9 @@ from mqframe_cli.built_in import COMMANDS
 from mqframe_cli.settings.configuration import settings_class
 
 import mqframe
-from mqframe.core.config.programs import ALL_SECTIONS
 from mqframe.core.requests import REQUESTS
 from mqframe.hooks.kinds import KINDS
+from mqframe.hooks.sections import section_names
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_setting_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/settings.html").read_text().replace("<wbr>", "")
-    for section in ALL_SECTIONS:
+    for section in section_names():
         for field in attrs.fields(settings_class(section)):
             assert field.metadata["doc"], f"{section}.{field.name} has no doc"
             assert f">{field.name}<" in text

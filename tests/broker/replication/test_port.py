@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from mqframe_metrics import BrokerSource
 from mqframe_testing.manual_clock import ManualClock
 from replicas import Pair, play
 
@@ -67,7 +68,7 @@ def test_monitoring_is_shown_how_far_each_machine_is_behind(tmp_path: Path) -> N
 
 async def replication_metrics(broker: Broker) -> dict[str, dict[tuple[str, ...], float]]:
     found = {}
-    async for each in broker.measure().families():
+    async for each in BrokerSource(broker).families():
         if isinstance(each, Family) and each.name.startswith("mqframe_replication") and each.series:
             found[each.name] = dict(each.series)
     return found
