@@ -19,7 +19,7 @@ from mqframe.core.requests import REQUESTS
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.sections import added_sections
 
-PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
+PLUGIN_COMMANDS: Final = ("store", "dashboard", "dashboard-user", "schedule", "spark")
 """Commands of plugins in this repository; those that are installed are shown."""
 
 

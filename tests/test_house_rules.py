@@ -47,6 +47,7 @@ each other: what both have to know is in core."""
 SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_testing"},
+    "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
@@ -94,7 +95,6 @@ FLOORS: dict[str, list[set[str]]] = {
         {"following", "upkeep"},
         {"copying", "recovered_store"},
         {"message_store", "reader"},
-        {"checking"},
     ],
     "mqframe.nameserver": [
         {"kv_config", "measured", "settings"},
@@ -123,6 +123,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"sending"},
         {"consuming", "transactions"},
         {"admin"},
+    ],
+    "mqframe_store_tools": [
+        {"checking"},
+        {"commands"},
     ],
     "mqframe_metrics": [
         {"numbers", "settings", "source"},
@@ -153,7 +157,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"extension", "live"},
         # The commands.
         {"bench", "cluster", "config", "consume", "context", "dlq", "group", "message", "offset", "plugins"}
-        | {"quickstart", "server", "store", "topic", "user", "worker"},
+        | {"quickstart", "server", "topic", "user", "worker"},
         {"mqadmin"},
     ],
     "mqframe.replication": [

@@ -172,7 +172,8 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
 
 
 LIGHT = (
-    *(f"mqframe-plugin-{name}" for name in ("averagely", "metrics", "selectors", "offsetstore", "sql92")),
+    *(f"mqframe-plugin-{name}" for name in ("averagely", "selectors", "offsetstore", "sql92")),
+    *(f"mqframe-plugin-{name}" for name in ("metrics", "storetools")),
     *(f"mqframe-plugin-{name}" for name in ("acl", "dashboard", "etcd", "idempotence", "schedules")),
     *(f"mqframe-plugin-{name}" for name in ("avro", "opentelemetry", "protobuf", "pydantic")),
 )

@@ -22,7 +22,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "user"): "mqframe-cli",
     ("command", "cluster"): "mqframe-cli",
     ("command", "replica"): "mqframe-cli",
-    ("command", "store"): "mqframe-cli",
     ("command", "consume"): "mqframe-cli",
     ("command", "worker"): "mqframe-cli",
     ("command", "top"): "mqframe-cli",
@@ -67,6 +66,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "spark"): "mqframe-plugin-spark",
     ("topic_summary", "spark"): "mqframe-plugin-spark",
     ("message_filter", "SQL92"): "mqframe-plugin-sql92",
+    ("command", "store"): "mqframe-plugin-storetools",
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
 }
@@ -89,6 +89,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
+        "mqframe-plugin-storetools",
     ]
 )
 """Distributions that the extra `standard` brings."""

@@ -21,6 +21,7 @@ SUBJECTS = [
     ROOT / "packages/cli/src/mqframe_cli",
     ROOT / "packages/testing/src/mqframe_testing",
     ROOT / "plugins/metrics/src/mqframe_metrics",
+    ROOT / "plugins/store_tools/src/mqframe_store_tools",
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")

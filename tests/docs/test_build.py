@@ -61,7 +61,8 @@ def test_every_request_kind_is_in_the_reference(site: Path) -> None:
 
 def test_every_command_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/cli.html").read_text()
-    for name in (*COMMANDS, "schedule create", "spark run", "spark drain", "spark republish-dlq"):
+    of_plugins = ("store check", "schedule create", "spark run", "spark drain", "spark republish-dlq")
+    for name in (*COMMANDS, *of_plugins):
         assert f"mqframe {name}" in text
 
 

@@ -147,7 +147,7 @@ def cut(
     """
     from mqframe.core.errors import StoreError
     from mqframe.core.replication.last_common import last_common
-    from mqframe.store.checking.directory import known_store, refuse_in_use
+    from mqframe.store.files.stopped_store import known_store, refuse_in_use
     from mqframe.store.log.closed_log import ClosedLog
     from mqframe.store.upkeep.cutting import cut_log
 
