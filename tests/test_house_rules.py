@@ -49,6 +49,8 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_testing"},
     "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
+    "mqframe_pop": {*LEVELS["net"], "client"},
+    "mqframe_transactions": {*LEVELS["hooks"], "client"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
 distributions. The kernel's rules hold for them, too."""
@@ -64,14 +66,15 @@ FLOORS: dict[str, list[set[str]]] = {
         {"storage"},
         {"filtering", "requests"},
         {"consuming"},
-        {"popping", "replication", "retry"},
-        {"cluster", "sending", "transactions"},
+        {"replication", "retry"},
+        {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "monitoring", "options", "specs"},
+        {"failed_requests", "interfaces", "monitoring", "specs"},
+        {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
-        {"sections"},
+        {"missing", "sections"},
         {"catalog"},
         {"manager"},
     ],
@@ -103,10 +106,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "transactions"},
+        {"delay", "due_task", "log_reader", "request_reply", "settings"},
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
-        {"admin", "consuming", "sending"},
+        {"admin", "consuming", "missing_plugins", "sending"},
         {"state"},
         {"cluster", "services"},
         {"measured", "replication"},
@@ -121,7 +124,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"configuration"},
         {"connection"},
         {"sending"},
-        {"consuming", "transactions"},
+        {"consuming"},
         {"admin"},
     ],
     "mqframe_store_tools": [
@@ -129,7 +132,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"commands"},
     ],
     "mqframe_metrics": [
-        {"numbers", "settings", "source"},
+        {"rules", "settings", "source"},
         {"broker", "nameserver"},
         {"serving"},
         {"plugin"},
@@ -166,6 +169,16 @@ FLOORS: dict[str, list[set[str]]] = {
         {"fetching", "follower", "reign", "slave_admission", "slave_connection"},
         {"follower_rules", "handshake", "leader_rules"},
         {"feeding"},
+    ],
+    "mqframe_pop": [
+        {"request_needs", "settings"},
+        {"requests"},
+        {"rules"},
+        {"broker", "client"},
+    ],
+    "mqframe_transactions": [
+        {"rules", "settings"},
+        {"broker", "client"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
@@ -213,7 +226,7 @@ IMPURE = {
     "time",
     "uuid",
 }
-"""What `core` may not know: clock, chance and the outer world are handed in."""
+"""What `core` may not know, nor the `rules` of a subject: clock, chance and the outer world are handed in."""
 
 PLUGIN_MAY_IMPORT = (
     "mqframe.core",
@@ -223,6 +236,8 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.trouble",
     "mqframe.turns",
     "mqframe_cli.extension",
+    "mqframe_transactions.rules",
+    "mqframe_transactions.settings",
 )
 
 
@@ -458,10 +473,15 @@ def test_objects_are_small_with_all_that_they_inherit() -> None:
 
 
 def test_core_is_pure() -> None:
+    pure = [path for path in kernel() if "core" in path.relative_to(ROOT / "mqframe").parts[:1]]
+    pure += [
+        path
+        for path in plugin_sources()
+        if (own := distribution(path)) in SUBJECTS and f"/{own}/rules/" in path.as_posix()
+    ]
     wrong = [
         f"{place(path, line)}: core imports {module}"
-        for path in kernel()
-        if "core" in path.relative_to(ROOT / "mqframe").parts[:1]
+        for path in pure
         for module, _, line in imports(path)
         if module.partition(".")[0] in IMPURE
     ]
@@ -513,7 +533,7 @@ def test_a_class_name_means_one_thing() -> None:
     none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
 
 
-OWN_SERVICES = ("popping", "delay", "transactions", "request_reply")
+OWN_SERVICES = ("delay", "request_reply")
 """The rooms of the broker's own services: built as any plugin is."""
 
 
@@ -528,6 +548,25 @@ def test_services_of_the_broker_use_what_plugins_may() -> None:
                     continue
                 if module.startswith("mqframe"):
                     wrong.append(f"{place(path, line)}: a service imports {module}")
+    none(wrong)
+
+
+def test_broker_parts_of_subjects_use_what_plugins_may() -> None:
+    """Also where the distribution is made of what the kernel is made of: its producers use the client."""
+    wrong = []
+    for path in plugin_sources():
+        own = distribution(path)
+        if own not in SUBJECTS or f"/{own}/broker/" not in path.as_posix():
+            continue
+        may = (
+            *PLUGIN_MAY_IMPORT,
+            *(f"{own}.{room}" for room in ("broker", "requests", "rules", "settings", "store")),
+        )
+        wrong += [
+            f"{place(path, line)}: a service imports {module}"
+            for module, _, line in imports(path)
+            if module.startswith("mqframe") and not f"{module}.".startswith(tuple(f"{each}." for each in may))
+        ]
     none(wrong)
 
 

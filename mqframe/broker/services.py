@@ -36,6 +36,16 @@ def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerSe
     return made
 
 
+def import_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerService]:
+    """None, for a slave: but it has to know the requests that the services of a master serve, to refuse them.
+
+    Raises `PluginError`, `SettingError`.
+    """
+    for name in service_names(settings, state.plugins):
+        state.plugins.settings_class(name)
+    return []
+
+
 def followers_of_arrivals(
     services: Iterable[BrokerService],
 ) -> tuple[dict[str, tuple[OnArrival, ...]], tuple[OnArrival, ...]]:

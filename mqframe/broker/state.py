@@ -23,6 +23,8 @@ from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
+from mqframe.core.cluster.assignment import RequestModes
+from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.group_table import GroupTable
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
@@ -35,12 +37,13 @@ from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.filtering.bodies import FilterDataTable
-from mqframe.core.popping.assignment import RequestModes
-from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.replicas import Replicas
 from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.storage.left_out import LeftOutTable
+from mqframe.hooks.interfaces import BodyCheck
+from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.net.in_process.requests import InProcessRequests
@@ -55,6 +58,9 @@ class BrokerState:
     `replicas`: what has to have a message besides the disk, before it counts.
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
+
+    sender: Callable[[SendFields, Call, BodyCheck], Reply | None]
+    """Serves sends whose body is stored whole; there once the broker's parts are made."""
 
     def __init__(
         self, sections: BrokerSections, clock: LoopClock, opening: StoreOpening, plugins: PluginManager,
@@ -134,6 +140,10 @@ class BrokerState:
     async def save_tables(self) -> bool:
         """Save what is saved at once; whether it is on disk."""
         return await self.keeper.save_tables()
+
+    def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
+        """Serve a send whose body is stored as one message, once `check` has found nothing wrong with it."""
+        return self.sender(fields, call, check)
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""

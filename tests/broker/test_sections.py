@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_pop.settings import PopSettings
 
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import SettingError
-from mqframe.core.popping.settings import PopSettings
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from mqframe_pop.requests import PopMessage
 from mqframe_testing.cluster import SMALL_STORE
 
 from mqframe.broker.broker import Broker
@@ -18,7 +21,6 @@ from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.messages import ConsumerSendMsgBack, EndTransaction, SendBatchMessage
-from mqframe.core.requests.pop import PopMessage
 from mqframe.core.requests.serving import Reply, serves
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.wire.bodies import Body, KVTable
@@ -361,6 +363,29 @@ def test_a_service_that_does_not_fit_leaves_the_directory_free(
         await again.stop()
 
     asyncio.run(scenario())
+
+
+_KNOWS = """
+import sys
+from types import SimpleNamespace
+
+from mqframe.broker.services import import_services
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.requests.fields import REQUESTS
+from mqframe.hooks.manager import PluginManager
+
+state = SimpleNamespace(plugins=PluginManager())
+assert import_services(state, BrokerSettings(services_blocked=tuple(sys.argv[1:]))) == []
+print(200050 in REQUESTS)
+"""
+
+
+@pytest.mark.parametrize(("blocked", "knows"), [((), "True"), (("pop",), "False")])
+def test_who_runs_no_services_knows_the_requests_of_those_that_there_would_be(
+    blocked: tuple[str, ...], knows: str
+) -> None:
+    command = [sys.executable, "-c", _KNOWS, *blocked]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == knows
 
 
 def test_a_service_of_the_kernel_can_be_blocked(run: Any) -> None:

@@ -22,6 +22,8 @@ SUBJECTS = [
     ROOT / "packages/testing/src/mqframe_testing",
     ROOT / "plugins/metrics/src/mqframe_metrics",
     ROOT / "plugins/store_tools/src/mqframe_store_tools",
+    ROOT / "plugins/pop/src/mqframe_pop",
+    ROOT / "plugins/transactions/src/mqframe_transactions",
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")

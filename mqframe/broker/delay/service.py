@@ -10,6 +10,7 @@ from mqframe.broker.delay.recall import RecallProcessor
 from mqframe.broker.delay.redelivery import Redelivery
 from mqframe.broker.delay.send_rule import ToDelayTopics
 from mqframe.broker.delay.timer import TimerService
+from mqframe.broker.delay.timer_cut_back import DelayCutBack
 from mqframe.core.delay.levels import parse_levels
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.settings import DelaySettings
@@ -22,6 +23,7 @@ class DelayService(CompositeService):
     """Delay levels, the timer where it is not switched off, and recalls."""
 
     Settings = DelaySettings
+    CutBack = DelayCutBack
 
     def __init__(self, port: BrokerPort) -> None:
         clock, settings = port.clock, port.settings(DelaySettings).current

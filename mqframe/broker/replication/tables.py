@@ -9,6 +9,7 @@ from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.commits import OWN_COMMITS, CommitsToTell
 from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
@@ -17,7 +18,6 @@ from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
 from mqframe.core.errors import ConnectError, MqframeError, RetryError
-from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
@@ -26,8 +26,8 @@ from mqframe.core.requests.admin import (
     GetAllTopicConfig,
     GetTimerMetrics,
 )
+from mqframe.core.requests.assignment import GetAllMessageRequestMode
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.pop import GetAllMessageRequestMode
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger

@@ -6,14 +6,15 @@ messages that their group sends on to its retry topic are the business of the br
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
+from mqframe.broker.sending.needed_services import DELAY, TRANSACTIONS, asking_for, without
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
+from mqframe.core.delay.options import DELAY_HINT
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
@@ -21,7 +22,7 @@ from mqframe.core.messages.batch import decode_batch, may_hold
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.sent_properties import drop_notes, has_waited, takes_returns
 from mqframe.core.retry.policy import TIMER_NAMES
-from mqframe.core.transactions.rules import is_half
+from mqframe.core.sending.message_type import is_half
 from mqframe.hooks.interfaces import PendingRecord, SendRule, StoredAt
 from mqframe.hooks.isolate_services import after_stored
 
@@ -155,31 +156,50 @@ def _words_of(rule: SendRule) -> list[_Word]:
 
 
 class NoHalves(SendRule):
-    """Refuses half messages: without the service `transactions` they would come at once."""
+    """Refuses half messages: without the service `transactions` they would come at once.
 
-    names = frozenset({p.TRANSACTION_PREPARED})
+    `blocked`: the services that the broker's settings leave out.
+    """
+
+    names = asking_for(TRANSACTIONS)
+
+    def __init__(self, blocked: Collection[str]) -> None:
+        self._blocked = blocked
 
     def before(self, record: PendingRecord) -> None:
         """Raises `Refusal` 16 for a half message."""
         if is_half(record.properties, record.fields.reconsume_times or 0):
-            raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
+            raise without(TRANSACTIONS, self._blocked)
 
 
 class NoDelays(SendRule):
-    """Refuses messages that are to be delivered later: without the service `delay` they would be lost."""
+    """Refuses messages that are to be delivered later: without the service `delay` they would be lost.
 
-    names = DELAY_NAMES
+    `blocked`: the services that the broker's settings leave out.
+    """
+
+    names = asking_for(DELAY)
     hint = DELAY_HINT
 
-    def __init__(self, delays: DelayRules) -> None:
+    def __init__(self, delays: DelayRules, blocked: Collection[str]) -> None:
         self._delays = delays
+        self._blocked = blocked
 
     def before(self, record: PendingRecord) -> None:
-        """Raises `Refusal` 1 for a message with a delay."""
-        self._delays.place(record.topic, record.queue_id, record.properties)
+        """Raises `Refusal` 1 for a message with a delay, 13 for a delay that is no number."""
+        try:
+            self._delays.place(record.topic, record.queue_id, record.properties)
+        except Refusal as refusal:
+            if refusal.code != ResponseCode.SYSTEM_ERROR:
+                raise
+            raise without(DELAY, self._blocked) from None
 
 
-def unserved(rules: Iterable[SendRule], delays: DelayRules) -> list[SendRule]:
-    """What refuses messages that are to wait, where none of `rules` sees to it: services can be left out."""
+def unserved(rules: Iterable[SendRule], delays: DelayRules, blocked: Collection[str]) -> list[SendRule]:
+    """What refuses messages that are to wait, where none of `rules` sees to it: services can be left out.
+
+    `blocked`: those that the broker's settings leave out.
+    """
     seen_to = frozenset().union(*(rule.names or () for rule in rules))
-    return [rule for rule in (NoHalves(), NoDelays(delays)) if not seen_to >= (rule.names or frozenset())]
+    refusing = (NoHalves(blocked), NoDelays(delays, blocked))
+    return [rule for rule in refusing if not seen_to >= (rule.names or frozenset())]

@@ -35,7 +35,8 @@ def test_without_it_what_is_delayed_is_refused(run: Any) -> None:
 
     async def scenario(world: Any) -> None:
         answer = await world.talker.send("t", properties="DELAY\x011\x02")
-        assert (answer.code, answer.remark) == (1, "this broker delivers no delayed messages")
+        told = "this broker delivers no delayed messages: it has no service delay"
+        assert (answer.code, answer.remark) == (1, told)
         await world.settle()
         assert world.store.log.max_offset == 0
         assert (await world.talker.invoke(GetAllDelayOffset())).code == 3

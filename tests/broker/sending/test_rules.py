@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_testing.manual_clock import ManualClock
 
+from mqframe.broker.sending.needed_services import without
 from mqframe.broker.sending.rules import NoDelays, NoHalves, SendRules, ToDeadLetters, unserved
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
@@ -19,7 +20,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
-from mqframe.core.delay.rules import DelayRules
+from mqframe.core.delay.rules import DelayRules, TimerLimits
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.properties import encode_properties
@@ -111,16 +112,36 @@ def test_behind_a_hint_only_names_of_properties_count(properties: dict[str, str]
     assert Scene(delays).rules.concern(encode_properties(properties)) is named
 
 
-def test_what_no_rule_sees_to_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("properties", "service"),
+    [
+        ({"TRAN_MSG": "true"}, "transactions"),
+        ({"DELAY": "3"}, "delay"),
+        ({"TIMER_DELIVER_MS": "99999999999999"}, "delay"),
+    ],
+)
+def test_what_no_rule_sees_to_is_refused(properties: dict[str, str], service: str) -> None:
+    delays = DelayRules((), ManualClock().now_ms, TimerLimits(enabled=False))
+    for blocked in ((), ("transactions", "delay")):
+        both = unserved([], delays, blocked)
+        assert [type(rule) for rule in both] == [NoHalves, NoDelays]
+        with pytest.raises(Refusal) as refused:
+            SendRules(both, Scene().dead_letters, delays).before(record(properties=dict(properties)))
+        wanted = without(service, blocked)
+        assert (refused.value.code, refused.value.remark) == (wanted.code, wanted.remark)
+
+
+def test_what_a_rule_sees_to_is_not_refused() -> None:
     delays = DelayRules((), ManualClock().now_ms)
-    both = unserved([], delays)
-    assert [type(rule) for rule in both] == [NoHalves, NoDelays]
-    with pytest.raises(Refusal, match="takes no transactional messages"):
-        SendRules(both, Scene().dead_letters, delays).before(record(properties={"TRAN_MSG": "true"}))
-    with pytest.raises(Refusal, match="delivers no delayed messages"):
-        SendRules(both, Scene().dead_letters, delays).before(record(properties={"DELAY": "3"}))
-    assert [type(rule) for rule in unserved([Rule("TRAN_MSG")], delays)] == [NoDelays]
-    assert unserved([Rule(*DELAY_NAMES), Rule("TRAN_MSG")], delays) == []
+    assert [type(rule) for rule in unserved([Rule("TRAN_MSG")], delays, ())] == [NoDelays]
+    assert unserved([Rule(*DELAY_NAMES), Rule("TRAN_MSG")], delays, ()) == []
+
+
+def test_a_delay_that_is_none_is_refused_for_that() -> None:
+    delays = DelayRules((), ManualClock().now_ms, TimerLimits(enabled=False))
+    rules = SendRules(unserved([], delays, ()), Scene().dead_letters, delays)
+    with pytest.raises(Refusal, match="give a delay level"):
+        rules.before(record(properties={"DELAY": "soon"}))
 
 
 def test_only_rules_of_batches_see_batches() -> None:

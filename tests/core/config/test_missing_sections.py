@@ -37,3 +37,15 @@ def test_other_sections_are_not_looked_at() -> None:
         environment({"MQFRAME_WEATHERS_PLACE": "here", "MQFRAME_BROKER_NAME": "a"}),
     ]
     refuse_missing_sections(layers, LINES)
+
+
+def test_what_was_there_once_and_is_elsewhere_now_goes_on_working() -> None:
+    layers = [
+        toml("[weather]\nmoon = 'new'", "a.toml"),
+        environment({"MQFRAME_WEATHER_MOON": "new"}),
+    ]
+    refuse_missing_sections(layers, LINES, {"weather.moon"})
+    with pytest.raises(SettingError, match=r"weather\.place from b\.toml"):
+        refuse_missing_sections(
+            [*layers, toml("[weather]\nplace = 'here'", "b.toml")], LINES, {"weather.moon"}
+        )

@@ -20,7 +20,7 @@ from mqframe_cli.settings.configuration import (
 )
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
 
-from mqframe.core.config.programs import PROGRAMS, SERVICES
+from mqframe.core.config.programs import PROGRAMS, SERVICES, STANDARD_SERVICES
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
@@ -39,7 +39,8 @@ def values(program: str, **given: Any) -> dict[str, Any]:
 def test_every_program_has_its_sections_and_no_others() -> None:
     for program, own in PROGRAMS.items():
         found = {path.partition(".")[0] for path in values(program)}
-        assert found == {*own, *added_sections(program)}
+        of_plugins = {*STANDARD_SERVICES} - {*SERVICES} if "broker" in own else set()
+        assert found == {*own, *of_plugins, *added_sections(program)}
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_a_section_of_a_plugin_is_read_by_the_programs_that_it_is_added_to() -> 
     assert values("broker", options={"--host": host})["metrics.host"] == "0.0.0.0"
     assert not any(path.startswith("metrics.") for path in values("client", items=["metrics.port=5557"]))
     kinds = service_kinds(load("broker", {}, None, (), {}))
-    assert [kind.SECTION for kind in kinds] == list(SERVICES)
+    assert sorted(kind.SECTION for kind in kinds) == sorted(STANDARD_SERVICES)
 
 
 def test_every_section_has_a_class_of_settings() -> None:
@@ -156,8 +157,11 @@ def test_a_properties_file_in_any_encoding_is_read_as_java_reads_it(tmp_path: Pa
 def test_the_settings_of_servers_name_keys_that_rocketmq_has() -> None:
     named = {
         field.metadata["conf"]
-        for section in (*PROGRAMS["server"], *added_sections("server"))
-        for field in attrs.fields(settings_class(section))
+        for section in [
+            *map(settings_class, (*PROGRAMS["server"], *added_sections("server"))),
+            PluginManager().settings_class("pop"),
+        ]
+        for field in attrs.fields(section)
         if field.metadata.get("conf")
     }
     ours = {
@@ -275,12 +279,19 @@ def test_services_of_the_broker_are_known_by_name_and_class() -> None:
 
 
 def test_old_names_are_those_that_were() -> None:
+    classes = [
+        settings_class("broker"),
+        *filter(None, map(PluginManager().settings_class, STANDARD_SERVICES)),
+    ]
     moved = {
-        field.metadata["was"]: f"{section}.{field.name}"
-        for section in SERVICES
-        for field in attrs.fields(settings_class(section))
+        field.metadata["was"]: f"{section.SECTION}.{field.name}"
+        for section in classes
+        for field in attrs.fields(section)
+        if field.metadata["was"] or section.SECTION != "broker"
     }
     assert len(moved) == 22
+    assert moved["pop.request_mode"] == "broker.request_mode"
+    assert moved["pop.share_queues"] == "broker.pop_share_queues"
     assert moved["store.delay_levels"] == "delay.levels"
     assert moved["broker.reject_transactions"] == "transactions.reject"
     assert moved.keys().isdisjoint(values("broker"))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from mqframe.core.measuring.family import Metric
 from mqframe.hooks.interfaces import MonitoredNameServer
-from mqframe_metrics.numbers import budget_families, number_family
+from mqframe_metrics.rules.numbers import budget_families, number_family
 
 
 class NameServerSource:

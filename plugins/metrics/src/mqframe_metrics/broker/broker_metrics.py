@@ -12,7 +12,7 @@ from mqframe_metrics.broker.clients import consumers, producers
 from mqframe_metrics.broker.consumers import ConsumerMetrics
 from mqframe_metrics.broker.storage import StorageMetrics, dispatchers
 from mqframe_metrics.broker.traffic import dead_letters, messages_in, messages_out
-from mqframe_metrics.numbers import budget_families, number_family
+from mqframe_metrics.rules.numbers import budget_families, number_family
 
 log = get_logger("broker")
 
