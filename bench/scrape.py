@@ -20,13 +20,14 @@ import urllib.request
 from pathlib import Path
 
 from mqframe_cli.processes.serving import YOUNG_OBJECTS_MAX
+from mqframe_metrics import BrokerSource
+from mqframe_metrics.serving.gathering import Gatherer
+from mqframe_metrics.serving.server import MetricsServer
+from mqframe_metrics.settings import MetricsSettings
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.metrics.exporter import Exporter
-from mqframe.metrics.server import MetricsServer
-from mqframe.metrics.settings import MetricsSettings
 from mqframe.net.clock import SystemClock
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
@@ -53,8 +54,8 @@ def fill(broker: Broker, topics: int, queues: int, behind: int) -> None:
             registry.offsets.commit(group, topic, queue_id, 0)
             for _ in range(behind):
                 broker.store.writes.put(Incoming(topic, queue_id, b"body", "", 0, b"\0" * 8, b"\0" * 8))
-        state.statistics.topic(topic).add(queues * max(1, behind), 100)
-        state.statistics.got(group, topic, queues, 100)
+        state.counts.topic(topic).add(queues * max(1, behind), 100)
+        state.counts.got(group, topic, queues, 100)
         if number % 100 == 0:
             broker.store.dispatch.now()
     broker.store.dispatch.now()
@@ -79,10 +80,10 @@ async def measure(options: argparse.Namespace) -> None:
             gc.collect()
             gc.freeze()
             gc.set_threshold(YOUNG_OBJECTS_MAX, 20, 20)  # as `mqframe server` does
-            exporter = Exporter(MetricsSettings().series_max)
-            exporter.sources.append(broker.measure())
+            gatherer = Gatherer(MetricsSettings().series_max)
+            gatherer.sources.append(BrokerSource(broker))
             server = MetricsServer(MetricsSettings(port=0), ())
-            server.watch("broker", broker.measure())
+            server.broker_started("broker", broker)
             await server.start()
             for number in range(options.rounds):
                 await asyncio.sleep(1)
@@ -93,7 +94,7 @@ async def measure(options: argparse.Namespace) -> None:
                 if options.http:
                     parts = [await asyncio.to_thread(fetched, server.address)]
                 else:
-                    parts = await exporter.text()
+                    parts = await gatherer.text()
                 took, used = time.perf_counter() - began, time.thread_time() - used
                 watch.cancel()
                 size = sum(map(len, parts))

@@ -18,11 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mqframe_store_tools.checking.sizes import with_sizes
+from mqframe_store_tools.checking.store_check import StoreCheck
+
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.storage.recovery import Care
 from mqframe.net.clock import SystemClock
-from mqframe.store.checking.directory import known_store, with_sizes
-from mqframe.store.checking.store_check import StoreCheck
+from mqframe.store.files.stopped_store import known_store
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings

@@ -37,6 +37,7 @@ DOES: Final = {
     "authorization": "says what they may do",
     "broker_role": "says what a broker is among those with the same log",
     "coordination": "keeps who leads a group of brokers",
+    "exporter": "shows another system what servers measure",
     "topic_summary": "counts a topic for `mqframe quickstart`",
     "command": "adds to the command line",
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqframe_metrics import BrokerSource
+from mqframe_metrics.serving.gathering import Gatherer
 from prometheus_client.parser import text_string_to_metric_families
-
-from mqframe.metrics.exporter import Exporter
 
 
 def parsed(text: str) -> Any:
@@ -16,9 +16,9 @@ def parsed(text: str) -> Any:
 
 async def scrape(*sources: Any, series_max: int = 1000) -> str:
     """The text that these sources make."""
-    exporter = Exporter(series_max)
-    exporter.sources += sources
-    return b"".join(await exporter.text()).decode()
+    gatherer = Gatherer(series_max)
+    gatherer.sources += sources
+    return b"".join(await gatherer.text()).decode()
 
 
 class Scrape:
@@ -45,5 +45,5 @@ class Scrape:
 async def of_broker(world: Any, **options: Any) -> Scrape:
     """What the broker of `world` shows now."""
     if not hasattr(world, "metrics"):
-        world.metrics = world.cluster.broker.measure()
+        world.metrics = BrokerSource(world.cluster.broker)
     return Scrape(await scrape(world.metrics, **options))

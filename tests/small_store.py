@@ -6,11 +6,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from mqframe_store_tools.checking.sizes import with_sizes
+from mqframe_store_tools.checking.store_check import Checked, StoreCheck
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.messages.addresses import encode_host
-from mqframe.store.checking.directory import known_store, with_sizes
-from mqframe.store.checking.store_check import Checked, StoreCheck
+from mqframe.store.files.stopped_store import known_store
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.reader import StoreReader

@@ -34,7 +34,7 @@ LEVELS = {
 LEVELS["net"] = LEVELS["hooks"] | {"net"}
 LEVELS["store"] = LEVELS["net"] | {"store"}
 _BELOW = LEVELS["store"]
-for _name in ("nameserver", "broker", "client", "metrics"):
+for _name in ("nameserver", "broker", "client"):
     LEVELS[_name] = _BELOW | {_name}
 LEVELS["__init__"] = _BELOW | {"nameserver", "broker", "client"}
 LEVELS["__main__"] = {"__main__"}
@@ -44,7 +44,9 @@ broker, nameserver, client → store → net → hooks → core."""
 
 SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__"},
-    "mqframe_cli": {*LEVELS["__init__"], "__init__", "metrics", "mqframe_testing"},
+    "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_testing"},
+    "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"},
+    "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
     "mqframe_transactions": {*LEVELS["hooks"], "client"},
     # Broker services: what plugins may import, and the room with the files of the store.
@@ -71,7 +73,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "specs"},
+        {"failed_requests", "interfaces", "monitoring", "specs"},
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
         | {"averagely", "hash_selector", "remote_offset_store"},
@@ -100,10 +102,9 @@ FLOORS: dict[str, list[set[str]]] = {
         {"following", "upkeep"},
         {"copy_parts", "recovered_store"},
         {"message_store", "reader"},
-        {"checking"},
     ],
     "mqframe.nameserver": [
-        {"kv_config", "metrics", "settings"},
+        {"kv_config", "measured", "settings"},
         {"live_settings", "ordered_topics"},
         {"handlers"},
         {"server"},
@@ -116,7 +117,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"admin", "consuming", "missing_plugins", "sending"},
         {"state"},
         {"cluster", "services"},
-        {"metrics", "roles"},
+        {"measured", "roles"},
         {"assembly"},
         {"broker"},
         {"host"},
@@ -130,10 +131,15 @@ FLOORS: dict[str, list[set[str]]] = {
         {"consuming"},
         {"admin"},
     ],
-    "mqframe.metrics": [
-        {"health", "http_server", "settings", "text"},
-        {"exporter"},
-        {"server"},
+    "mqframe_store_tools": [
+        {"checking"},
+        {"commands"},
+    ],
+    "mqframe_metrics": [
+        {"rules", "settings", "source"},
+        {"broker", "nameserver"},
+        {"serving"},
+        {"plugin"},
     ],
     "mqframe_testing": [
         {
@@ -159,7 +165,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"extension"},
         # The commands.
         {"bench", "cluster", "config", "consume", "context", "dlq", "group", "message", "offset", "plugins"}
-        | {"quickstart", "server", "store", "topic", "user", "worker"},
+        | {"quickstart", "server", "topic", "user", "worker"},
         {"mqadmin"},
     ],
     "mqframe_replication": [
@@ -786,7 +792,7 @@ def test_every_hook_specification_says_when_it_is_called() -> None:
 
 def test_interfaces_are_small_and_documented() -> None:
     wrong = []
-    for path in sorted((ROOT / "mqframe/hooks/interfaces").glob("*.py")):
+    for path in sorted((ROOT / "mqframe/hooks/interfaces").rglob("*.py")):
         for cls in (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)):
             methods = [node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
             if len(methods) > INTERFACE_METHODS_MAX:

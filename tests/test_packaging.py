@@ -173,6 +173,7 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
 
 LIGHT = (
     *(f"mqframe-plugin-{name}" for name in ("averagely", "selectors", "offsetstore", "sql92")),
+    *(f"mqframe-plugin-{name}" for name in ("metrics", "storetools")),
     *(f"mqframe-plugin-{name}" for name in ("acl", "dashboard", "etcd", "idempotence", "schedules")),
     *(f"mqframe-plugin-{name}" for name in ("avro", "opentelemetry", "protobuf", "pydantic")),
 )
@@ -189,7 +190,7 @@ def requirements(plugins: Collection[str]) -> list[str]:
     tables = [table(project)["project"] for project in PROJECTS if title(project) in {"mqframe", *plugins}]
     extras, groups = kernel["project"]["optional-dependencies"], kernel["dependency-groups"]
     of_tests = [each for each in groups["test"] if each.startswith(OF_TESTS)]
-    stated = [*extras["standard"], *extras["metrics"], *(each for t in tables for each in t["dependencies"])]
+    stated = [*extras["standard"], *(each for t in tables for each in t["dependencies"])]
     return sorted({each for each in stated + of_tests if not each.startswith("mqframe")})
 
 

@@ -11,7 +11,7 @@ from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
-from mqframe.broker.metrics.broker_metrics import BrokerMetrics
+from mqframe.broker.measured import MeasuredBroker
 from mqframe.broker.missing_plugins import refusals_of_missing
 from mqframe.broker.roles.group_role import GroupRole, RolePlace
 from mqframe.broker.sections import BrokerSections
@@ -109,6 +109,7 @@ class Broker:
         self._timers: list[Every] = []
         self._service_timers: list[Every] = []
         self._quiet = False
+        self._measured: MeasuredBroker | None = None
         self._arrival_failures = FailureCount()
 
     @property
@@ -143,11 +144,13 @@ class Broker:
         """Why no messages are taken at the moment; empty normally."""
         return str(self._store.refusals.now() or "")
 
-    def measure(self) -> BrokerMetrics:
-        """What monitoring is shown; how long requests take is counted from now on."""
-        listeners = self._listeners
-        counters = lambda: self.counters() | listeners.refused()  # noqa: E731
-        return BrokerMetrics(self._state, self._parts, listeners.measure(), counters)
+    def measure(self) -> MeasuredBroker:
+        """What monitoring may know, the same at each call; how long requests take is counted from now on."""
+        if self._measured is None:
+            listeners = self._listeners
+            counters = lambda: self.counters() | listeners.refused()  # noqa: E731
+            self._measured = MeasuredBroker(self._state, self._parts, listeners.measure(), counters)
+        return self._measured
 
     @property
     def operator_address(self) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import attrs
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.measured import MeasuredBroker
 from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import StoreError
-from mqframe.core.measuring.family import Metric
 
 MakeBroker = Callable[[BrokerSections, GroupRole | None], Broker | Awaitable[Broker]]
 """Makes a broker of the settings of its role, and of what it is in a group, as `Broker`, at once or in a
@@ -94,9 +94,9 @@ class BrokerHost:
             return pause
         return "no broker serves here" if self._broker is None else self._broker.refusal
 
-    def measure(self) -> HostMetrics:
-        """What monitoring is shown, whichever broker is there."""
-        return HostMetrics(self)
+    def measure(self) -> MeasuredBroker | None:
+        """What monitoring may know of the broker as it is at the moment; `None` while its role changes."""
+        return None if self._broker is None else self._broker.measure()
 
     async def start(self) -> None:
         """Make a broker, and start it. Raises what making a broker raises, and as `Broker.start`."""
@@ -194,27 +194,3 @@ class BrokerHost:
 
 def _port(address: str) -> int:
     return int(address.rpartition(":")[2])
-
-
-class HostMetrics:
-    """Metrics of the broker that `host` has at the moment."""
-
-    def __init__(self, host: BrokerHost) -> None:
-        self._host = host
-        self._broker = host.broker
-        self._metrics = host.broker.measure()
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The labels that all of them have."""
-        return self._metrics.labels
-
-    async def families(self) -> AsyncIterator[Metric]:
-        """All of them; none while the role changes."""
-        broker = self._host.present
-        if broker is None:
-            return
-        if self._broker is not broker:
-            self._broker, self._metrics = broker, broker.measure()
-        async for family in self._metrics.families():
-            yield family

@@ -46,6 +46,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         Kind("authentication", "register_authentications", "Authentication"),
         Kind("authorization", "register_authorizations", "Authorization"),
         Kind("coordination", "register_coordinations", "Coordination"),
+        Kind("exporter", "register_exporters", "Exporter"),
         Kind("topic_summary", "register_topic_summaries", "TopicSummary"),
         Kind("command", "register_commands", ""),
     )

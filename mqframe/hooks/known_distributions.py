@@ -22,7 +22,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dlq"): "mqframe-cli",
     ("command", "user"): "mqframe-cli",
     ("command", "cluster"): "mqframe-cli",
-    ("command", "store"): "mqframe-cli",
     ("command", "consume"): "mqframe-cli",
     ("command", "worker"): "mqframe-cli",
     ("command", "top"): "mqframe-cli",
@@ -51,6 +50,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("coordination", "sqlite"): "mqframe-plugin-election",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
+    ("exporter", "prometheus"): "mqframe-plugin-metrics",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
     ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
     ("send_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
@@ -72,6 +72,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "spark"): "mqframe-plugin-spark",
     ("topic_summary", "spark"): "mqframe-plugin-spark",
     ("message_filter", "SQL92"): "mqframe-plugin-sql92",
+    ("command", "store"): "mqframe-plugin-storetools",
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
     ("broker_service", "transactions"): "mqframe-plugin-transactions",
@@ -118,6 +119,8 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
 
 KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker", "election"): "mqframe-plugin-election",
+    ("nameserver", "metrics"): "mqframe-plugin-metrics",
+    ("broker", "metrics"): "mqframe-plugin-metrics",
     ("broker", "replication"): "mqframe-plugin-replication",
 }
 """The distribution by the program and the section of settings that it adds there."""
@@ -127,11 +130,13 @@ STANDARD: Final = frozenset(
         "mqframe-cli",
         "mqframe-plugin-delay",
         "mqframe-plugin-election",
+        "mqframe-plugin-metrics",
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-pop",
         "mqframe-plugin-replication",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
+        "mqframe-plugin-storetools",
         "mqframe-plugin-transactions",
     ]
 )

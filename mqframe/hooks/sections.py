@@ -12,13 +12,12 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
-from mqframe.core.config.programs import ALL_SECTIONS
+from mqframe.core.config.programs import ALL_SECTIONS, PARTS
 from mqframe.core.errors import PluginError
 from mqframe.hooks.known_distributions import KNOWN_SECTIONS
 from mqframe.hooks.names import install_line
 
 GROUP: Final = "mqframe.sections"
-_PARTS: Final = {"server": ("nameserver", "broker")}
 
 
 @cache
@@ -33,7 +32,7 @@ def _offered() -> dict[tuple[str, str], EntryPoint]:
 
 def added_sections(program: str = "") -> dict[str, EntryPoint]:
     """The sections that installed distributions add to `program`, "": to any, by name."""
-    parts = _PARTS.get(program, (program,))
+    parts = PARTS.get(program, (program,))
     return {section: offer for (owner, section), offer in _offered().items() if not program or owner in parts}
 
 
@@ -42,7 +41,7 @@ def missing_sections(program: str) -> dict[str, str]:
 
     The values say what to type to have them.
     """
-    parts, there = _PARTS.get(program, (program,)), added_sections(program)
+    parts, there = PARTS.get(program, (program,)), added_sections(program)
     return {
         section: install_line(distribution)
         for (owner, section), distribution in KNOWN_SECTIONS.items()

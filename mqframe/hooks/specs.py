@@ -98,6 +98,11 @@ def register_coordinations() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def register_exporters() -> Factories:  # type: ignore[empty-body]
+    """Factories of `Exporter` by name, called as `factory(port[, options])` when servers start."""
+
+
+@hookspec
 def register_commands() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Typer applications by command name. Called when the command line runs or lists one."""
 

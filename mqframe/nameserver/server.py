@@ -11,7 +11,7 @@ from mqframe.log import get_logger
 from mqframe.nameserver.handlers import Handlers
 from mqframe.nameserver.kv_config import KvConfig
 from mqframe.nameserver.live_settings import LiveSettings
-from mqframe.nameserver.metrics import NameServerMetrics
+from mqframe.nameserver.measured import MeasuredNameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.access.access import Access
 from mqframe.net.access.audit import audited
@@ -110,9 +110,9 @@ class NameServer:
             found |= budget.counters()
         return found
 
-    def measure(self) -> NameServerMetrics:
-        """What monitoring is shown; how long requests take is counted from now on."""
-        return NameServerMetrics(self.address, self._listeners.measure(), self.counters)
+    def measure(self) -> MeasuredNameServer:
+        """What monitoring may know; how long requests take is counted from now on."""
+        return MeasuredNameServer(self.address, self._listeners.measure(), self.counters)
 
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""

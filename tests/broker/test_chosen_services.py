@@ -75,11 +75,12 @@ ROOMS = {
 """Where each service is."""
 _STARTS = """
 import asyncio, sys
+from mqframe_metrics import BrokerSource
 from mqframe_testing.cluster import AsyncCluster
 
 async def serve():
     async with AsyncCluster(broker={"services_blocked": BLOCKED}) as cluster:
-        async for _ in cluster.broker.measure().families():
+        async for _ in BrokerSource(cluster.broker).families():
             pass
 
 BLOCKED = tuple(sys.argv[1:])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from mqframe_election.broker.role_by_election import RoleByElection
 from mqframe_election.settings import ElectionSettings
+from mqframe_metrics import BrokerSource
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
@@ -52,7 +53,7 @@ def rule_queries() -> list[str]:
 
 
 async def families_of(broker: Broker) -> list[tuple[Family, set[str]]]:
-    metrics = broker.measure()
+    metrics = BrokerSource(broker)
     return [
         (family, {*metrics.labels, *family.labels})
         async for metric in metrics.families()
@@ -168,7 +169,7 @@ def test_every_alert_fires_when_it_should_and_none_when_all_is_well() -> None:
 def test_promtool_has_no_complaint_of_a_scrape_but_names_that_are_rocketmq_s() -> None:
     async def scraped() -> str:
         async with AsyncCluster(clock=ManualClock()) as cluster:
-            metrics = cluster.broker.measure()
+            metrics = BrokerSource(cluster.broker)
             cluster.broker.store.writes.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
             cluster.broker.store.dispatch.now()
             return await scrape(metrics)

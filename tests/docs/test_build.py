@@ -14,10 +14,9 @@ from mqframe_cli.settings.configuration import settings_class
 from request_kinds import ROCKETMQ_S
 
 import mqframe
-from mqframe.core.config.programs import ALL_SECTIONS
 from mqframe.hooks.kinds import KINDS
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
-from mqframe.hooks.sections import added_sections
+from mqframe.hooks.sections import section_names
 
 ROOT = Path(__file__).parents[2]
 BELOW = ("schedule create", "spark run", "spark drain", "spark republish-dlq")
@@ -36,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_setting_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/settings.html").read_text().replace("<wbr>", "")
-    for section in {*ALL_SECTIONS, *added_sections()}:
+    for section in section_names():
         for field in attrs.fields(settings_class(section)):
             assert field.metadata["doc"], f"{section}.{field.name} has no doc"
             assert f">{field.name}<" in text

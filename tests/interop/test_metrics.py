@@ -6,6 +6,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from mqframe_metrics import BrokerSource
 from mqframe_testing import Cluster
 from mqframe_testing.ports import lasting_port
 from prometheus_client.parser import text_string_to_metric_families
@@ -43,7 +44,7 @@ def theirs(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="module")
 def ours() -> Iterator[Samples]:
     with Cluster() as running:
-        metrics = running.broker.measure()
+        metrics = BrokerSource(running.broker)
         use(running.nameserver)
 
         def read() -> Samples:

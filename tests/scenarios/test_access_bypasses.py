@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_metrics import BrokerSource, NameServerSource
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from scenarios.access_scenes import enforcing, keys, sending, signing, talking
@@ -47,9 +48,9 @@ async def test_nobody_ends_the_transaction_of_a_foreign_topic(tmp_path: Path, na
         assert (await admin.invoke(broker, end)).code == 0
         info = loose_json.decode((await admin.invoke(broker, GetBrokerRuntimeInfo())).body, KVTable)
         assert info.table["authorizationFailures"] == "1"
-        for server in (cluster.broker, cluster.name_server):
-            shown = Scrape(await scrape(server.measure()))
-            refused = 1 if server is cluster.broker else 0
+        sources = {1: BrokerSource(cluster.broker), 0: NameServerSource(cluster.name_server)}
+        for refused, source in sources.items():
+            shown = Scrape(await scrape(source))
             assert shown.value("mqframe_counter", name="authorizationFailures") == refused
             assert shown.value("mqframe_counter", name="authenticationFailures") == 0
 

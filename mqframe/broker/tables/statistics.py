@@ -188,6 +188,11 @@ class Statistics:
         """All that was counted by `add`, as a copy: its name and "topic@group", and how often."""
         return tuple(self._others.items())
 
+    @property
+    def size_bounds(self) -> tuple[int, ...]:
+        """Sizes of records, bytes, by which `PutCount.sizes` tells them apart."""
+        return SIZE_BOUNDS
+
     def put_rate(self, topic: str) -> float:
         """Messages a second put into `topic`, over the last minute."""
         return self._rate(self.puts.get(topic))

@@ -21,14 +21,16 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
         *SERVICES,
         "access",
         "net",
-        "metrics",
+        "monitoring",
     ),
-    "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", *SERVICES, "access", "net", "metrics"),
+    "nameserver": ("nameserver", "access", "net", "monitoring"),
+    "broker": ("broker", "store", *SERVICES, "access", "net", "monitoring"),
     CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
 }
-"""The sections that each program has, besides those of services that plugins bring. `client` stands for
+"""The sections that each program has, besides those that plugins bring. `client` stands for
 programs that make clients `from_config`."""
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {"server": ("nameserver", "broker")}
+"""Programs that are made of several others."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 WITH_PROFILES: Final = frozenset(PROGRAMS[CLIENT]) - {"client", "net"}
 """Sections of clients that may have profiles."""

@@ -83,6 +83,12 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.memory_offset_store import SavedOffsetStore as SavedOffsetStore
     from mqframe.hooks.interfaces.message_filter import Matches as Matches
     from mqframe.hooks.interfaces.message_filter import MessageFilter as MessageFilter
+    from mqframe.hooks.interfaces.monitoring.exporter import Exporter as Exporter
+    from mqframe.hooks.interfaces.monitoring.exporter import ExporterPort as ExporterPort
+    from mqframe.hooks.interfaces.monitoring.exporter import MonitoredBroker as MonitoredBroker
+    from mqframe.hooks.interfaces.monitoring.exporter import MonitoredNameServer as MonitoredNameServer
+    from mqframe.hooks.interfaces.monitoring.measured import BrokerMeasures as BrokerMeasures
+    from mqframe.hooks.interfaces.monitoring.measured import NameServerMeasures as NameServerMeasures
     from mqframe.hooks.interfaces.offset_store import OffsetStore as OffsetStore
     from mqframe.hooks.interfaces.offset_store import OffsetStoreContext as OffsetStoreContext
     from mqframe.hooks.interfaces.offset_store import OffsetWire as OffsetWire
@@ -131,8 +137,10 @@ _HOME = {
         ),
         "hooks.interfaces.cut_back": "CutBack FileChange OffsetPlace StoppedStore",
         "hooks.interfaces.dispatcher": "Dispatcher LogRange",
+        "hooks.interfaces.monitoring.exporter": "Exporter ExporterPort MonitoredBroker MonitoredNameServer",
         "hooks.interfaces.forbidden_hook": "Forbidden ForbiddenContext ForbiddenHook",
         "hooks.interfaces.hook_port": "ClientHook HookPort Plugins",
+        "hooks.interfaces.monitoring.measured": "BrokerMeasures NameServerMeasures",
         "hooks.interfaces.memory_offset_store": "MemoryOffsetStore SavedOffsetStore",
         "hooks.interfaces.message_filter": "Matches MessageFilter",
         "hooks.interfaces.offset_store": "OffsetStore OffsetStoreContext OffsetWire ReadFrom",

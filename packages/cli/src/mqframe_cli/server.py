@@ -7,25 +7,25 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from mqframe.core.config.programs import PARTS
 from mqframe.core.errors import MqframeError
 from mqframe_cli.commands import exit_code
 from mqframe_cli.logs import LogJson, LogLevel, check_level, show_logs
-from mqframe_cli.settings.configuration import data_option
+from mqframe_cli.settings.configuration import data_option, host_option
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 if TYPE_CHECKING:
     from mqframe.core.config.configuration import Resolved
     from mqframe.hooks.manager import PluginManager
-    from mqframe.metrics.server import MetricsServer
     from mqframe.net.access.access import Access
     from mqframe.net.clock import SystemClock
     from mqframe.store.upkeep.opening_progress import OpeningProgress
+    from mqframe_cli.processes.exporters import Exporters
     from mqframe_cli.processes.places import Place
     from mqframe_cli.processes.serving import Service, Services
 
@@ -86,7 +86,7 @@ def server(
     after that died. On one machine this is for a look: no message outlives its disk.
     """
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"nameserver.host": host, "broker.host": host, "metrics.host": host},
+        "--host": host_option(host, "nameserver", "broker"),
         "--nameserver-port": {"nameserver.port": nameserver_port},
         "--broker-port": {"broker.port": broker_port},
         "--advertise": {"broker.advertise": advertise},
@@ -108,7 +108,7 @@ def nameserver(
 ) -> None:
     """Run a name server. Prints `ready` once its port answers."""
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"nameserver.host": host, "metrics.host": host},
+        "--host": host_option(host, "nameserver"),
         "--port": {"nameserver.port": port},
         "--metrics-port": {"metrics.port": metrics_port},
         "--data": data_option("nameserver", data),
@@ -134,7 +134,7 @@ def broker(
 ) -> None:
     """Run a broker that registers with the given name servers. Prints `ready` once its port answers."""
     chosen: dict[str, dict[str, Any]] = {
-        "--host": {"broker.host": host, "metrics.host": host},
+        "--host": host_option(host, "broker"),
         "--port": {"broker.port": port},
         "--nameserver": {"broker.nameservers": nameserver},
         "--name": {"broker.name": name},
@@ -163,6 +163,7 @@ def _serve(
 ) -> None:
     """`ready`: who is told the addresses in place of standard output, and needs no warnings of settings."""
     from mqframe.store.upkeep.opening_progress import OpeningProgress
+    from mqframe_cli.processes.exporters import Exporters
     from mqframe_cli.processes.serving import print_ready, serve
     from mqframe_cli.settings.configuration import load
 
@@ -176,24 +177,21 @@ def _serve(
         sys.stderr.write(f"mqframe: {warning}\n")
     show_logs(log_level, as_json=log_json)
     _keep_private(program, resolved)
-    where = _places(brokers, replicas, settings_of) if program == "server" else ()
+    several = program == "server" and max(brokers, replicas) > 1  # brokers have exporters of their own
+    exporters = Exporters(resolved, ("nameserver",) if several else PARTS.get(program, (program,)))
+    where = _places(brokers, replicas, settings_of, exporters) if program == "server" else ()
     progress = OpeningProgress(time.monotonic)
     if len(where) < 2:
         parts = _services(program, resolved, progress)
-        measured = tuple(parts)
     else:
         given = {option: value for option in _OF_ALL for value in options[option].values()}
         given |= {"--config": config, "--log-level": log_level}
         words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
         words += [word for item in items or () for word in ("--set", item)]
         parts = _several(settings_of(""), where, words + (["--log-json"] if log_json else []))
-        measured = ("nameserver",)  # brokers have ports of their own
-    metrics = _metrics(resolved, measured)
-    if metrics is None:
-        serve(parts, ready or print_ready)
-    else:
-        metrics.starting("broker", lambda: progress.text)
-        serve({"metrics": lambda: metrics, **parts}, ready or print_ready, partial(_watch, metrics))
+    exporters.starting("broker", lambda: progress.text)
+    # They start first, to say that the others have not yet.
+    serve({**exporters.services(), **parts}, ready or print_ready, exporters.started)
 
 
 def _of_the_name(program: str, settings_of: Callable[[str], Resolved]) -> Resolved:
@@ -204,12 +202,18 @@ def _of_the_name(program: str, settings_of: Callable[[str], Resolved]) -> Resolv
     return resolved if program == "nameserver" else settings_of(resolved.section(BrokerSettings).name)
 
 
-def _places(brokers: int, replicas: int, settings_of: Callable[[str], Resolved]) -> Sequence[Place]:
+def _places(
+    brokers: int, replicas: int, settings_of: Callable[[str], Resolved], exporters: Exporters
+) -> Sequence[Place]:
     from mqframe_cli.processes.places import places, warn_of_unserved
     from mqframe_cli.processes.replicas import refuse_both, replica_places
 
     refuse_both(brokers, replicas)
-    where = replica_places(replicas, settings_of) if replicas > 1 else places(brokers, settings_of)
+    beside = exporters.settings_beside
+    if replicas > 1:
+        where = replica_places(replicas, settings_of, beside)
+    else:
+        where = places(brokers, settings_of, exporting=beside)
     warn_of_unserved(where, settings_of(""))
     return where
 
@@ -276,7 +280,7 @@ def _services(
         return broker_of(resolved, own, BrokerParts(clock, plugins, access, progress))
 
     parts = {"nameserver": make_nameserver, "broker": make_broker}
-    return {name: make for name, make in parts.items() if program in ("server", name)}
+    return {name: parts[name] for name in PARTS.get(program, (program,))}
 
 
 def _several(
@@ -316,28 +320,6 @@ def _several(
         return Replicas(named, clock, leader, away_seconds(resolved))
 
     return {"nameserver": lambda: nameserver, "brokers": make_brokers}
-
-
-def _metrics(resolved: Resolved, expected: tuple[str, ...]) -> MetricsServer | None:
-    """The metrics port, where there is to be one; it starts first, to say that the others have not yet."""
-    from mqframe.metrics.settings import MetricsSettings
-
-    settings = resolved.section(MetricsSettings)
-    if not settings.served:
-        return None
-    from mqframe.metrics.server import MetricsServer
-
-    return MetricsServer(settings, expected)
-
-
-def _watch(metrics: MetricsServer, name: str, service: Service | Services) -> None:
-    from mqframe.broker.host import BrokerHost
-    from mqframe.nameserver.server import NameServer
-
-    if isinstance(service, BrokerHost):
-        metrics.watch(name, service.measure(), service)
-    elif isinstance(service, NameServer):
-        metrics.watch(name, service.measure())
 
 
 def _access(program: str, resolved: Resolved, clock: SystemClock, plugins: PluginManager) -> Access | None:

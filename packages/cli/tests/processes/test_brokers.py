@@ -38,9 +38,11 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def test_its_words_name_its_place_after_all_that_was_given() -> None:
-    assert "--metrics-port" not in words_of(PLACE, ["127.0.0.1:1"], [])
-    measured = words_of(attrs.evolve(PLACE, metrics_port=5558), ["127.0.0.1:1"], [])
-    assert measured[measured.index("--metrics-port") + 1] == "5558"
+    assert "metrics." not in "".join(words_of(PLACE, ["127.0.0.1:1"], [])[3:])
+    shown = attrs.evolve(PLACE, exporting=(("metrics.port", 5558),))
+    measured = words_of(shown, ["127.0.0.1:1"], ["--set", "metrics.port=5557"])
+    given = [word for word in measured if word.startswith("metrics.port=")]
+    assert given == ["metrics.port=5557", "metrics.port=5558"], "the last one counts"
     words = words_of(PLACE, ["127.0.0.1:1", "[::1]:2"], ["--set", "store.directory=/elsewhere"])
     assert words[3:6] == ["broker", "--supervised", "--name"]
     assert words[words.index("--nameserver") + 1] == "127.0.0.1:1;[::1]:2"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_cli.processes.exporters import Exporters
 from mqframe_cli.processes.places import Place, places, warn_of_unserved
 from mqframe_cli.settings.configuration import load
 
@@ -43,10 +44,21 @@ def test_any_free_port_is_any_for_all() -> None:
 
 
 def test_metrics_ports_follow_that_of_the_name_server() -> None:
-    assert [each.metrics_port for each in places(2, settings("metrics.port=5557"))] == [5558, 5559]
-    assert [each.metrics_port for each in places(2, settings("metrics.port=0"))] == [0, 0]
-    with pytest.raises(SettingError, match="with metrics from port 65534"):
-        places(2, settings("metrics.port=65534"))
+    def metrics_ports(count: int, port: int) -> list[Any]:
+        of = settings(f"metrics.port={port}")
+        exporters = Exporters(of(""), ("nameserver",))
+        return [
+            dict(each.exporting)["metrics.port"]
+            for each in places(count, of, exporting=exporters.settings_beside)
+        ]
+
+    assert metrics_ports(2, 5557) == [5558, 5559]
+    assert metrics_ports(2, 0) == [0, 0]
+    with pytest.raises(
+        SettingError, match=r"^--brokers 2 with metrics from port 65534 on: the last is 65535$"
+    ):
+        metrics_ports(2, 65534)
+    assert [each.exporting for each in places(2, settings())] == [(), ()]
 
 
 def test_ports_of_operators_are_as_far_apart_as_those_of_clients() -> None:

@@ -11,16 +11,22 @@ from typing import Any
 
 import attrs
 import pytest
-from mqframe_cli.settings.configuration import BUSY_POLL_MICROSECONDS, load, service_kinds, settings_class
+from mqframe_cli.settings.configuration import (
+    BUSY_POLL_MICROSECONDS,
+    host_option,
+    load,
+    service_kinds,
+    settings_class,
+)
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
 
-from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS, SERVICES, STANDARD_SERVICES
+from mqframe.core.config.programs import PROGRAMS, SERVICES, STANDARD_SERVICES
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
 from mqframe.hooks import sections
 from mqframe.hooks.manager import PluginManager
-from mqframe.hooks.sections import added_sections
+from mqframe.hooks.sections import added_sections, section_names
 
 
 def values(program: str, **given: Any) -> dict[str, Any]:
@@ -32,13 +38,61 @@ def values(program: str, **given: Any) -> dict[str, Any]:
 
 def test_every_program_has_its_sections_and_no_others() -> None:
     for program, own in PROGRAMS.items():
-        of_services = {"pop"} if "broker" in own else set()
-        wanted = {*own, *added_sections(program), *of_services}
-        assert {path.partition(".")[0] for path in values(program)} == wanted
+        found = {path.partition(".")[0] for path in values(program)}
+        of_plugins = {*STANDARD_SERVICES} - {*SERVICES} if "broker" in own else set()
+        assert found == {*own, *of_plugins, *added_sections(program)}
+
+
+@pytest.fixture
+def no_sections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is installed that adds sections."""
+    monkeypatch.setattr(sections, "entry_points", lambda **of: [])
+    sections._offered.cache_clear()
+    yield
+    sections._offered.cache_clear()
+
+
+LINE = r'install it with: pip install "mqframe\[standard\]"; it alone: pip install mqframe-plugin-metrics'
+
+
+@pytest.mark.usefixtures("no_sections")
+@pytest.mark.parametrize("program", ["server", "broker", "nameserver"])
+def test_a_section_of_a_plugin_that_is_not_installed_is_refused_with_what_to_install(
+    program: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text("[metrics]\nport = 5557\n")
+    given: list[tuple[dict[str, Any], str]] = [
+        ({"file": file}, rf"metrics\.port from {file} \[metrics\]"),
+        ({"items": ["metrics.port=5557"]}, r"metrics\.port from command line --set metrics\.port"),
+        ({"options": {"--metrics-port": {"metrics.port": 5557}}}, r"metrics\.port from .* --metrics-port"),
+        ({"variables": {"MQFRAME_METRICS_PORT": "5557"}}, "MQFRAME_METRICS_PORT from variable .*"),
+    ]
+    for sources, named in given:
+        with pytest.raises(SettingError, match=f"^{named}: what has the section metrics is not .*; {LINE}$"):
+            values(program, **sources)
+    host = host_option("127.0.0.1", "broker" if program == "broker" else "nameserver")
+    assert "metrics.host" not in values(program, options={"--host": host})
+
+
+@pytest.mark.usefixtures("no_sections")
+def test_clients_pass_over_it(tmp_path: Path) -> None:
+    file = tmp_path / "mqframe.toml"
+    file.write_text('[metrics]\nport = 5557\n[client]\ninstance_name = "a"\n')
+    assert values("client", file=file, variables={"MQFRAME_METRICS_PORT": "1"})["client.instance_name"] == "a"
+
+
+def test_a_section_of_a_plugin_is_read_by_the_programs_that_it_is_added_to() -> None:
+    assert values("nameserver", items=["metrics.port=5557"])["metrics.port"] == 5557
+    host = host_option("0.0.0.0", "broker")
+    assert values("broker", options={"--host": host})["metrics.host"] == "0.0.0.0"
+    assert not any(path.startswith("metrics.") for path in values("client", items=["metrics.port=5557"]))
+    kinds = service_kinds(load("broker", {}, None, (), {}))
+    assert sorted(kind.SECTION for kind in kinds) == sorted(STANDARD_SERVICES)
 
 
 def test_every_section_has_a_class_of_settings() -> None:
-    classes = [settings_class(section) for section in sorted({*ALL_SECTIONS, *added_sections()})]
+    classes = [settings_class(section) for section in sorted(section_names())]
     assert len(set(classes)) == len(classes)
     assert all(attrs.has(each) for each in classes)
 
@@ -124,7 +178,7 @@ def test_the_settings_of_servers_name_keys_that_rocketmq_has() -> None:
     named = {
         field.metadata["conf"]
         for section in [
-            *map(settings_class, [*PROGRAMS["server"], *added_sections("server")]),
+            *map(settings_class, (*PROGRAMS["server"], *added_sections("server"))),
             PluginManager().settings_class("pop"),
         ]
         for field in attrs.fields(section)

@@ -153,7 +153,7 @@ def cut(
     from mqframe_cli.settings.run_plugins import plugin_manager
 
     from mqframe.core.errors import StoreError
-    from mqframe.store.checking.directory import known_store, refuse_in_use
+    from mqframe.store.files.stopped_store import known_store, refuse_in_use
     from mqframe.store.log.closed_log import ClosedLog
     from mqframe.store.upkeep.cutting import cut_log
     from mqframe_replication.rules.last_common import last_common

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from mqframe_metrics import BrokerSource
 from mqframe_replication.settings import ReplicationSettings
 from replicas import Held, Pair, play, texts
 
@@ -130,7 +131,7 @@ def test_a_role_that_does_not_go_with_the_settings_is_refused_before_anything_st
 def test_metrics_and_readiness_are_those_of_the_broker_that_is_there(tmp_path: Path) -> None:
     async def scenario(pair: Pair) -> None:
         held = await pair.hold("a", "ASYNC_MASTER")
-        metrics = held.host.measure()
+        metrics = BrokerSource(held.host)
         assert metrics.labels["node_id"] == "broker-a"
         names = {getattr(each, "name", "") async for each in metrics.families()}
         assert "mqframe_replication_slaves" in names

@@ -127,14 +127,14 @@ class Brokers:
 
 def words_of(place: Place, nameservers: Sequence[str], more: Sequence[str]) -> list[str]:
     """The command that runs the broker at `place`; `more`: options as the user gave them."""
-    metrics = () if place.metrics_port is None else ("--metrics-port", str(place.metrics_port))
     operators = (
         () if place.operator_port is None else ("--set", f"broker.operator_port={place.operator_port}")
     )
     return [
         *(sys.executable, "-m", "mqframe", "broker", "--supervised", "--name", place.name),
-        *("--port", str(place.port), "--nameserver", ";".join(nameservers), *metrics, *more),
+        *("--port", str(place.port), "--nameserver", ";".join(nameservers), *more),
         *operators,
+        *(word for path, value in place.exporting for word in ("--set", f"{path}={value}")),
         *("--set", f"store.directory={place.directory}"),
     ]
 

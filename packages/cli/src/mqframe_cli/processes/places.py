@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Final
@@ -13,7 +13,6 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.core.config.configuration import Resolved, same_profile
 from mqframe.core.errors import SettingError
 from mqframe.log import get_logger
-from mqframe.metrics.settings import MetricsSettings
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("cli")
@@ -25,16 +24,16 @@ PORT_STEP: Final = 10
 class Place:
     """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store.
 
-    `metrics_port`, `operator_port`: `None` where metrics are not served, or operators have no port of theirs.
-    `number`: which one it is of an elected group, 0 outside of such.
+    `operator_port`: `None` where operators have no port of theirs. `number`: which one it is of an elected
+    group, 0 outside of such. `exporting`: settings of exporters there, by path.
     """
 
     name: str
     port: int
     directory: Path
-    metrics_port: int | None = None
     operator_port: int | None = None
     number: int = 0
+    exporting: tuple[tuple[str, object], ...] = ()
 
     @property
     def title(self) -> str:
@@ -42,33 +41,37 @@ class Place:
         return f"{self.name}.{self.number}" if self.number else self.name
 
 
-def places(count: int, settings_of: Callable[[str], Resolved], option: str = "--brokers") -> list[Place]:
+def places(
+    count: int,
+    settings_of: Callable[[str], Resolved],
+    option: str = "--brokers",
+    exporting: Callable[[int], Mapping[str, object]] = lambda number: {},
+) -> list[Place]:
     """`count` brokers, the first with the name, the port and the store that it has when it is the only one.
 
     So one broker can become several, and keeps what it has. Of the others the name and the store's folder end
-    with -b, -c …, and the ports are `PORT_STEP` apart; unless their profiles say otherwise. Their metrics
-    ports follow that of the name server. `settings_of`: the settings with the profile of that name; `option`:
-    what asked for so many. Raises `SettingError` when there are not so many ports.
+    with -b, -c …, and the ports are `PORT_STEP` apart; unless their profiles say otherwise. `settings_of`:
+    the settings with the profile of that name; `option`: what asked for so many; `exporting`: by path,
+    settings of exporters in the process of the broker of that number. Raises `SettingError` when there are
+    not so many ports.
     """
     base = settings_of("")
     name, port = base.section(BrokerSettings).name, base.section(BrokerSettings).port
     last = port + (count - 1) * PORT_STEP
     if port and last > 65535:
         raise SettingError(f"{option} {count} from port {port} on would need port {last}; the last is 65535")
-    metrics = base.section(MetricsSettings)
-    metrics_port = metrics.port if metrics.served else None
-    if metrics_port and metrics_port + count > 65535:
-        raise SettingError(f"{option} {count} with metrics from port {metrics_port} on: the last is 65535")
+    try:
+        shown = [tuple(exporting(number).items()) for number in range(count)]
+    except SettingError as problem:
+        raise SettingError(f"{option} {count} {problem}") from None
     stem = name.removesuffix("-a")
     names = [f"{stem}-{letter}" if number else name for number, letter in enumerate(ascii_lowercase[:count])]
-    return [_place(each, number, base, settings_of(each), metrics_port) for number, each in enumerate(names)]
+    found = [_place(each, number, base, settings_of(each)) for number, each in enumerate(names)]
+    return [attrs.evolve(place, exporting=each) for place, each in zip(found, shown, strict=True)]
 
 
-def _place(name: str, number: int, base: Resolved, resolved: Resolved, metrics_port: int | None) -> Place:
-    """Where the broker `number` is; what its profile does not say is that of the first, further on.
-
-    `metrics_port`: that of the name server.
-    """
+def _place(name: str, number: int, base: Resolved, resolved: Resolved) -> Place:
+    """Where the broker `number` is; what its profile does not say is that of the first, further on."""
     first, own = base.section(BrokerSettings), resolved.section(BrokerSettings)
     directory = resolved.section(StoreSettings).directory
     if number and directory == base.section(StoreSettings).directory:
@@ -81,7 +84,6 @@ def _place(name: str, number: int, base: Resolved, resolved: Resolved, metrics_p
         name,
         further(own.port, first.port) or 0,
         directory,
-        metrics_port + 1 + number if metrics_port else metrics_port,
         further(own.operator_port, first.operator_port),
     )
 

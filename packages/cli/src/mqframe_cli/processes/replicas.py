@@ -34,13 +34,17 @@ _FIRST_WAIT_MS: Final = 2000
 """All start together, so one that has more of the log is soon there."""
 
 
-def replica_places(count: int, settings_of: Callable[[str], Resolved]) -> list[Place]:
+def replica_places(
+    count: int,
+    settings_of: Callable[[str], Resolved],
+    exporting: Callable[[int], Mapping[str, object]] = lambda number: {},
+) -> list[Place]:
     """`count` brokers of one name, with the ports and stores that as many of different names have.
 
     Raises as `places`.
     """
     name = places(1, settings_of)[0].name
-    found = places(count, settings_of, "--replicas")
+    found = places(count, settings_of, "--replicas", exporting)
     return [attrs.evolve(each, name=name, number=number) for number, each in enumerate(found, 1)]
 
 

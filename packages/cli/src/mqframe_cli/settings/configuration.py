@@ -45,7 +45,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "access": "mqframe.net.access.settings:AccessSettings",
     "net": "mqframe.net.settings:NetSettings",
-    "metrics": "mqframe.metrics.settings:MetricsSettings",
+    "monitoring": "mqframe.hooks.monitoring:MonitoringSettings",
     "client": "mqframe.client.configuration.sections:ClientSection",
     "producer": "mqframe.client.configuration.sections:ProducerSection",
     "consumer": "mqframe.client.configuration.sections:ConsumerSection",
@@ -132,6 +132,12 @@ def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
         for path, name in directories.items()
         if path.partition(".")[0] in PROGRAMS[program]
     }
+
+
+def host_option(host: str | None, *sections: str) -> dict[str, str | None]:
+    """What the option `--host` sets: that of `sections`, and of `metrics` where something serves them."""
+    metrics = {"metrics"} & added_sections(sections[0]).keys()
+    return {f"{section}.host": host for section in (*sections, *metrics)}
 
 
 def settings_class(section: str) -> type[Any]:

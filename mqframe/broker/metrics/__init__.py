@@ -1,1 +1,0 @@
-"""What monitoring is shown of a broker, under the names that RocketMQ 5 uses."""

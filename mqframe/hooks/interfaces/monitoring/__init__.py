@@ -1,0 +1,1 @@
+"""How servers are monitored: what they measure, and what shows it to other systems."""

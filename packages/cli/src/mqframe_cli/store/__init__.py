@@ -1,1 +1,0 @@
-"""`mqframe store`: the files of a broker that does not run."""

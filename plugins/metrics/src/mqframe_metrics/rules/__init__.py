@@ -1,0 +1,1 @@
+"""What metrics are made by, without any server: numbers that become metrics."""

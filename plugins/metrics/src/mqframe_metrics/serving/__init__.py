@@ -1,0 +1,1 @@
+"""The metrics port of a process: Prometheus metrics, health and readiness, served from threads."""

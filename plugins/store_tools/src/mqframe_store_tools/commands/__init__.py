@@ -1,0 +1,1 @@
+"""`mqframe store`: files of a broker that does not run."""
