@@ -49,7 +49,7 @@ def another(admin: Admin, name: str) -> str:
 def consumer(servers: Servers, group: str, topic: str, seen: list[tuple[int, int]]) -> PushConsumer:
     """A member of `group` that notes queue and offset of what it gets, and commits at once."""
     client = ClientSettings(persist_offsets_seconds=0.1)
-    # It hears of a reset by its next pull, lets go of the queue, and takes it again when queues are shared out.
+    # It hears of a reset by its next pull, and takes the queue again when queues are shared out.
     often = ConsumerSettings(pull_wait_seconds=1, rebalance_seconds=0.5)
     made = PushConsumer(
         group, nameserver=servers.nameserver, consume_from="first", settings=often, client=client
