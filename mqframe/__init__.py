@@ -10,6 +10,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mqframe_pop.client.blocking_consumer import SimpleConsumer as SimpleConsumer
+    from mqframe_pop.client.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
+    from mqframe_pop.rules.popped import PoppedMessage as PoppedMessage
+    from mqframe_transactions.client.batch_producer import (
+        AsyncBatchTransactionProducer as AsyncBatchTransactionProducer,
+    )
+    from mqframe_transactions.client.blocking_batch_producer import (
+        BatchTransactionProducer as BatchTransactionProducer,
+    )
+    from mqframe_transactions.client.blocking_producer import TransactionProducer as TransactionProducer
+    from mqframe_transactions.client.listener import HalfMessage as HalfMessage
+    from mqframe_transactions.client.listener import TransactionListener as TransactionListener
+    from mqframe_transactions.client.listener import TransactionSendResult as TransactionSendResult
+    from mqframe_transactions.client.producer import AsyncTransactionProducer as AsyncTransactionProducer
+    from mqframe_transactions.client.record import DatabaseOutcome as DatabaseOutcome
+    from mqframe_transactions.client.sends import AsyncTransaction as AsyncTransaction
+    from mqframe_transactions.client.sends import Transaction as Transaction
+    from mqframe_transactions.rules.half_batch import EndStatus as EndStatus
+    from mqframe_transactions.rules.half_batch import EndsUnfinished as EndsUnfinished
+    from mqframe_transactions.rules.half_batch import PreparedHalf as PreparedHalf
+
     from mqframe.broker.broker import Broker as Broker
     from mqframe.broker.sections import BrokerSections as BrokerSections
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
@@ -28,26 +49,10 @@ if TYPE_CHECKING:
     from mqframe.client.consuming.push.listener import Handler as Handler
     from mqframe.client.consuming.push.listener import ListenerContext as ListenerContext
     from mqframe.client.consuming.push.typed_handler import TypedHandler as TypedHandler
-    from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer as SimpleConsumer
-    from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe.client.sending.blocking_producer import Producer as Producer
     from mqframe.client.sending.producer import AsyncProducer as AsyncProducer
     from mqframe.client.settings import ClientSettings as ClientSettings
     from mqframe.client.settings import ProducerSettings as ProducerSettings
-    from mqframe.client.transactions.batch_producer import (
-        AsyncBatchTransactionProducer as AsyncBatchTransactionProducer,
-    )
-    from mqframe.client.transactions.blocking_batch_producer import (
-        BatchTransactionProducer as BatchTransactionProducer,
-    )
-    from mqframe.client.transactions.blocking_producer import TransactionProducer as TransactionProducer
-    from mqframe.client.transactions.listener import HalfMessage as HalfMessage
-    from mqframe.client.transactions.listener import TransactionListener as TransactionListener
-    from mqframe.client.transactions.listener import TransactionSendResult as TransactionSendResult
-    from mqframe.client.transactions.producer import AsyncTransactionProducer as AsyncTransactionProducer
-    from mqframe.client.transactions.record import DatabaseOutcome as DatabaseOutcome
-    from mqframe.client.transactions.sends import AsyncTransaction as AsyncTransaction
-    from mqframe.client.transactions.sends import Transaction as Transaction
     from mqframe.core.cluster.queue_expansion import QueueExpansion as QueueExpansion
     from mqframe.core.consuming.consume_result import ConsumeResult as ConsumeResult
     from mqframe.core.consuming.consume_rules import OnDecodeError as OnDecodeError
@@ -88,15 +93,11 @@ if TYPE_CHECKING:
     from mqframe.core.messages.message import SendResult as SendResult
     from mqframe.core.messages.message import SendStatus as SendStatus
     from mqframe.core.messages.properties import encode_properties as encode_properties
-    from mqframe.core.popping.popped import PoppedMessage as PoppedMessage
     from mqframe.core.retry.dead_letters import DeadLetter as DeadLetter
     from mqframe.core.sending.request_reply import ReplyMessage as ReplyMessage
     from mqframe.core.sending.request_reply import reply_to as reply_to
+    from mqframe.core.sending.transaction_outcome import TransactionOutcome as TransactionOutcome
     from mqframe.core.storage.record import decode_records as decode_records
-    from mqframe.core.transactions.half_batch import EndStatus as EndStatus
-    from mqframe.core.transactions.half_batch import EndsUnfinished as EndsUnfinished
-    from mqframe.core.transactions.half_batch import PreparedHalf as PreparedHalf
-    from mqframe.core.transactions.outcome import TransactionOutcome as TransactionOutcome
     from mqframe.hooks.interfaces import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces import BrokerService as BrokerService
@@ -156,23 +157,15 @@ _HOME = {
         "broker.settings": "BrokerSettings",
         "client.admin.admin": "AsyncAdmin",
         "client.connection.instance": "ClientInstance",
-        "client.transactions.batch_producer": "AsyncBatchTransactionProducer",
-        "client.transactions.blocking_batch_producer": "BatchTransactionProducer",
         "client.admin.blocking.admin": "Admin",
         "client.sending.blocking_producer": "Producer",
         "client.consuming.lite_pull.blocking_consumer": "LitePullConsumer",
         "client.consuming.puller.blocking_puller": "Puller",
         "client.consuming.push.blocking_consumer": "PushConsumer",
-        "client.consuming.simple.blocking_consumer": "SimpleConsumer",
         "client.consuming.lite_pull.consumer": "AsyncLitePullConsumer",
         "client.configuration.lite_pull_settings": "LitePullSettings",
-        "client.transactions.blocking_producer": "TransactionProducer",
-        "client.transactions.listener": "HalfMessage TransactionListener TransactionSendResult",
-        "client.transactions.producer": "AsyncTransactionProducer",
-        "client.transactions.sends": "AsyncTransaction Transaction",
-        "client.transactions.record": "DatabaseOutcome",
         "core.cluster.queue_expansion": "QueueExpansion",
-        "core.transactions.outcome": "TransactionOutcome",
+        "core.sending.transaction_outcome": "TransactionOutcome",
         "client.sending.producer": "AsyncProducer",
         "client.consuming.puller.puller": "AsyncPuller",
         "client.configuration.consumer_settings": "ConsumerSettings",
@@ -184,17 +177,14 @@ _HOME = {
             "CustomizedRetryPolicy ExponentialRetryPolicy GroupRetryPolicy SubscriptionGroupConfig"
         ),
         "client.settings": "ClientSettings ProducerSettings",
-        "client.consuming.simple.consumer": "AsyncSimpleConsumer",
         "core.consuming.consume_result": "ConsumeResult",
         "core.retry.dead_letters": "DeadLetter",
         "core.errors": _ERRORS,
         "core.storage.record": "decode_records",
-        "core.transactions.half_batch": "EndStatus EndsUnfinished PreparedHalf",
         "core.messages.batch": "encode_element",
         "core.messages.properties": "encode_properties",
         "core.messages.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
         "core.filtering.filter_expression": "Sql",
-        "core.popping.popped": "PoppedMessage",
         "core.consuming.pull": "PullResult PullStatus",
         "core.sending.request_reply": "ReplyMessage reply_to",
         "hooks.interfaces": _INTERFACES,

@@ -1,33 +1,10 @@
 """Lets tests import what they share (`strategies`, `recorded`) by name."""
 
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import thread_pools
-from mqframe_testing.simulation.pools import work_at_once
+from simulated_places import place, watched_thread_pools
 
-
-@pytest.fixture(autouse=True, scope="session")
-def watched_thread_pools() -> Iterator[None]:
-    """Lets tests on a manual clock wait for threads (`thread_pools.at_rest`)."""
-    with pytest.MonkeyPatch.context() as patch:
-        thread_pools.watch(patch)
-        yield
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A folder for what is simulated, in memory where there is such a thing, and without threads.
-
-    Whatever is given to thread pools is done at once.
-    """
-    memory = Path("/dev/shm")
-    folder = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="mqframe-")
-    with folder as name, work_at_once():
-        yield Path(name)
+__all__ = ["place", "watched_thread_pools"]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqframe.core.popping.receipt_handle import (
+from mqframe_pop.requests import AckMessage, ChangeInvisibleTime, PopMessage
+from mqframe_pop.rules.receipt_handle import (
     ReceiptHandle,
     parse_message_offsets,
     parse_start_offsets,
     retry_mark,
 )
+
 from mqframe.core.requests.consumers import QueryConsumerOffset
-from mqframe.core.requests.pop import AckMessage, ChangeInvisibleTime, PopMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
 

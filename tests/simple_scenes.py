@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_pop.client.consumer import AsyncSimpleConsumer
+from mqframe_pop.rules.popped import PoppedMessage
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.client.consuming.simple.consumer import AsyncSimpleConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import Message
-from mqframe.core.popping.popped import PoppedMessage
 
 GROUP = "billing"
 

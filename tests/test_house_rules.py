@@ -50,6 +50,10 @@ each other: what both have to know is in core."""
 SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "metrics", "mqframe_testing"},
+    "mqframe_pop": {*LEVELS["net"], "client"},
+    "mqframe_transactions": {*LEVELS["hooks"], "client"},
+    # Broker services: what plugins may import, and the room with the files of the store.
+    "mqframe_delay": {*LEVELS["hooks"], "store"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
 distributions. The kernel's rules hold for them, too."""
@@ -65,13 +69,15 @@ FLOORS: dict[str, list[set[str]]] = {
         {"storage"},
         {"filtering", "requests"},
         {"consuming"},
-        {"popping", "replication", "retry"},
-        {"cluster", "sending", "transactions"},
+        {"replication", "retry"},
+        {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "options", "specs"},
+        {"failed_requests", "interfaces", "specs"},
+        {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
+        {"missing", "sections"},
         {"catalog"},
         {"manager"},
     ],
@@ -89,7 +95,7 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe.store": [
         {"incoming", "settings"},
         {"files"},
-        {"index", "log", "queues", "timer"},
+        {"index", "log", "queues"},
         {"message_files"},
         {"appending", "reading"},
         {"following", "upkeep"},
@@ -104,10 +110,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay", "due_task", "log_reader", "popping", "request_reply", "settings", "transactions"},
+        {"delay_levels", "due_task", "log_reader", "request_reply", "settings"},
         {"chosen_services", "sections", "tables"},
         {"service", "store_opening"},
-        {"admin", "consuming", "sending"},
+        {"admin", "consuming", "missing_plugins", "sending"},
         {"state"},
         {"cluster", "services"},
         {"metrics", "replication"},
@@ -122,7 +128,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"configuration"},
         {"connection"},
         {"sending"},
-        {"consuming", "transactions"},
+        {"consuming"},
         {"admin"},
     ],
     "mqframe.metrics": [
@@ -162,6 +168,21 @@ FLOORS: dict[str, list[set[str]]] = {
         {"fetching", "follower", "reign", "slave_admission", "slave_connection"},
         {"follower_rules", "handshake", "leader_rules"},
         {"feeding"},
+    ],
+    "mqframe_pop": [
+        {"request_needs", "settings"},
+        {"requests"},
+        {"rules"},
+        {"broker", "client"},
+    ],
+    "mqframe_transactions": [
+        {"rules", "settings"},
+        {"broker", "client"},
+    ],
+    "mqframe_delay": [
+        {"rules", "settings"},
+        {"store"},
+        {"broker"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
@@ -209,7 +230,7 @@ IMPURE = {
     "time",
     "uuid",
 }
-"""What `core` may not know: clock, chance and the outer world are handed in."""
+"""What `core` may not know, nor the `rules` of a subject: clock, chance and the outer world are handed in."""
 
 PLUGIN_MAY_IMPORT = (
     "mqframe.core",
@@ -219,6 +240,8 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.trouble",
     "mqframe.turns",
     "mqframe_cli.extension",
+    "mqframe_transactions.rules",
+    "mqframe_transactions.settings",
 )
 
 
@@ -479,10 +502,15 @@ def test_objects_are_small_with_all_that_they_inherit() -> None:
 
 
 def test_core_is_pure() -> None:
+    pure = [path for path in kernel() if "core" in path.relative_to(ROOT / "mqframe").parts[:1]]
+    pure += [
+        path
+        for path in plugin_sources()
+        if (own := distribution(path)) in SUBJECTS and f"/{own}/rules/" in path.as_posix()
+    ]
     wrong = [
         f"{place(path, line)}: core imports {module}"
-        for path in kernel()
-        if "core" in path.relative_to(ROOT / "mqframe").parts[:1]
+        for path in pure
         for module, _, line in imports(path)
         if module.partition(".")[0] in IMPURE
     ]
@@ -534,21 +562,46 @@ def test_a_class_name_means_one_thing() -> None:
     none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
 
 
-OWN_SERVICES = ("popping", "delay", "transactions", "request_reply")
-"""The rooms of the broker's own services: built as any plugin is."""
+SERVICES = {
+    "mqframe/broker/delay_levels": "mqframe.broker.delay_levels",
+    "mqframe/broker/request_reply": "mqframe.broker.request_reply",
+    "plugins/delay/src/mqframe_delay/broker": "mqframe_delay",
+    "plugins/pop/src/mqframe_pop/broker": "mqframe_pop",
+    "plugins/transactions/src/mqframe_transactions/broker": "mqframe_transactions",
+}
+"""The rooms of services that every broker runs, with what is their own: built as any plugin is."""
 
 
 def test_services_of_the_broker_use_what_plugins_may() -> None:
     wrong = []
-    for service in OWN_SERVICES:
-        # Files of the timer are the delay service's own, though the store's folder has them.
-        own = (f"mqframe.broker.{service}", *(("mqframe.store.timer",) if service == "delay" else ()))
-        for path in sorted((ROOT / "mqframe/broker" / service).rglob("*.py")):
+    for room, own in SERVICES.items():
+        paths = sorted((ROOT / room).rglob("*.py"))
+        assert paths, f"{room} has moved"
+        for path in paths:
             for module, _, line in imports(path):
-                if f"{module}.".startswith(tuple(f"{each}." for each in (*PLUGIN_MAY_IMPORT, *own))):
+                if f"{module}.".startswith(tuple(f"{each}." for each in (*PLUGIN_MAY_IMPORT, own))):
                     continue
                 if module.startswith("mqframe"):
                     wrong.append(f"{place(path, line)}: a service imports {module}")
+    none(wrong)
+
+
+def test_broker_parts_of_subjects_use_what_plugins_may() -> None:
+    """Also where the distribution is made of what the kernel is made of: its producers use the client."""
+    wrong = []
+    for path in plugin_sources():
+        own = distribution(path)
+        if own not in SUBJECTS or f"/{own}/broker/" not in path.as_posix():
+            continue
+        may = (
+            *PLUGIN_MAY_IMPORT,
+            *(f"{own}.{room}" for room in ("broker", "requests", "rules", "settings", "store")),
+        )
+        wrong += [
+            f"{place(path, line)}: a service imports {module}"
+            for module, _, line in imports(path)
+            if module.startswith("mqframe") and not f"{module}.".startswith(tuple(f"{each}." for each in may))
+        ]
     none(wrong)
 
 
@@ -880,4 +933,7 @@ def test_the_kernel_imports_no_plugin() -> None:
             for name, line in named
             if re.split(r"[.:]", name, maxsplit=1)[0] in packages
         ]
-    none(wrong)
+    allowed = set(RATCHET["imports_of_plugins"]["files"])
+    found = {each.partition(":")[0] for each in wrong}
+    none([each for each in wrong if each.partition(":")[0] not in allowed])
+    none([f"house_ratchet.toml: {each} imports no plugin any more" for each in sorted(allowed - found)])

@@ -2,11 +2,13 @@
 
     python tools/generate_known_distributions.py [--check]
 
-It is taken from the `pyproject.toml` files, so that errors can say what to install for a missing name.
+It is taken from the `pyproject.toml` files, and from the requests that sources declare, so that errors can
+say what to install for what is missing.
 """
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -17,7 +19,8 @@ ROOT: Final = Path(__file__).parents[1]
 MODULE: Final = ROOT / "mqframe/hooks/known_distributions.py"
 HEAD: Final = '''"""Which of this project's distributions brings what, for the install line of error messages.
 
-Generated from the pyproject.toml files of packages and plugins by tools/generate_known_distributions.py.
+Generated from the projects and sources of packages and plugins by
+tools/generate_known_distributions.py.
 """
 
 from __future__ import annotations
@@ -27,10 +30,43 @@ from typing import Final
 '''
 
 
+def folders() -> list[Path]:
+    """Where all distributions but the kernel's are."""
+    found = [*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")]
+    return [path.parent for path in sorted(found)]
+
+
+def project(folder: Path) -> dict[str, Any]:
+    """The table `[project]` of the distribution in `folder`."""
+    found: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    return found
+
+
 def projects() -> list[dict[str, Any]]:
     """The tables `[project]` of all distributions but the kernel's, in the order of their folders."""
-    found = [*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("plugins/*/pyproject.toml")]
-    return [tomllib.loads(path.read_text("utf-8"))["project"] for path in sorted(found)]
+    return list(map(project, folders()))
+
+
+def requests_in(text: str) -> list[int]:
+    """The codes of the request kinds that a source declares, by `@request(code, …)`."""
+    return [
+        mark.args[0].value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef)
+        for mark in node.decorator_list
+        if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Name) and mark.func.id == "request"
+        if mark.args and isinstance(mark.args[0], ast.Constant) and isinstance(mark.args[0].value, int)
+    ]
+
+
+def known_requests() -> dict[int, str]:
+    """The distribution by the code of each request kind that it declares."""
+    return {
+        code: project(folder)["name"]
+        for folder in folders()
+        for source in sorted(folder.glob("src/**/*.py"))
+        for code in requests_in(source.read_text("utf-8"))
+    }
 
 
 def text() -> str:
@@ -50,6 +86,19 @@ def text() -> str:
         for name in project.get("entry-points", {}).get("mqframe.names", {}):
             lines.append(f"{name!r}: {project['name']!r},")
     lines += ["}", '"""The distribution by what it adds to the names of `mqframe`."""', ""]
+    lines += ["KNOWN_REQUESTS: Final[Mapping[int, str]] = {"]
+    lines += [f"{code}: {distribution!r}," for code, distribution in sorted(known_requests().items())]
+    lines += ["}", '"""The distribution by the code of a request that it declares."""', ""]
+    lines += ["KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {"]
+    for project in projects():
+        for offer in project.get("entry-points", {}).get("mqframe.sections", {}):
+            program, _, section = offer.partition(".")
+            lines.append(f"({program!r}, {section!r}): {project['name']!r},")
+    lines += [
+        "}",
+        '"""The distribution by the program and the section of settings that it adds there."""',
+        "",
+    ]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     standard = sorted({distribution for distribution, _ in offered} & set(extras["standard"]))
     lines += [f"STANDARD: Final = frozenset({standard!r})"]

@@ -27,6 +27,9 @@ from typing import Any, NamedTuple, cast
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENT = "mqframe.client"
+TRANSACTIONS = "mqframe_transactions.client"
+OF_CLIENTS = re.compile(r"mqframe(_\w+)?\.client\.")
+"""Modules of the clients: those of the kernel, and of distributions that bring more of them."""
 LOOP_PARAMETERS = {"instance", "clock", "randomness"}
 LISTENER_TYPES = {"AssignmentListener", "QueuesListener"}
 """Types of functions of the application that are called on the loop; they go through `called_in_thread`."""
@@ -88,10 +91,10 @@ SPECS = [
         ),
     ),
     Spec(
-        f"{CLIENT}.transactions.producer:AsyncTransactionProducer",
-        f"{CLIENT}.transactions.blocking_producer",
+        f"{TRANSACTIONS}.producer:AsyncTransactionProducer",
+        f"{TRANSACTIONS}.blocking_producer",
         "TransactionProducer",
-        f"{CLIENT}.transactions.producer_thread:TransactionThread",
+        f"{TRANSACTIONS}.producer_thread:TransactionThread",
         forwarded=frozenset(),
         about=(
             "The thread that sends does the local transaction; brokers that ask are answered by\n"
@@ -99,10 +102,10 @@ SPECS = [
         ),
     ),
     Spec(
-        f"{CLIENT}.transactions.batch_producer:AsyncBatchTransactionProducer",
-        f"{CLIENT}.transactions.blocking_batch_producer",
+        f"{TRANSACTIONS}.batch_producer:AsyncBatchTransactionProducer",
+        f"{TRANSACTIONS}.blocking_batch_producer",
         "BatchTransactionProducer",
-        f"{CLIENT}.transactions.producer_thread:BatchTransactionThread",
+        f"{TRANSACTIONS}.producer_thread:BatchTransactionThread",
         about="May be shared by any number of threads; halves are sent by the thread beside.",
     ),
     Spec(
@@ -131,8 +134,8 @@ SPECS = [
         '"consumer", group',
     ),
     Spec(
-        f"{CLIENT}.consuming.simple.consumer:AsyncSimpleConsumer",
-        f"{CLIENT}.consuming.simple.blocking_consumer",
+        "mqframe_pop.client.consumer:AsyncSimpleConsumer",
+        "mqframe_pop.client.blocking_consumer",
         "SimpleConsumer",
         f"{SYNC}:SyncClient",
         '"consumer", group',
@@ -177,7 +180,7 @@ class Source:
         seen: dict[str, tuple[str, Function | ast.AnnAssign, str]] = {}
         self.overloads.clear()
         for cls in reversed(self.cls.__mro__[:-1]):
-            if not cls.__module__.startswith(CLIENT):
+            if not OF_CLIENTS.match(cls.__module__):
                 continue
             body = self.node(cls).body
             for node, after in zip(body, [*body[1:], None], strict=True):
@@ -331,7 +334,8 @@ class Writer:
         )
         code = f"class {spec.name}({base}):\n{body}\n"
         imports = "\n".join(sorted(import_line(*each) for each in self._imports))
-        return formatted(f"{head}\n\nfrom __future__ import annotations\n\n{imports}\n\n{code}")
+        text = f"{head}\n\nfrom __future__ import annotations\n\n{imports}\n\n{code}"
+        return formatted(text, path_of(spec.target))
 
     def _class_text(self) -> str:
         return f"{sync_text(inspect.getdoc(self._source.cls) or '')}\n\n{self._spec.about}".rstrip()
@@ -474,10 +478,17 @@ def import_line(module: str, name: str) -> str:
     return f"from {module} import {name}" if name else f"import {module}"
 
 
-def formatted(code: str) -> str:
-    """`code` as the project formats it."""
+def path_of(module: str) -> Path:
+    """The file of a module, of the kernel or of a plugin."""
+    package, _, _ = module.partition(".")
+    top = next((each.parent for each in ROOT.glob(f"plugins/*/src/{package}")), ROOT)
+    return top.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def formatted(code: str, path: Path) -> str:
+    """`code`, of the file at `path`, as the project formats it."""
     for command in (["check", "--select", "I,F401", "--fix", "--quiet"], ["format", "--quiet"]):
-        ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", "mqframe/client/x.py", "-"]
+        ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(path), "-"]
         code = subprocess.run(ruff, input=code, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     return code
 
@@ -486,7 +497,7 @@ def main(arguments: list[str]) -> int:
     """Write all files, or with --check name those that differ; the exit code."""
     wrong = []
     for spec in SPECS:
-        path = ROOT / (spec.target.replace(".", "/") + ".py")
+        path = path_of(spec.target)
         text = Writer(spec).text()
         if not path.exists() or path.read_text("utf-8") != text:
             wrong.append(str(path.relative_to(ROOT)))

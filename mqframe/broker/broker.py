@@ -13,12 +13,13 @@ from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
+from mqframe.broker.missing_plugins import refusals_of_missing
 from mqframe.broker.replication.roles import RoleChanger
 from mqframe.broker.replication.slave import refusals, refused_at_slaves
 from mqframe.broker.replication_parts import GroupRole, make_replication
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
-from mqframe.broker.services import followers_of_arrivals, make_services, notified
+from mqframe.broker.services import followers_of_arrivals, import_services, make_services, notified
 from mqframe.broker.state import BrokerState
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.missing_tables import TOLD_OF, tell_of_missing
@@ -82,7 +83,8 @@ class Broker:
         )
         self._client.on_close = self._registration.connection_closed
         try:
-            self._services = services = [] if sections.is_slave else make_services(state, settings)
+            its_services = import_services if sections.is_slave else make_services
+            self._services = services = its_services(state, settings)
             self._replication = make_replication(sections, state, self._client, self._registration, role)
             sharing = TopicSharing(state.shared, state.sends, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
@@ -186,6 +188,7 @@ class Broker:
             handlers = handlers_of(*owners, body_bytes_max=body_bytes_max)
         except ValueError as problem:
             raise PluginError(f"broker services do not go together: {problem}") from problem
+        handlers = {**refusals_of_missing(self._state.plugins), **handlers}
         saves = {Saved.TABLES: self._keeper.save_tables, Saved.PROGRESS: self._save_progress}
         handlers = self._replication.watch(saved_before_answers(handlers, saves))
         if self._sections.is_slave:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.config.programs import SERVICES
+from mqframe.core.config.programs import STANDARD_SERVICES
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
 
 KIND: Final = "broker_service"
-BUILT_IN: Final[tuple[str, ...]] = SERVICES
-"""The broker's own services, unless they are left out. In this order:
-
-transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends
-with; pop asks the timer how far it is."""
+BUILT_IN: Final[tuple[str, ...]] = STANDARD_SERVICES
+"""The broker's own services, as far as they are installed, unless they are left out."""
 
 
 def service_names(settings: BrokerSettings, plugins: PluginManager) -> list[str]:

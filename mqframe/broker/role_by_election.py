@@ -56,6 +56,7 @@ class RoleByElection:
         self._election = election = sections.election
         self._clock = clock
         self._boot = boot
+        self._plugins = plugins
         if not boot:
             raise SettingError(
                 "replication.role = ELECTED: this system does not name the boot of the machine, by which a"
@@ -284,9 +285,8 @@ class RoleByElection:
                 return
             await self._end_broker()
             try:
-                cut = cut_log(
-                    self._sections.store.directory, offset, why=_CUT_WHY, now_ms=self._clock.now_ms()
-                )
+                services, root = self._plugins.cut_backs(), self._sections.store.directory
+                cut = cut_log(root, offset, services, why=_CUT_WHY, now_ms=self._clock.now_ms())
                 log.warning(
                     "the end of this log was cut off; what was cut is kept",
                     start=cut.start, end=cut.end, records=cut.records, file=cut.file,

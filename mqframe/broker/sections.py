@@ -9,7 +9,6 @@ import attrs
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.delay.levels import parse_levels
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
 from mqframe.replication.election_settings import ElectionSettings
@@ -74,8 +73,7 @@ class BrokerSections:
     @property
     def delays(self) -> tuple[int, ...]:
         """The delays of levels 1, 2, … in ms, which the store counts by, whoever delivers what waits."""
-        settings = next((each for each in self.services if isinstance(each, DelaySettings)), DelaySettings())
-        return parse_levels(settings.levels)
+        return parse_levels(self.store.delay_levels)
 
     @property
     def is_slave(self) -> bool:

@@ -28,12 +28,26 @@ def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerSe
             if table.name in state.keeper.names:
                 raise PluginError(f"broker_service {name!r} saves {table.name}; another table is in it")
             state.keeper.keep(table.name, table.body, table.table, at_once=table.at_once)
+        for place in (each.place_in_time() for each in parts):
+            if place is not None and state.delays.place_in_time is not None:
+                raise PluginError(f"broker_service {name!r} keeps messages for a time; another one does, too")
+            state.delays.place_in_time = place or state.delays.place_in_time
         for offer, function in (each for part in parts for each in part.offers().items()):
             if state.offered(offer) is not None:
                 raise PluginError(f"broker_service {name!r} offers {offer!r}; another service does so, too")
             state.offers[offer] = function
         made += parts
     return made
+
+
+def import_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerService]:
+    """None, for a slave: but it has to know the requests that the services of a master serve, to refuse them.
+
+    Raises `PluginError`, `SettingError`.
+    """
+    for name in service_names(settings, state.plugins):
+        state.plugins.settings_class(name)
+    return []
 
 
 def followers_of_arrivals(

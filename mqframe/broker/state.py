@@ -13,7 +13,10 @@ from mqframe.broker.due_task import DueTask
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, without
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.sending.targets import SendTargets
+from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
@@ -23,6 +26,8 @@ from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
+from mqframe.core.cluster.assignment import RequestModes
+from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.group_table import GroupTable
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
@@ -32,15 +37,15 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.rules import DelayRules, TimerLimits
-from mqframe.core.delay.settings import DelaySettings
+from mqframe.core.delay.rules import DelayRules
 from mqframe.core.filtering.bodies import FilterDataTable
-from mqframe.core.popping.assignment import RequestModes
-from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.replicas import Replicas
 from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.storage.left_out import LeftOutTable
+from mqframe.hooks.interfaces import BodyCheck
+from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.net.in_process.requests import InProcessRequests
@@ -56,6 +61,9 @@ class BrokerState:
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
 
+    sender: Callable[[SendFields, Call, BodyCheck], Reply | None]
+    """Serves sends whose body is stored whole; there once the broker's parts are made."""
+
     def __init__(
         self, sections: BrokerSections, clock: LoopClock, opening: StoreOpening, plugins: PluginManager,
         replicas: Replicas | None = None,
@@ -66,7 +74,6 @@ class BrokerState:
         self.live = LiveSettings(
             settings, store_settings, sections.origins, sections.replication, sections.services
         )
-        delay = self.settings(DelaySettings).current
         self.levels = sections.delays
         self.counts = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
@@ -106,15 +113,19 @@ class BrokerState:
         self.store = opening.store(sections, clock, replicas)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
-        delivers = "delay" in service_names(settings, plugins)
-        limits = _timer_limits(delay, delivers)
-        self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
+        self.delays = self._delay_rules(settings)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
+        self.redelivery = Redelivery(self.writer, self.left_out)
         self.reader = LogReader(self.store, settings.name)
         self.requests = InProcessRequests()
         self.directory = store_settings.directory
         self.offers: dict[str, Callable[..., Any]] = {}
         """What the services that are made by now offer."""
+
+    def _delay_rules(self, settings: BrokerSettings) -> DelayRules:
+        delivers = DELAY_LEVELS in service_names(settings, self.plugins)
+        told = (without(each, settings.services_blocked).remark for each in (DELAY_LEVELS, DELAY))
+        return DelayRules(self.levels if delivers else (), self.clock.now_ms, *told)
 
     def settings(self, kind: type[S]) -> LiveSection[S]:
         """The section of settings of a service; what is changed while the broker runs is in force in it."""
@@ -135,14 +146,10 @@ class BrokerState:
         """Save what is saved at once; whether it is on disk."""
         return await self.keeper.save_tables()
 
+    def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
+        """Serve a send whose body is stored as one message, once `check` has found nothing wrong with it."""
+        return self.sender(fields, call, check)
+
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
-
-
-def _timer_limits(settings: DelaySettings, delivers: bool) -> TimerLimits:
-    return TimerLimits(
-        settings.timer_precision_ms,
-        settings.timer_delay_seconds_max * 1000,
-        settings.timer_enabled and delivers,
-    )

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pluggy
@@ -23,11 +23,22 @@ from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
 from mqframe.hooks.interfaces import Plugins
+from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
-from mqframe.hooks.options import OptionInfo, build, describe, settings_class
+from mqframe.hooks.options import (
+    OptionInfo,
+    build,
+    cut_back_class,
+    describe,
+    settings_class,
+)
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
+
+if TYPE_CHECKING:
+    from mqframe.hooks.interfaces.broker_port import BrokerPort
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies
 
 GROUP: Final = specs.PROJECT
 FAILURES: Final = (Exception, SystemExit)
@@ -102,6 +113,25 @@ class Catalog:
         """As `PluginManager.settings_class`."""
         return settings_class(service, self._factory(kind_of("broker_service"), service))
 
+    def cut_backs(self) -> list[CutBack]:
+        """As `PluginManager.cut_backs`."""
+        kind = kind_of("broker_service")
+        found = ((name, self._factory(kind, name)) for name in self.names(kind.name))
+        return [made() for name, factory in found if (made := cut_back_class(name, factory)) is not None]
+
+    def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
+        """As `PluginManager.slave_copies`."""
+        from mqframe.hooks.interfaces.broker_service import SlaveCopies
+
+        kind, made = kind_of("broker_service"), []
+        for name in (each for each in services if each in self.names(kind.name)):
+            declared = getattr(self._factory(kind, name), "SlaveCopies", None)
+            if isinstance(declared, type) and issubclass(declared, SlaveCopies):
+                made.append(declared(port))
+            elif declared is not None:
+                raise PluginError(f"{name}: SlaveCopies must be a class that inherits it, not {declared!r}")
+        return made
+
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""
         wanted = kind_of(kind)
@@ -116,6 +146,11 @@ class Catalog:
     def knows(self, kind: str, name: str) -> bool:
         """As `PluginManager.knows`."""
         return (kind, name) in KNOWN_DISTRIBUTIONS or name in self.names(kind)
+
+    def not_installed(self) -> frozenset[str]:
+        """As `PluginManager.not_installed`."""
+        found = {_normal(offer.distribution) for offer in self._all_offers()}
+        return frozenset(each for each in KNOWN_DISTRIBUTIONS.values() if _normal(each) not in found)
 
     def register(self, plugin: object, name: str | None = None) -> None:
         """As `PluginManager.register`."""
@@ -167,13 +202,17 @@ class Catalog:
         raise SettingError(f"{PLUGINS}.{name}{source}: no plugin has this name; {hint}")
 
     def _offers(self) -> list[_Offer]:
+        return [offer for offer in self._all_offers() if not self._is_blocked(offer)]
+
+    def _all_offers(self) -> list[_Offer]:
+        """What is blocked included."""
         if self._scanned is None:
             own = [_offer(each, built_in.DISTRIBUTION, __version__) for each in built_in.entry_points()]
             installed = list(self._find())
             found = [_installed(each) for each in installed]
             self._misnamed = misnamed(installed)
             self._scanned = [offer for offer in own + found if offer is not None]
-        return [offer for offer in self._scanned + self._registered if not self._is_blocked(offer)]
+        return self._scanned + self._registered
 
     def _is_blocked(self, offer: _Offer) -> bool:
         own = {_normal(f"{offer.kind.name}.{offer.name}"), _normal(offer.distribution)}

@@ -1,6 +1,7 @@
 """Which of this project's distributions brings what, for the install line of error messages.
 
-Generated from the pyproject.toml files of packages and plugins by tools/generate_known_distributions.py.
+Generated from the projects and sources of packages and plugins by
+tools/generate_known_distributions.py.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dashboard"): "mqframe-plugin-dashboard",
     ("command", "dashboard-user"): "mqframe-plugin-dashboard",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
+    ("broker_service", "delay"): "mqframe-plugin-delay",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
@@ -54,6 +56,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
     ("send_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
     ("consume_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
+    ("broker_service", "pop"): "mqframe-plugin-pop",
     ("codec", "protobuf"): "mqframe-plugin-protobuf",
     ("codec", "pydantic"): "mqframe-plugin-pydantic",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
@@ -68,19 +71,60 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("message_filter", "SQL92"): "mqframe-plugin-sql92",
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
+    ("broker_service", "transactions"): "mqframe-plugin-transactions",
 }
 """The distribution by kind and name of what it offers."""
 
-KNOWN_NAMES: Final[Mapping[str, str]] = {}
+KNOWN_NAMES: Final[Mapping[str, str]] = {
+    "AsyncSimpleConsumer": "mqframe-plugin-pop",
+    "PoppedMessage": "mqframe-plugin-pop",
+    "SimpleConsumer": "mqframe-plugin-pop",
+    "AsyncBatchTransactionProducer": "mqframe-plugin-transactions",
+    "AsyncTransaction": "mqframe-plugin-transactions",
+    "AsyncTransactionProducer": "mqframe-plugin-transactions",
+    "BatchTransactionProducer": "mqframe-plugin-transactions",
+    "DatabaseOutcome": "mqframe-plugin-transactions",
+    "EndStatus": "mqframe-plugin-transactions",
+    "EndsUnfinished": "mqframe-plugin-transactions",
+    "HalfMessage": "mqframe-plugin-transactions",
+    "PreparedHalf": "mqframe-plugin-transactions",
+    "Transaction": "mqframe-plugin-transactions",
+    "TransactionListener": "mqframe-plugin-transactions",
+    "TransactionProducer": "mqframe-plugin-transactions",
+    "TransactionSendResult": "mqframe-plugin-transactions",
+}
 """The distribution by what it adds to the names of `mqframe`."""
+
+KNOWN_REQUESTS: Final[Mapping[int, str]] = {
+    21330: "mqframe-plugin-schedules",
+    21331: "mqframe-plugin-schedules",
+    21332: "mqframe-plugin-schedules",
+    21333: "mqframe-plugin-schedules",
+    21334: "mqframe-plugin-schedules",
+    200050: "mqframe-plugin-pop",
+    200051: "mqframe-plugin-pop",
+    200052: "mqframe-plugin-pop",
+    200053: "mqframe-plugin-pop",
+    200054: "mqframe-plugin-pop",
+    200055: "mqframe-plugin-pop",
+    200056: "mqframe-plugin-pop",
+    200151: "mqframe-plugin-pop",
+}
+"""The distribution by the code of a request that it declares."""
+
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
+"""The distribution by the program and the section of settings that it adds there."""
 
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",
         "mqframe-plugin-averagely",
+        "mqframe-plugin-delay",
         "mqframe-plugin-offsetstore",
+        "mqframe-plugin-pop",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
+        "mqframe-plugin-transactions",
     ]
 )
 """Distributions that the extra `standard` brings."""

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from mqframe.hooks.catalog import Catalog
+    from mqframe.hooks.interfaces.broker_port import BrokerPort
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies
+    from mqframe.hooks.interfaces.cut_back import CutBack
     from mqframe.hooks.plugin_info import PluginInfo
 
 
@@ -74,6 +77,21 @@ class PluginManager:
         """
         return self._catalog.settings_class(service)
 
+    def cut_backs(self) -> list[CutBack]:
+        """What puts back that which the installed broker services keep, for a log that is about to be cut.
+
+        All services are imported. Raises `PluginError` for one that cannot be: what it keeps would count on
+        what is cut off; block it, or uninstall it.
+        """
+        return self._catalog.cut_backs()
+
+    def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
+        """What a slave with this `port` keeps of those of `services` that are installed.
+
+        They are imported. Raises `PluginError` for one that cannot be.
+        """
+        return self._catalog.slave_copies(services, port)
+
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""
         if isinstance(choices, str):
@@ -94,6 +112,10 @@ class PluginManager:
     def knows(self, kind: str, name: str) -> bool:
         """Whether `name` is a plugin of `kind`: an installed one, or one of this project's that is not."""
         return self._catalog.knows(kind, name)
+
+    def not_installed(self) -> frozenset[str]:
+        """The distributions of this project with plugins that are not installed; those blocked are."""
+        return self._catalog.not_installed()
 
     def register(self, plugin: object, name: str | None = None) -> None:
         """Add a plugin that is no distribution: an object or module with marked `register_*` hooks.

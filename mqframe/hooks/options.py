@@ -1,6 +1,7 @@
 """Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it.
 
-A broker service may have a section of settings besides, its factory's `Settings` class.
+A broker service may have a section of settings besides, its factory's `Settings` class, and in `CutBack` a
+class that puts back what it keeps where a log is cut.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import attrs
 from mqframe.core.config.field_types import convert, field_types, name_of
 from mqframe.core.config.settings import shown
 from mqframe.core.errors import PluginError, SettingError
+from mqframe.hooks.interfaces.cut_back import CutBack
 
 
 @attrs.frozen
@@ -52,6 +54,17 @@ def settings_class(name: str, factory: Any) -> type[Any] | None:
             f"{name}: its Settings are the section {section}; a service's section is called as the service:"
             f' settings("{section_of(name)}")'
         )
+    return declared
+
+
+def cut_back_class(name: str, factory: Any) -> type[CutBack] | None:
+    """The class in `factory.CutBack`, or `None`. Raises `PluginError` when it is something else.
+
+    `name`: by which the factory was chosen.
+    """
+    declared = getattr(factory, "CutBack", None)
+    if declared is not None and not (isinstance(declared, type) and issubclass(declared, CutBack)):
+        raise PluginError(f"{name}: CutBack must be a class that inherits CutBack, not {declared!r}")
     return declared
 
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 from broker.conftest import pull_request, send_request
-from broker.transactions.halves import COMMIT, HALF, INTERVAL, bodies
+from halves import COMMIT, HALF, INTERVAL, bodies
+from mqframe_pop.broker.processor import PopProcessor
+from mqframe_pop.requests import Notification
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
 from popping import KEY, pop, pop_request
 
 from mqframe.broker.consuming.processor import PullProcessor
-from mqframe.broker.popping.processor import PopProcessor
 from mqframe.core.cluster.client_bodies import ConsumerData, ConsumerList, HeartbeatData, ProducerData
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import ConnectionLost
@@ -32,7 +33,6 @@ from mqframe.core.requests.consumers import (
 from mqframe.core.requests.fields import Request, decode_fields
 from mqframe.core.requests.insight import GetConsumerRunningInfo
 from mqframe.core.requests.messages import CheckTransactionState, EndTransaction, SendAnswer
-from mqframe.core.requests.pop import Notification
 from mqframe.core.requests.serving import Reply
 from mqframe.core.storage.record import decode_record, decode_records
 from mqframe.core.wire.loose_json import decode, dumps, loads

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mqframe_pop.requests import PopMessage
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.admin.dispatch_lag import DispatchLag
@@ -31,7 +32,6 @@ from mqframe.core.requests.admin import GetBrokerRuntimeInfo, InvokeBrokerToRese
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
-from mqframe.core.requests.pop import PopMessage
 from mqframe.core.requests.serving import Call, handlers_of
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame

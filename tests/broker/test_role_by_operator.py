@@ -13,6 +13,7 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import GiveUpError, SettingError
+from mqframe.hooks.manager import PluginManager
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.files.layout import Layout
 from mqframe.store.log.closed_log import ClosedLog
@@ -151,7 +152,13 @@ def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> Non
         async def cut() -> None:
             with ClosedLog(Layout(tmp_path / "a")) as log:
                 places = [record.physical_offset for record in log.records(log.files[0])]
-            cut_log(tmp_path / "a", places[3], why="a test", now_ms=pair.clock.now_ms())
+            cut_log(
+                tmp_path / "a",
+                places[3],
+                PluginManager().cut_backs(),
+                why="a test",
+                now_ms=pair.clock.now_ms(),
+            )
 
         await held.roles.change(held.sections, between=cut)
         assert held.broker.store.log.max_offset < before
@@ -159,7 +166,7 @@ def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> Non
         assert await pair.bodies(held.broker) == [*texts(0, 3), *texts(7, 1)]
 
         async def fail() -> None:
-            cut_log(tmp_path / "a", 1, why="a test", now_ms=pair.clock.now_ms())
+            cut_log(tmp_path / "a", 1, PluginManager().cut_backs(), why="a test", now_ms=pair.clock.now_ms())
 
         with pytest.raises(GiveUpError, match="no record of the log"):
             await held.roles.change(in_role(held, as_slave(held)), between=fail)

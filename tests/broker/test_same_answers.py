@@ -12,6 +12,7 @@ import msgspec
 from broker.conftest import pull_request, send_request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mqframe_pop.requests import AckMessage
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
@@ -49,7 +50,6 @@ from mqframe.core.requests.messages import (
     SendMessage,
     ViewMessageById,
 )
-from mqframe.core.requests.pop import AckMessage
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import ProxiedClient

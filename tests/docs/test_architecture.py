@@ -17,7 +17,13 @@ from mqframe import ConsumeResult, Message, Producer, PushConsumer
 
 ROOT = Path(__file__).parents[2]
 KERNEL = ROOT / "mqframe"
-SUBJECTS = [ROOT / "packages/cli/src/mqframe_cli", ROOT / "packages/testing/src/mqframe_testing"]
+SUBJECTS = [
+    ROOT / "packages/cli/src/mqframe_cli",
+    ROOT / "packages/testing/src/mqframe_testing",
+    ROOT / "plugins/pop/src/mqframe_pop",
+    ROOT / "plugins/transactions/src/mqframe_transactions",
+    ROOT / "plugins/delay/src/mqframe_delay",
+]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")
 SECONDS_MAX = 120.0

@@ -11,13 +11,16 @@ import attrs
 import pytest
 from mqframe_cli.built_in import COMMANDS
 from mqframe_cli.settings.configuration import settings_class
+from request_kinds import ROCKETMQ_S
 
 import mqframe
 from mqframe.core.config.programs import ALL_SECTIONS
-from mqframe.core.requests import REQUESTS
 from mqframe.hooks.kinds import KINDS
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 
 ROOT = Path(__file__).parents[2]
+BELOW = ("schedule create", "spark run", "spark drain", "spark republish-dlq")
+OF_PLUGINS = [name for kind, name in KNOWN_DISTRIBUTIONS if kind == "command"]
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +56,31 @@ def test_every_option_of_spark_is_in_the_reference() -> None:
 
 def test_every_request_kind_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/requests.html").read_text().replace("<wbr>", "")
-    kernel_s = {code: kind for code, kind in REQUESTS.items() if kind.__module__.startswith("mqframe.")}
-    for code, kind in kernel_s.items():
+    for code, kind in ROCKETMQ_S.items():
         assert f"<p>{code}</p>" in text
         assert kind.__name__ in text
+    assert "CreateSchedule" in text  # of a plugin
+
+
+def test_marks_for_what_is_generated_are_filled(site: Path) -> None:
+    pages = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
+    marked = [page for page in pages if re.search(r"^\{\w+\}$", page.read_text("utf-8"), re.MULTILINE)]
+    assert len(marked) > 4
+    for page in marked:
+        built = (site / page.relative_to(ROOT / "docs")).with_suffix(".html").read_text()
+        assert not re.search(r"<p>\{\w+\}</p>", built), page
 
 
 def test_every_command_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/cli.html").read_text()
-    for name in (*COMMANDS, "schedule create", "spark run", "spark drain", "spark republish-dlq"):
+    for name in (
+        *COMMANDS,
+        *OF_PLUGINS,
+        "schedule create",
+        "spark run",
+        "spark drain",
+        "spark republish-dlq",
+    ):
         assert f"mqframe {name}" in text
 
 

@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 from mqframe_testing import Cluster
+from request_kinds import ROCKETMQ_S
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.unserved import UNSERVED
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
 
 ROOT = Path(__file__).parents[2]
 RESULTS: dict[str, Any] = json.loads((ROOT / "docs/reference/compatibility.json").read_text("utf-8"))
-KERNEL_S = {code: kind for code, kind in REQUESTS.items() if kind.__module__.startswith("mqframe.")}
 
 
 @pytest.fixture
@@ -87,7 +86,7 @@ def test_every_feature_of_a_mark_has_a_line(marked: dict[str, set[str]], compati
 
 def test_the_page_has_every_request(compatibility: ModuleType) -> None:
     page = compatibility.compatibility_page()
-    for code, kind in KERNEL_S.items():
+    for code, kind in ROCKETMQ_S.items():
         assert f"|{code}|{kind.__name__}|" in page
     for reason in UNSERVED.values():
         assert f"|{reason}|" in page
@@ -111,9 +110,7 @@ def not_supported(address: str, codes: set[int]) -> set[int]:
 @pytest.mark.parametrize("who", ["broker", "name server"])
 def test_servers_serve_what_the_page_says(compatibility: ModuleType, who: str) -> None:
     served = {code for code, servers in compatibility.served().items() if who in servers}
-    codes = {code for code, kind in REQUESTS.items() if kind.__module__.startswith("mqframe.")} | set(
-        UNSERVED
-    )
+    codes = set(ROCKETMQ_S) | set(UNSERVED)
     with Cluster() as cluster:
         address = cluster.broker.address if who == "broker" else cluster.nameserver
         assert not_supported(address, codes) == codes - served

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from request_kinds import ROCKETMQ_S
 
-from mqframe.core.requests import REQUESTS
 from mqframe.store.files.layout import Layout
 
 ROOT = Path(__file__).parents[2]
@@ -73,8 +73,7 @@ def test_every_request_kind_of_rocketmq_is_specified() -> None:
     cells = "\n".join(line.split("|")[1] for line in table.splitlines() if line.startswith("|"))
     named = {int(word) for word in re.findall(r"\d+", cells)}
     named |= set(range(311, 314))  # written as a range
-    kernel_s = [code for code, kind in REQUESTS.items() if kind.__module__.startswith("mqframe.")]
-    assert [code for code in kernel_s if code not in named and code not in OWN_CODES] == []
+    assert [code for code in ROCKETMQ_S if code not in named and code not in OWN_CODES] == []
 
 
 def test_every_path_of_a_store_is_specified() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from mqframe_delay.settings import DelaySettings
 from mqframe_testing.coordination import MemoryCoordination, MemoryEngine
 from mqframe_testing.simulation import FailingCoordination, Simulation
 from trust.crashes import lay_out
@@ -20,7 +21,6 @@ from mqframe.broker.host import BrokerHost
 from mqframe.broker.role_by_election import RoleByElection
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import CoordinationError, StoreError
 from mqframe.hooks.manager import PluginManager

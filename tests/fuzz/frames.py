@@ -12,6 +12,7 @@ from fuzz.bodies import BodyMaker
 from fuzz.facts import Facts
 from fuzz.headers import HeaderMaker
 from fuzz.stored import stored_message
+from mqframe_pop.requests import PopMessage
 from recorded import REQUESTS as RECORDED
 
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
@@ -23,7 +24,6 @@ from mqframe.core.requests import REQUESTS, Request, encode_fields
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.messages import SendMessageV2
-from mqframe.core.requests.pop import PopMessage
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 from mqframe.core.wire.loose_json import dumps
 

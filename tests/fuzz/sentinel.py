@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzz.facts import Facts
+from mqframe_pop.requests import PopMessage
 from mqframe_testing.simulation import SimulatedClock
 from popping import Popped, popped
 
@@ -11,7 +12,7 @@ from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.cluster.topic_bodies import RegisterBrokerBody, TopicConfig, TopicConfigTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests import Request, admin, consumers, messages, nameserver, pop
+from mqframe.core.requests import Request, admin, consumers, messages, nameserver
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.bodies import DataVersion
@@ -162,7 +163,7 @@ class Sentinel:
     async def _pop(self, wanted: bytes) -> Popped:
         """Pop until `wanted` comes, which stays out; all else is acknowledged again, as after a kill."""
         for _ in range(20):
-            request = pop.PopMessage(
+            request = PopMessage(
                 consumer_group=GROUP, topic=POPPED, queue_id=-1, max_msg_nums=8, invisible_time=_INVISIBLE_MS,
                 poll_time=0, born_time=self._clock.now_ms(), init_mode=0,
             )  # fmt: skip

@@ -4,6 +4,7 @@ from importlib.metadata import EntryPoint
 
 import attrs
 import pytest
+from without import without
 
 from mqframe.core.config.plugin_options import PluginOptions
 from mqframe.core.config.settings import at_least, setting, settings
@@ -229,6 +230,14 @@ def test_blocked_names_are_gone() -> None:
     assert plugins.names("selector") == ["nothing", "nth"]
     with pytest.raises(PluginError, match="'first' is blocked"):
         plugins.create("selector", "first")
+
+
+def test_what_this_project_has_and_is_not_installed_is_known_by_its_distributions() -> None:
+    assert PluginManager().not_installed() == frozenset()
+    blocked = without("mqframe-plugin-sql92")
+    blocked.block("mqframe-plugin-selectors")
+    assert blocked.not_installed() == {"mqframe-plugin-sql92"}
+    assert manager().not_installed() >= {"mqframe-plugin-sql92", "mqframe-plugin-selectors"}
 
 
 def test_registered_plugins_are_found_beside_installed_ones() -> None:

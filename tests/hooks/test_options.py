@@ -9,7 +9,8 @@ import pytest
 
 from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.hooks.options import OptionInfo, build, describe, options_class, settings_class
+from mqframe.hooks.interfaces import CutBack
+from mqframe.hooks.options import OptionInfo, build, cut_back_class, describe, options_class, settings_class
 
 
 class Nodes:
@@ -150,3 +151,13 @@ def test_settings_that_are_no_section_are_refused() -> None:
 
     with pytest.raises(PluginError, match=r"wrong: Settings must be a class made by settings\(...\)"):
         settings_class("wrong", Wrong)
+
+
+def test_what_puts_back_is_a_class_that_can() -> None:
+    class Back(CutBack):
+        pass
+
+    assert cut_back_class("x", type("F", (), {"CutBack": Back})) is Back
+    assert cut_back_class("x", type("F", (), {})) is None
+    with pytest.raises(PluginError, match="x: CutBack must be a class that inherits CutBack, not <class"):
+        cut_back_class("x", type("F", (), {"CutBack": int}))

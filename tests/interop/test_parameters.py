@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from request_kinds import ROCKETMQ_S
 
 from interop.conftest import need, newest_and
 from interop.foreign_programs import LATEST, OLDER
@@ -11,12 +12,11 @@ from interop.java_headers import codes, fields_of, header_names
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.parameters import parameters
-from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.fields import ONLY_OURS, Request
 from mqframe.core.versions import version_number
 
 VERSIONS = pytest.mark.parametrize("version", newest_and(OLDER, LATEST))
-KINDS = [kind for code, kind in sorted(REQUESTS.items()) if kind.__module__.startswith("mqframe.")]
+KINDS = list(ROCKETMQ_S.values())
 NO_FIELD = "_UNIQUE_KEY_QUERY"
 """What all versions read beside the header's class (QueryMessageProcessor.java, `UNIQUE_MSG_QUERY_FLAG`)."""
 

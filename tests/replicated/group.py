@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from mqframe_delay.settings import DelaySettings
 from mqframe_testing.simulation import Simulation
 from trust.crashes import lay_out
 from trust.disk import Disk
@@ -18,7 +19,6 @@ from trust.seam import Seam
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import MqframeError
 from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.messages import SendMessageV2

@@ -13,8 +13,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 import pytest
+from mqframe_pop.requests import AckMessage, BatchAckMessage, PopMessage
 from mqframe_testing.cluster import AsyncCluster, Cluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_transactions.client.producer import AsyncTransactionProducer
 from real_time import until
 
 from mqframe import (
@@ -31,12 +33,10 @@ from mqframe import (
     reply_to,
 )
 from mqframe.client.settings import ProducerSettings
-from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
-from mqframe.core.requests.pop import AckMessage, BatchAckMessage, PopMessage
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
 

@@ -23,6 +23,7 @@ from trust.disk import Disk, Event, Image
 from trust.seam import Seam
 from trust.series import Case, Cases
 
+from mqframe.hooks.manager import PluginManager
 from mqframe.store.files.layout import Layout
 from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.upkeep.cutting import cut_log, cuts
@@ -88,7 +89,7 @@ def broker_cuts(directory: Path, seed: int) -> Cases:
 def _cut(seed: int, life: Life, offset: int) -> Callable[[Path], None]:
     def run(place: Path) -> None:
         shutil.copytree(life.directory, place)
-        cut_log(place / NAME, offset, why="a test", now_ms=1)
+        cut_log(place / NAME, offset, PluginManager().cut_backs(), why="a test", now_ms=1)
         _check(seed, life, offset, place)
 
     return run
@@ -103,7 +104,7 @@ def _left(life: Life, offset: int, chance: Random) -> list[Image]:
         seam = Seam(root, events.append)
         with seam.in_force():
             begun = len(events)
-            cut_log(root, offset, why="a test", now_ms=1)
+            cut_log(root, offset, PluginManager().cut_backs(), why="a test", now_ms=1)
     moments = set(chance.sample(range(begun, len(events)), min(IMAGES_OF_A_CUT, len(events) - begun)))
     disk, images = Disk(), []
     for number, event in enumerate(events):

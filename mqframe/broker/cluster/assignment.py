@@ -13,6 +13,13 @@ from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.cluster.strategies import Strategies
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
+from mqframe.core.cluster.assignment import POP, PULL, RequestModes, share_out
+from mqframe.core.cluster.assignment_bodies import (
+    Assignment,
+    AssignmentsBody,
+    QueryAssignmentBody,
+    RequestModeBody,
+)
 from mqframe.core.cluster.client_registry import BROADCASTING
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import TopicRouteData
@@ -21,16 +28,8 @@ from mqframe.core.consuming.bodies import QueueBody
 from mqframe.core.errors import BodyError, Refusal, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
-from mqframe.core.popping.assignment import POP, PULL, RequestModes, share_out
-from mqframe.core.popping.bodies import (
-    Assignment,
-    AssignmentsBody,
-    QueryAssignmentBody,
-    RequestModeBody,
-)
-from mqframe.core.popping.settings import PopSettings
+from mqframe.core.requests.assignment import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
-from mqframe.core.requests.pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.wire.loose_json import decode
 from mqframe.log import get_logger
@@ -53,7 +52,6 @@ class AssignmentProcessor(Processor):
         strategies: Strategies,
     ) -> None:
         super().__init__(shared)
-        self._settings = self._live.section(PopSettings)
         self._modes = modes
         self._registration = registration
         self._routes: dict[str, tuple[float, tuple[MessageQueue, ...]]] = {}
@@ -80,8 +78,8 @@ class AssignmentProcessor(Processor):
     @serves(QueryAssignment)
     async def assign(self, fields: QueryAssignment, call: Call) -> AssignmentsBody:
         body = call.body(QueryAssignmentBody)
-        settings = self._settings.current
-        mode = self._modes.find(body.topic, body.consumer_group, settings.request_mode, settings.share_queues)
+        default, share = self._live.current.request_mode, self._live.current.pop_share_queues
+        mode = self._modes.find(body.topic, body.consumer_group, default, share)
         queues = self._share(body, mode, await self._queues(body.topic))
         if queues is None:
             return AssignmentsBody()

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from mqframe.broker.replication.comparison import Comparison
 from mqframe.core.clock import Clock
 from mqframe.core.errors import MqframeError
+from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
 from mqframe.store.upkeep.cutting import cut_log
@@ -19,10 +20,11 @@ Reopen = Callable[[Callable[[], Awaitable[object]]], object]
 class CuttingBack:
     """Has the log in `layout`, that of `comparison`, cut. `reopen`: `None` where nobody can."""
 
-    def __init__(self, comparison: Comparison, layout: Layout, clock: Clock) -> None:
+    def __init__(self, comparison: Comparison, layout: Layout, clock: Clock, plugins: PluginManager) -> None:
         self._comparison = comparison
         self._layout = layout
         self._clock = clock
+        self._plugins = plugins
         self.reopen: Reopen | None = None
 
     async def begin(self, master: str) -> str:
@@ -41,7 +43,7 @@ class CuttingBack:
 
         async def cut() -> None:
             why = f"it differed from {master}"
-            cut_log(self._layout.root, end, why=why, now_ms=self._clock.now_ms())
+            cut_log(self._layout.root, end, self._plugins.cut_backs(), why=why, now_ms=self._clock.now_ms())
 
         log.warning("the log is cut back to what the master has of it", master=master, offset=end)
         self.reopen(cut)

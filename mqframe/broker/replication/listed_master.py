@@ -52,7 +52,9 @@ class ListedMaster:
         self.dialer = dialer_of(sections, state.clock)
         self.rules = SlaveRules(replica)
         self.times = FollowTimes(LOOK_SECONDS, settings.retry_ms / 1000, settings.tables_interval_ms / 1000)
-        self.cutting_back = CuttingBack(self._comparison, Layout(store.settings.directory), state.clock)
+        self.cutting_back = CuttingBack(
+            self._comparison, Layout(store.settings.directory), state.clock, state.plugins
+        )
 
     @property
     def known_end(self) -> int:

@@ -15,13 +15,13 @@ from mqframe.broker.replication.comparison import LogsDiffer
 from mqframe.broker.replication.cutting_back import CuttingBack
 from mqframe.broker.replication.followed_master import FollowedMaster, MasterUnknown, copy_of
 from mqframe.broker.replication.tables import CopiedTables
-from mqframe.broker.replication.timer_copy import COPY_SECONDS, TimerCopy
+from mqframe.broker.replication.timer_copy import COPY_SECONDS, FileCopy
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
-from mqframe.core.delay.settings import DelaySettings
+from mqframe.core.config.programs import STANDARD_SERVICES
 from mqframe.core.errors import MqframeError, Refusal, RetryError, StoreError
 from mqframe.core.measuring.family import Kind, Metric, one
 from mqframe.core.replication.following import FollowLimits
@@ -95,9 +95,11 @@ class SlavePart(BrokerPart):
         self._live = state.live
         self._master = master
         self._behind = BehindLog(state.store, client)
-        timer_enabled = state.settings(DelaySettings).current.timer_enabled
-        self._tables = CopiedTables(state, client, self._behind)
-        self._timer = TimerCopy(state, client, self._behind) if timer_enabled else None
+        copies = state.plugins.slave_copies(STANDARD_SERVICES, state)
+        tables = [table for each in copies for table in each.tables()]
+        self._tables = CopiedTables(state, client, self._behind, tables)
+        files = [file for each in copies for file in each.files()]
+        self._files = [FileCopy(file, state, client, self._behind) for file in files]
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
         self._follower = Follower(self._copy, state.clock, limits, master.dialer, master.rules)
         self._next_try = 0.0
@@ -214,7 +216,7 @@ class SlavePart(BrokerPart):
         return (
             Periodic(self._master.times.look, self._look, "replication"),
             Periodic(self._master.times.tables, self._copy_tables, "tables of the master"),
-            Periodic(COPY_SECONDS, self._copy_timer, "timer of the master"),
+            Periodic(COPY_SECONDS, self._copy_files, "files of the master"),
         )
 
     async def _look(self) -> None:
@@ -268,17 +270,17 @@ class SlavePart(BrokerPart):
             if self.is_following:  # else its log may be another one
                 await self._tables.tell(master.address)
 
-    async def _copy_timer(self) -> None:
-        if self._timer is not None and self.is_following:
+    async def _copy_files(self) -> None:
+        for each in self._files if self.is_following else ():
             with contextlib.suppress(StoreError):  # name servers know no master any more, as after a demotion
-                await self._timer.copy(self._master.place().address)
+                await each.copy(self._master.place().address)
 
     async def stop(self) -> None:
         """Leave the master."""
         self._follower.close()
         self._behind.settle()
-        if self._timer is not None:
-            await self._timer.save()
+        for each in self._files:
+            await each.save()
 
     def abandon(self) -> None:
         """Leave the master at once."""

@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 from mqframe.broker.replication.asking import ask
 from mqframe.broker.replication.behind_log import BehindLog
 from mqframe.broker.replication.commits import OWN_COMMITS, CommitsToTell
 from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
-from mqframe.core.delay.settings import DelaySettings
-from mqframe.core.delay.timer_metrics import TimerMetrics, TimerMetricTable
 from mqframe.core.errors import ConnectError, MqframeError, RetryError
-from mqframe.core.popping.bodies import RequestModeTable
 from mqframe.core.replication.slave_offsets import OwnCommitTable, SlaveOffsets
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
     GetAllDelayOffset,
     GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
-    GetTimerMetrics,
 )
+from mqframe.core.requests.assignment import GetAllMessageRequestMode
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.pop import GetAllMessageRequestMode
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
+from mqframe.hooks.interfaces import CopiedTable
 from mqframe.log import get_logger
 from mqframe.net.client import Client
 from mqframe.trouble import Troubles
 
 log = get_logger("replication")
-_NO_TABLE: Final[Mapping[type[Request], tuple[int, ...]]] = {
-    # A master whose timer is switched off (AdminBrokerProcessor.getTimerMetrics).
-    GetTimerMetrics: (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, ResponseCode.SYSTEM_ERROR),
-}
-"""What masters answer that have no such table; others say that they do not know the request."""
 
 
 class CopiedTables:
-    """The tables of a slave that follow those of its master. A failure of one does not stop the others."""
+    """The tables of a slave that follow those of its master. A failure of one does not stop the others.
 
-    def __init__(self, state: BrokerState, client: Client, behind: BehindLog) -> None:
+    `of_services`: those of the master's services.
+    """
+
+    def __init__(
+        self, state: BrokerState, client: Client, behind: BehindLog, of_services: Iterable[CopiedTable] = ()
+    ) -> None:
         self._state = state
         self._client = client
         self._behind = behind
         self._offered = self._taken = DelayOffsetTable()
-        self._timer_metrics = TimerMetrics(state.clock)
         self._delays = DelayOffsets(state.clock)
         state.keeper.keep("delayOffset.json", DelayOffsetTable, self._delays)
         self._offsets = cast("SlaveOffsets", state.offsets)
@@ -61,16 +58,20 @@ class CopiedTables:
         self._clock = state.clock
         self.copied_ms = 0
         """When all of them were copied the last time; 0: they were not."""
-        self._copies: list[tuple[Request, type[Body], Callable[[Any], None]]] = [
+        self._copies: list[tuple[Request, type[Body], Callable[[Any], object]]] = [
             (GetAllTopicConfig(), TopicConfigTable, self._take_topics),
             (GetAllConsumerOffset(), ConsumerOffsetTable, self._take_offsets),
             (GetAllDelayOffset(), DelayOffsetTable, self._take_delays),
             (GetAllSubscriptionGroupConfig(), SubscriptionGroupTable, self._take_groups),
             (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
         ]
-        if state.settings(DelaySettings).current.timer_enabled:
-            state.keeper.keep("timermetrics", TimerMetricTable, self._timer_metrics)
-            self._copies.append((GetTimerMetrics(), TimerMetricTable, self._take_timer_metrics))
+        self._absent: dict[str, tuple[int, ...]] = {}
+        """What masters answer that have no such table, besides that they do not know the request."""
+        for each in of_services:
+            saved = each.saved
+            state.keeper.keep(saved.name, saved.body, saved.table, at_once=saved.at_once)
+            self._copies.append((each.request, saved.body, each.take))
+            self._absent[type(each.request).__name__] = tuple(each.absent)
 
     async def copy(self, master: str) -> list[str]:
         """Take over all tables from the master at `master`, "host:port"; the requests that failed.
@@ -81,7 +82,7 @@ class CopiedTables:
         for request, kind, take in self._copies:
             name = type(request).__name__
             try:
-                absent = _NO_TABLE.get(type(request), (ResponseCode.REQUEST_CODE_NOT_SUPPORTED,))
+                absent = ResponseCode.REQUEST_CODE_NOT_SUPPORTED, *self._absent.get(name, ())
                 answer = await ask(self._client, master, request, *absent)
                 if answer.code:
                     self._well(name)
@@ -152,11 +153,6 @@ class CopiedTables:
             self._delays.changes += 1
 
         await self._behind.offer("delays", master, take)
-
-    def _take_timer_metrics(self, table: TimerMetricTable) -> None:
-        if table.data_version != self._timer_metrics.version:
-            self._timer_metrics.load(table)
-            self._timer_metrics.changes += 1
 
     def _take_modes(self, table: RequestModeTable) -> None:
         if table != self._state.modes.dump():

@@ -1,4 +1,4 @@
-"""How far the timer of the master is, and what waits in it, kept at a slave (replication.md §3)."""
+"""Files of services of the master, kept at a slave: how far its timer is (replication.md §3)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, RetryError
 from mqframe.core.os_errors import told
-from mqframe.core.requests.admin import GetTimerCheckPoint
+from mqframe.hooks.interfaces import CopiedFile
 from mqframe.log import get_logger
 from mqframe.net.client import Client
-from mqframe.store.timer.copied import followed, save_followed
 from mqframe.trouble import Trouble
 
 log = get_logger("replication")
 COPY_SECONDS: Final = 3.0
 """As in Apache RocketMQ. What was delivered in it comes once more from a slave that becomes master."""
-_NO_TIMER: Final = (ResponseCode.SYSTEM_ERROR, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
 
 
-class TimerCopy:
-    """Copies the check point of the master's timer; masters without one are passed over."""
+class FileCopy:
+    """Copies `file` of the master; masters without it are passed over."""
 
-    def __init__(self, state: BrokerState, client: Client, behind: BehindLog) -> None:
+    def __init__(self, file: CopiedFile, state: BrokerState, client: Client, behind: BehindLog) -> None:
+        self._file = file
         self._client = client
         self._behind = behind
         self._keeper = state.keeper
@@ -42,19 +41,21 @@ class TimerCopy:
             await self._ask(master)
         except MqframeError as problem:
             words, may_pass = str(problem), isinstance(problem, RetryError)
-            event = "the timer's check point was not copied"
+            event = f"{self._file.name} was not copied"
             self._uncopied.note(event, kind=words, may_pass=may_pass, master=master, problem=words)
         else:
             self._uncopied.over()
         await self.save()
 
     async def _ask(self, master: str) -> None:
-        answer = await ask(self._client, master, GetTimerCheckPoint(), *_NO_TIMER)
+        file = self._file
+        absent = (*file.absent, ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
+        answer = await ask(self._client, master, file.request, *absent)
         if answer.code or not answer.body:
             return
-        encoded = followed(bytes(answer.body))
+        encoded = file.content(bytes(answer.body))
         if encoded != self._due:
-            await self._behind.offer("timer", master, lambda: self._take(encoded))
+            await self._behind.offer(file.name, master, lambda: self._take(encoded))
 
     def _take(self, encoded: bytes) -> None:
         self._due = encoded
@@ -66,9 +67,9 @@ class TimerCopy:
             return
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._keeper.thread, save_followed, self._root, due)
+            await loop.run_in_executor(self._keeper.thread, self._file.save, self._root, due)
         except OSError as problem:
-            self._unsaved.note("the timer's check point was not saved", problem=told(problem))
+            self._unsaved.note(f"{self._file.name} was not saved", problem=told(problem))
         else:
             self._unsaved.over()
             self._saved = due

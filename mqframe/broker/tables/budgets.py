@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.shared import Registry
+from mqframe.core.cluster.assignment import RequestModes
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.filtering.filter_table import FilterTable
 from mqframe.core.measuring.budget import Budget
-from mqframe.core.popping.assignment import RequestModes
 
 
 class Budgets:

@@ -8,6 +8,8 @@ from operator import itemgetter
 
 from mqframe.client.admin.calls import AdminCalls
 from mqframe.client.admin.members import AsyncMemberAdmin
+from mqframe.core.cluster.assignment import POP, PULL
+from mqframe.core.cluster.assignment_bodies import RequestModeBody, RequestModeTable
 from mqframe.core.cluster.broker_info import GroupForbidden
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper
@@ -15,16 +17,14 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig, Subscri
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group, check_topic
-from mqframe.core.popping.assignment import POP, PULL
-from mqframe.core.popping.bodies import RequestModeBody, RequestModeTable
 from mqframe.core.requests.admin import (
     DeleteSubscriptionGroup,
     GetAllSubscriptionGroupConfig,
     GetConsumeStats,
     UpdateAndCreateSubscriptionGroup,
 )
+from mqframe.core.requests.assignment import GetAllMessageRequestMode, SetMessageRequestMode
 from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
-from mqframe.core.requests.pop import GetAllMessageRequestMode, SetMessageRequestMode
 
 
 class AsyncGroupAdmin:

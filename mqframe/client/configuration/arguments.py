@@ -17,7 +17,9 @@ from mqframe.core.config.programs import CLIENT, PROGRAMS, WITH_PROFILES, others
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.missing import missing_services
 from mqframe.hooks.options import section_of
+from mqframe.hooks.sections import sections_of_others
 from mqframe.net.settings import NetSettings
 
 _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instance", "clock", "randomness")
@@ -77,8 +79,10 @@ def _resolve(sources: Sources, given: Mapping[str, Any]) -> Resolved:
     sections = [*SHARED, *(kind.section for kind in KINDS.values())]
     profiles = {**dict.fromkeys(KINDS, ""), section: sources.profile}
     plugins = sources.given.get("plugins") or PluginManager()
+    # Clients need nothing of what brokers run: a file for both has sections of what is not installed here.
     of_services = {section_of(name) for name in plugins.names("broker_service")}
-    others = others_of(CLIENT) | of_services - set(PROGRAMS[CLIENT])
+    of_services |= missing_services(plugins.not_installed()).keys()
+    others = others_of(CLIENT) | sections_of_others(CLIENT) | of_services - set(PROGRAMS[CLIENT])
     return resolve(sections, layers, other_sections=others, profiles=profiles, with_plugins=WITH_PROFILES)
 
 

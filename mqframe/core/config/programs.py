@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
-SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
-"""The sections of the broker's own services, which are called as these are."""
+SERVICES: Final = ("request_reply",)
+"""The sections of services that the kernel brings, which are called as these are."""
+STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply")
+"""The services that a broker runs wherever they are installed, unless they are left out, in their order:
+
+transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends
+with; pop asks the timer how far it is."""
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
         "nameserver",
@@ -29,7 +34,7 @@ programs that make clients `from_config`."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 WITH_PROFILES: Final = frozenset(PROGRAMS[CLIENT]) - {"client", "net"}
 """Sections of clients that may have profiles."""
-OF_BROKERS: Final = frozenset({"broker", "store", *SERVICES})
+OF_BROKERS: Final = frozenset({"broker", "store", *STANDARD_SERVICES})
 """Sections that may have profiles for single brokers, by their names."""
 
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 KINDS: Final = (
     "access",
     "admin",
+    "assignment",
     "consumers",
     "election",
     "insight",
     "messages",
     "nameserver",
-    "pop",
     "replies",
     "roles",
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from mqframe.core.requests.needs import Action, Actions, Need, group_need, of_body, topic_need
 from mqframe.core.wire.bodies import Body
 
@@ -41,15 +39,6 @@ class _TopicAndGroup(Body):
 class _Check(Body):
     group: str | None = None
     subscription_data: _OfTopic | None = None
-
-
-class _Ack(msgspec.Struct):
-    consumer_group: str = msgspec.field(name="c")
-    topic: str = msgspec.field(name="t")
-
-
-class _Acks(Body):
-    acks: list[_Ack] = []
 
 
 class _Topic(Body):
@@ -96,9 +85,6 @@ def _check(body: _Check) -> Iterator[Need]:
 HEARTBEAT: Final = of_body(_Heartbeat, _heartbeat)
 LOCK: Final = of_body(_Lock, _lock)
 CHECK: Final = of_body(_Check, _check)
-ACKS: Final = of_body(
-    _Acks, lambda body: [need for ack in body.acks for need in _both(ack.topic, ack.consumer_group, _SUB)]
-)
 ASSIGNMENT: Final = of_body(_TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _SUB))
 REQUEST_MODE: Final = of_body(
     _TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _UPDATE), changes=True

@@ -106,17 +106,6 @@ def group(*actions: Action, field: str = "consumerGroup", optional: bool = False
     return _named(group_need, field, actions, optional)
 
 
-def popped(*actions: Action) -> Needs:
-    """The consumer group, and the topic that was popped; its retry topic for the group stands for it."""
-
-    def find(frame: Frame) -> list[Need]:
-        ext = frame.ext or {}
-        name, owner = ext.get("topic", ""), ext.get("consumerGroup", "")
-        return [group_need(owner, actions), consumed_need(name, owner, actions)]
-
-    return Needs(find)
-
-
 def all_topics(*actions: Action) -> Needs:
     """Every topic."""
     return _fixed(Need(Resource.TOPIC, "", actions))

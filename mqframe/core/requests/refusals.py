@@ -20,8 +20,8 @@ def refusal(request: Request, answer: Frame, address: str) -> AnswerError:
             remark = f"{what} is served from Apache RocketMQ {request.SINCE} on, and this is {this}"
         else:
             remark = (
-                f"{what} is not offered there, though {this} can serve it: the service is blocked or "
-                f"switched off ({remark or 'no remark'})"
+                f"{what} is not offered there, though {this} can serve it: the service is missing, "
+                f"blocked or switched off ({remark or 'no remark'})"
             )
     return answer_error(answer.code, remark, address)
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces.broker_messages import MessageReader as MessageReader
+    from mqframe.hooks.interfaces.broker_messages import MessageRedelivery as MessageRedelivery
     from mqframe.hooks.interfaces.broker_messages import MessageWriter as MessageWriter
+    from mqframe.hooks.interfaces.broker_port import BodyCheck as BodyCheck
     from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
     from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
     from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
@@ -41,9 +43,12 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
     from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
+    from mqframe.hooks.interfaces.broker_service import CopiedFile as CopiedFile
+    from mqframe.hooks.interfaces.broker_service import CopiedTable as CopiedTable
     from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
     from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
     from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies as SlaveCopies
     from mqframe.hooks.interfaces.broker_service import Table as Table
     from mqframe.hooks.interfaces.broker_store import BrokerStore as BrokerStore
     from mqframe.hooks.interfaces.broker_tables import BrokerCounts as BrokerCounts
@@ -61,6 +66,10 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace
     from mqframe.hooks.interfaces.coordination import Snapshot as Snapshot
     from mqframe.hooks.interfaces.coordination import WaitingClock as WaitingClock
+    from mqframe.hooks.interfaces.cut_back import CutBack as CutBack
+    from mqframe.hooks.interfaces.cut_back import FileChange as FileChange
+    from mqframe.hooks.interfaces.cut_back import OffsetPlace as OffsetPlace
+    from mqframe.hooks.interfaces.cut_back import StoppedStore as StoppedStore
     from mqframe.hooks.interfaces.dispatcher import Dispatcher as Dispatcher
     from mqframe.hooks.interfaces.dispatcher import LogRange as LogRange
     from mqframe.hooks.interfaces.forbidden_hook import Forbidden as Forbidden
@@ -68,6 +77,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.forbidden_hook import ForbiddenHook as ForbiddenHook
     from mqframe.hooks.interfaces.hook_port import ClientHook as ClientHook
     from mqframe.hooks.interfaces.hook_port import HookPort as HookPort
+    from mqframe.hooks.interfaces.hook_port import Plugins as Plugins
     from mqframe.hooks.interfaces.memory_offset_store import MemoryOffsetStore as MemoryOffsetStore
     from mqframe.hooks.interfaces.memory_offset_store import SavedOffsetStore as SavedOffsetStore
     from mqframe.hooks.interfaces.message_filter import Matches as Matches
@@ -76,7 +86,6 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.offset_store import OffsetStoreContext as OffsetStoreContext
     from mqframe.hooks.interfaces.offset_store import OffsetWire as OffsetWire
     from mqframe.hooks.interfaces.offset_store import ReadFrom as ReadFrom
-    from mqframe.hooks.interfaces.plugins import Plugins as Plugins
     from mqframe.hooks.interfaces.rpc_hook import RpcHook as RpcHook
     from mqframe.hooks.interfaces.selector import QueueSelector as QueueSelector
     from mqframe.hooks.interfaces.send_hook import SendContext as SendContext
@@ -101,9 +110,9 @@ _HOME = {
             "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
-        "hooks.interfaces.broker_messages": "MessageReader MessageWriter",
+        "hooks.interfaces.broker_messages": "MessageReader MessageRedelivery MessageWriter",
         "hooks.interfaces.broker_port": (
-            "BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
+            "BodyCheck BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
         "hooks.interfaces.broker_store": "BrokerStore",
@@ -111,20 +120,21 @@ _HOME = {
             "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"
         ),
         "hooks.interfaces.broker_service": (
-            "EVERY_TOPIC BrokerService CompositeService OnArrival Periodic SavedTable Table"
+            "EVERY_TOPIC BrokerService CompositeService CopiedFile CopiedTable OnArrival Periodic SavedTable "
+            "SlaveCopies Table"
         ),
         "hooks.interfaces.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
         "hooks.interfaces.coordination": (
             "CALLS_IN_A_LEASE Coordination GroupAccess GroupPlace Snapshot WaitingClock"
         ),
+        "hooks.interfaces.cut_back": "CutBack FileChange OffsetPlace StoppedStore",
         "hooks.interfaces.dispatcher": "Dispatcher LogRange",
         "hooks.interfaces.forbidden_hook": "Forbidden ForbiddenContext ForbiddenHook",
-        "hooks.interfaces.hook_port": "ClientHook HookPort",
+        "hooks.interfaces.hook_port": "ClientHook HookPort Plugins",
         "hooks.interfaces.memory_offset_store": "MemoryOffsetStore SavedOffsetStore",
         "hooks.interfaces.message_filter": "Matches MessageFilter",
         "hooks.interfaces.offset_store": "OffsetStore OffsetStoreContext OffsetWire ReadFrom",
-        "hooks.interfaces.plugins": "Plugins",
         "hooks.interfaces.rpc_hook": "RpcHook",
         "hooks.interfaces.selector": "QueueSelector",
         "hooks.interfaces.send_hook": "SendContext SendHook TransactionEnd",

@@ -1,9 +1,9 @@
-"""What send and consume hooks have in common, and the port: what they may use of their client."""
+"""What hooks may use of their client, what those of sends and consumption have in common; other plugins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from mqframe.core.messages.message import Message
 
@@ -51,3 +51,19 @@ class ClientHook(Generic[C]):
 
     def detach(self) -> None:
         """Called when the client stops, in its loop: hand over what is left; it is still sent."""
+
+
+class Plugins(Protocol):
+    """Handed to a factory that has a parameter `plugins`: the manager that makes the plugin.
+
+    What is chosen through it obeys what the application registered and blocked there.
+    """
+
+    def create(self, kind: str, choice: object, options: object = None) -> Any:
+        """The object that `choice` stands for: a name, a class, an object.
+
+        `options`: a mapping or an instance of its `Options`. Raises `PluginError` or `SettingError`.
+        """
+
+    def names(self, kind: str) -> list[str]:
+        """The names that can be chosen for `kind`, sorted. Imports nothing."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.storage.cut_tail import CutTail
+from mqframe.core.storage.record import decode_record
 from mqframe.core.storage.zeros import is_empty
+from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.log import get_logger
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.descriptors import write_all
@@ -22,8 +26,9 @@ from mqframe.store.files.ownership import Ownership
 from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
 from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.queues.deleted_topics import DeletedTopics
-from mqframe.store.upkeep.cut_progress import Progress, note_progress, progress_before, put_back
+from mqframe.store.upkeep.cut_progress import Progress, progress_before, put_back
 from mqframe.store.upkeep.quarantine import LostEntries, Quarantine
+from mqframe.store.upkeep.stopped_store import StoreToCut
 
 log: Final = get_logger("store")
 CUT_SUFFIX: Final = ".records"
@@ -54,10 +59,18 @@ class Cut(msgspec.Struct, frozen=True, rename={"start": "from", "end": "to"}):
     done: bool = False
 
 
-def cut_log(root: Path, offset: int, *, why: str, now_ms: int) -> Cut:
+class Reason(NamedTuple):
+    """Why a log is cut, and when."""
+
+    why: str
+    now_ms: int
+
+
+def cut_log(root: Path, offset: int, services: Sequence[CutBack], *, why: str, now_ms: int) -> Cut:
     """Cut the log of the stopped store in `root` at log `offset`; the next start makes all agree with it.
 
-    `offset`: where a record begins, or the log ends. First what lies behind it is copied to the folder `cut`,
+    `offset`: where a record begins, or the log ends; `services`: put back what they keep beside the log
+    (`PluginManager.cut_backs`). First what lies behind it is copied to the folder `cut`,
     with a report, both on disk; then the log gets shorter. A cut that was interrupted is finished by the next
     start, and by the next call. `now_ms`: for the report. Raises `StoreError`, with the store as it was, when
     a broker uses it, and where no record begins at `offset`; also when the disk fails.
@@ -67,7 +80,7 @@ def cut_log(root: Path, offset: int, *, why: str, now_ms: int) -> Cut:
         ownership = Ownership(layout)
         try:
             finish_cuts(layout)
-            return _cut(layout, offset, why, now_ms, ownership)
+            return _cut(layout, offset, services, Reason(why, now_ms), ownership)
         finally:
             ownership.release()
     except OSError as problem:
@@ -103,7 +116,9 @@ def cuts(layout: Layout) -> list[Cut]:
     return found
 
 
-def _cut(layout: Layout, offset: int, why: str, now_ms: int, ownership: Ownership) -> Cut:
+def _cut(
+    layout: Layout, offset: int, services: Sequence[CutBack], reason: Reason, ownership: Ownership
+) -> Cut:
     with ClosedLog(layout) as closed:
         newest = closed.newest_before(offset)
         tail, end = CutTail(), offset
@@ -111,16 +126,18 @@ def _cut(layout: Layout, offset: int, why: str, now_ms: int, ownership: Ownershi
             end = max(end, file.base + stop)
             for record in closed.records(file, at):
                 tail.take(record)
-                note_progress(tail, record, file)
+                message = partial(decode_record, file.view, record.physical_offset - file.base)
+                for service in services:
+                    service.take(record, message)
                 end = max(end, record.end)
         if end == offset:
-            return Cut(offset, end, 0, "", now_ms, why, [], newest, Progress(), done=True)
+            return Cut(offset, end, 0, "", reason.now_ms, reason.why, [], newest, Progress(), done=True)
         # From here on whatever an orderly stop has left is not what the next start may trust.
         ownership.mark()
         name = _copy(layout, closed, offset, end)
-        progress = progress_before(layout, tail, closed)
+        progress = progress_before(StoreToCut(layout, tail, closed), services)
     queues = [LostEntries(*key, *ends) for key, ends in sorted(tail.queues.items())]
-    cut = Cut(offset, end, tail.records, name, now_ms, why, queues, newest, progress)
+    cut = Cut(offset, end, tail.records, name, reason.now_ms, reason.why, queues, newest, progress)
     _report(layout, cut)
     return _finish(layout, cut)
 

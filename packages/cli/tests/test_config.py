@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -197,7 +197,7 @@ def test_what_was_changed_by_an_old_name_while_it_ran_is_shown_at_the_new_place(
 def test_a_section_whose_service_does_not_run_is_shown_as_not_in_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = [EntryPoint("broker_service.greeter", "not_imported", "mqframe")]
+    found = [*entry_points(group="mqframe"), EntryPoint("broker_service.greeter", "not_imported", "mqframe")]
     monkeypatch.setattr("mqframe.hooks.catalog._installed_entry_points", lambda: found)
     monkeypatch.setenv("MQFRAME_GREETER_PASSWORD", "hidden")
     text = run("config", "show", "--set", "greeter.words_max=7", "--json")
@@ -210,18 +210,19 @@ def test_a_section_whose_service_does_not_run_is_shown_as_not_in_use(
 def test_settings_of_a_service_that_a_setting_leaves_out_are_shown_so() -> None:
     set_ = ("--set", "broker.services_blocked=delay", "--set", "delay.timer_enabled=false")
     rows = {row["setting"]: row["meaning"] for row in json.loads(run("config", "show", *set_, "--json"))}
-    assert rows["delay.timer_enabled"].startswith("not in use: the service delay does not run here; ")
+    assert rows["delay.timer_enabled"] == "not in use: the service delay does not run here"
+    assert "not in use" not in rows["store.delay_levels"]
     assert "not in use" not in rows["pop.stay_ms"]
 
 
 def test_a_service_of_the_broker_that_is_blocked_is_shown_so(monkeypatch: pytest.MonkeyPatch) -> None:
     plugins = PluginManager()
     plugins.block("broker_service.pop")
-    monkeypatch.setattr("mqframe_cli.settings.configuration.plugin_manager", lambda: plugins)
+    for module in ("mqframe_cli.settings.configuration", "mqframe_cli.config"):
+        monkeypatch.setattr(f"{module}.plugin_manager", lambda: plugins)
     rows = {
         row["setting"]: row for row in json.loads(run("config", "show", "--set", "pop.stay_ms=5", "--json"))
     }
-    assert rows["pop.stay_ms"]["meaning"].startswith(
-        "not in use: the service pop does not run here; what was"
-    )
-    assert "not in use" not in rows["delay.levels"]["meaning"]
+    assert rows["pop.stay_ms"]["value"] == "5"
+    assert rows["pop.stay_ms"]["meaning"] == "not in use: the service pop does not run here"
+    assert "not in use" not in rows["delay.recall"]["meaning"]

@@ -2,17 +2,16 @@
 
 import pytest
 
-from mqframe.core.consuming.bodies import QueueBody
-from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.popping.bodies import (
+from mqframe.core.cluster.assignment_bodies import (
     Assignment,
     AssignmentsBody,
     QueryAssignmentBody,
     RequestModeBody,
     RequestModeTable,
 )
-from mqframe.core.popping.settings import PopSettings
-from mqframe.core.requests.pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
+from mqframe.core.consuming.bodies import QueueBody
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.requests.assignment import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
 from mqframe.core.wire.loose_json import decode, dumps
 
 
@@ -94,7 +93,7 @@ def test_pop_may_be_the_default(run):
         assert await assigned(world.talker) == [(-1, "POP")]
         assert await assigned(world.talker, topic="%RETRY%g") == [(0, "PULL")]
 
-    run(scenario, sections=[PopSettings(request_mode="POP")])
+    run(scenario, broker={"request_mode": "POP"})
 
 
 @pytest.mark.parametrize(

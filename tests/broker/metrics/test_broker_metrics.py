@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from mqframe_pop.broker.check_points import CheckPointService
 from popping import KEY, pop, send
 from scrapes import of_broker, parsed, scrape
 
-from mqframe.broker.popping.check_points import CheckPointService
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import UpdateAndCreateTopic
 from mqframe.hooks.interfaces import BrokerService

@@ -19,6 +19,7 @@ from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.frame import Frame
 from mqframe.core.wire.loose_json import dumps
+from mqframe.hooks.manager import PluginManager
 from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
@@ -41,6 +42,7 @@ class Log(NamedTuple):
 class State(NamedTuple):
     store: Log
     clock: ManualClock
+    plugins: PluginManager
 
 
 class Listing:
@@ -71,7 +73,7 @@ def listed(place: MasterPlace | None = PLACE, protocol: str | None = "1", **repl
         StoreSettings(directory=Path("nowhere")),
         replication=ReplicationSettings(role="SLAVE", id=3, **replication),
     )
-    state: Any = State(Log(sections.store), ManualClock())
+    state: Any = State(Log(sections.store), ManualClock(), PluginManager())
     client: Any = Masters(protocol)
     registration: Any = Listing(place)
     return ListedMaster(sections, state, client, registration)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_pop.requests import PopMessage
 from replicas import Pair, play
 
 from mqframe.broker.replication.slave import refused_at_slaves
@@ -21,7 +22,6 @@ from mqframe.core.requests.messages import (
     SendBatchMessage,
     SendMessageV2,
 )
-from mqframe.core.requests.pop import PopMessage
 from mqframe.trouble import QUIET_SECONDS
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_delay.rules.timer_layout import CHECKPOINT
+from mqframe_delay.settings import DelaySettings
 from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
-from mqframe.core.delay.settings import DelaySettings
-from mqframe.core.delay.timer_layout import CHECKPOINT
 from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.core.wire.loose_json import loads
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from broker.replication.test_port import replication_metrics
-from broker.transactions.halves import COMMIT, HALF, end_request
+from halves import COMMIT, HALF, end_request
+from mqframe_pop.settings import PopSettings
 from popping import pop_request, popped
 from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.names import dead_letter_topic
-from mqframe.core.popping.settings import PopSettings
 from mqframe.core.replication.stream import encode_report
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import GetAllDelayOffset

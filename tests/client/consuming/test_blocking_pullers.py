@@ -8,11 +8,11 @@ import warnings
 from collections import Counter
 
 import pytest
+from mqframe_pop.client.blocking_consumer import SimpleConsumer
 from mqframe_testing.cluster import Cluster
 from real_time import until
 
 from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer
-from mqframe.client.consuming.simple.blocking_consumer import SimpleConsumer
 from mqframe.client.sending.blocking_producer import Producer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import ClosedError, FixError, ReceiptError, RouteError

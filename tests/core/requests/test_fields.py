@@ -6,13 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import REQUESTS as RECORDED
 from recorded import RESPONSES, Recorded
+from request_kinds import ROCKETMQ_S
 
 from mqframe.core.errors import HeaderError
 from mqframe.core.requests import REQUESTS, Header, decode_fields, encode_fields
 from mqframe.core.requests.fields import Request, request
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 
-KNOWN = [recorded for recorded in RECORDED if recorded.facts["code"] in REQUESTS]
+KNOWN = [recorded for recorded in RECORDED if recorded.facts["code"] in ROCKETMQ_S]
 KINDS = sorted(REQUESTS.items())
 
 
@@ -21,13 +22,13 @@ def wire_names(kind: type[Header]) -> set[str]:
 
 
 def test_all_recorded_codes_are_in_the_table() -> None:
-    assert {recorded.facts["code"] for recorded in RECORDED} <= REQUESTS.keys()
+    assert {recorded.facts["code"] for recorded in RECORDED} <= ROCKETMQ_S.keys()
 
 
 @pytest.mark.parametrize("recorded", KNOWN, ids=str)
 def test_recorded_requests_decode_into_their_kind_and_back(recorded: Recorded) -> None:
     ext = recorded.facts["extFields"] or {}
-    kind = REQUESTS[recorded.facts["code"]]
+    kind = ROCKETMQ_S[recorded.facts["code"]]
     fields = decode_fields(ext, kind)
     again = encode_fields(fields)
     assert decode_fields(again, kind) == fields
@@ -36,11 +37,11 @@ def test_recorded_requests_decode_into_their_kind_and_back(recorded: Recorded) -
 
 
 @pytest.mark.parametrize(
-    "recorded", [r for r in RESPONSES if r.request_code in REQUESTS and r.facts["code"] == 0], ids=str
+    "recorded", [r for r in RESPONSES if r.request_code in ROCKETMQ_S and r.facts["code"] == 0], ids=str
 )
 def test_recorded_answers_decode_into_their_kind_and_back(recorded: Recorded) -> None:
     ext = recorded.facts["extFields"] or {}
-    kind = REQUESTS[recorded.request_code].ANSWER
+    kind = ROCKETMQ_S[recorded.request_code].ANSWER
     again = encode_fields(decode_fields(ext, kind))
     known = {name: value for name, value in ext.items() if name in wire_names(kind)}
     assert {name: value for name, value in again.items() if name in known} == known

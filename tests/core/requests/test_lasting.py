@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mqframe.core.requests import REQUESTS
+from request_kinds import ROCKETMQ_S
+
 from mqframe.core.requests.admin import DeleteTopicInBroker
 from mqframe.core.requests.lasting import AtSlaves, Saved
 
-KINDS = [kind for kind in REQUESTS.values() if kind.__module__.startswith("mqframe.core")]
+KINDS = list(ROCKETMQ_S.values())
 SAVED_BY_THEIR_HANDLERS = {DeleteTopicInBroker}
 """The queues are gone before the topic is."""
 

@@ -66,21 +66,6 @@ def test_a_retry_topic_is_its_group() -> None:
     assert of(310, {"a": "mine", "b": "%RETRY%theirs"}) == [("Group", "theirs", "Pub")]
 
 
-def test_an_acknowledgement_may_name_a_retry_topic_of_its_group() -> None:
-    for code in (200051, 200053):
-        for name in ("%RETRY%shop_orders", "%RETRY%shop+orders"):
-            both = [("Group", "shop", "Sub"), ("Topic", "orders", "Sub")]
-            assert of(code, {"consumerGroup": "shop", "topic": name}) == both
-        both = [("Group", "shop", "Sub"), ("Group", "others", "Sub")]
-        assert of(code, {"consumerGroup": "shop", "topic": "%RETRY%others"}) == both
-        assert of(code) == [("Group", "", "Sub"), ("Topic", "", "Sub")]
-    assert of(200050, {"consumerGroup": "shop", "topic": "%RETRY%shop_orders"})[0] == (
-        "Group",
-        "shop_orders",
-        "Sub",
-    )
-
-
 def test_operators_are_those_who_change_or_ask_for_the_cluster() -> None:
     for needs in (topic(Action.DELETE), group(Action.CREATE), cluster(Action.UPDATE)):
         assert needs.operators
@@ -107,8 +92,7 @@ def test_no_slave_needs_a_port_for_operators() -> None:
 def test_no_client_needs_a_port_for_operators() -> None:
     """What producers and consumers of every kind send."""
     sent = "10 11 14 15 29 30 31 32 34 35 36 37 38 41 42 46 105 106 310 320 324 325 361 370 400 21320"
-    popping = "200050 200051 200052 200053 200054 200151"
-    assert [code for code in f"{sent} {popping}".split() if REQUESTS[int(code)].NEEDS.operators] == []
+    assert [code for code in sent.split() if REQUESTS[int(code)].NEEDS.operators] == []
     changing = (
         "17 18 25 100 102 200 205 207 215 216 217 222 225 318 327 353 401 3001 3002 3003 3006 3007 3008"
     )

@@ -23,7 +23,7 @@ def test_a_broker_that_is_new_enough_and_refuses_is_not_called_too_old():
     )
     assert str(found).endswith(
         "GetTopicConfig (351) is not offered there, though 5.3.3 can serve it: "
-        "the service is blocked or switched off (switched off)"
+        "the service is missing, blocked or switched off (switched off)"
     )
     assert is_unserved(found)
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 from recorded import FRAMES, Recorded
+from request_kinds import ROCKETMQ_S
 
 from mqframe.core.cluster import client_bodies, route_bodies, topic_bodies
 from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.consuming import bodies, group_config
 from mqframe.core.filtering import bodies as filter_bodies
-from mqframe.core.requests import REQUESTS
 from mqframe.core.wire import bodies as wire_bodies
 from mqframe.core.wire import loose_json
 
@@ -25,7 +25,7 @@ BODIES = {
 
 
 def body_kind(recorded: Recorded) -> Any:
-    kind = REQUESTS.get(recorded.request_code)
+    kind = ROCKETMQ_S.get(recorded.request_code)
     if kind is None:
         return None
     if recorded.request_code == 34:

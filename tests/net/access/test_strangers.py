@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mqframe_testing.manual_clock import ManualClock
+from request_kinds import ROCKETMQ_S
 
 from mqframe.core.codes import FLAG_ONEWAY, ResponseCode
 from mqframe.core.errors import FrameError
-from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.serving import Call, Handler, Reply
 from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_frame
 from mqframe.hooks.manager import PluginManager
@@ -43,7 +43,7 @@ class Place:
         access = Access(enforced, self.clock, PluginManager())
         self.refusals = Refusals(self.clock)
         self.served: list[Frame] = []
-        handlers: dict[int, Handler] = dict.fromkeys([*REQUESTS, 99_999], self._serve)
+        handlers: dict[int, Handler] = dict.fromkeys([*ROCKETMQ_S, 99_999], self._serve)
         self.endpoint = Endpoint(NetSettings(), handlers, ())
         self.endpoint.admit = Guard(access, self.refusals, 1 << 20).admit
         self.other = self.connection()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mqframe.core.errors import SettingError
+from mqframe.hooks.manager import PluginManager
 from mqframe.store.checking.cut_file import cut_messages, is_cut_file
 from mqframe.store.upkeep.cutting import cut_log
 
@@ -19,7 +20,7 @@ def cut(opened, message, tmp_path) -> Path:
     places = [store.writes.put(message("t", 0, b"%d" % n * 300)).commit_log_offset for n in range(30)]
     store.dispatch.now()
     asyncio.run(store.stop())
-    made = cut_log(tmp_path / "store", places[5], why="a test", now_ms=1)
+    made = cut_log(tmp_path / "store", places[5], PluginManager().cut_backs(), why="a test", now_ms=1)
     return tmp_path / "store/cut" / made.file
 
 

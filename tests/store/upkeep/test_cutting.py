@@ -19,6 +19,7 @@ from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqframe.core.storage.log_scan import scan
 from mqframe.core.storage.record import decode_record
+from mqframe.hooks.manager import PluginManager
 from mqframe.store.files.layout import Layout
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
@@ -137,12 +138,15 @@ def test_a_cut_store_is_one_that_never_had_the_tail(
             else:
                 asyncio.run(store.stop())
             whole = log_bytes(root / name)
-            made = cut_log(root / name, end, why="a test", now_ms=NOW)
+            made = cut_log(root / name, end, PluginManager().cut_backs(), why="a test", now_ms=NOW)
             kept = (root / name / "cut" / made.file).read_bytes()
             assert kept == whole[made.start : made.end]
             assert not any(whole[made.end :])
             if again:
-                assert cut_log(root / name, end, why="once more", now_ms=NOW).file == ""
+                assert (
+                    cut_log(root / name, end, PluginManager().cut_backs(), why="once more", now_ms=NOW).file
+                    == ""
+                )
             clock = ManualClock(NOW + 1000 * len(before))
             store = open_store(root / name, clock)
         states = [shown(store)]
@@ -180,7 +184,7 @@ def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_pat
     as_whole = shown(store)
     asyncio.run(store.stop())
     shutil.copytree(tmp_path / "whole", tmp_path / "expected")
-    cut_log(tmp_path / "expected", offset, why="a test", now_ms=NOW)
+    cut_log(tmp_path / "expected", offset, PluginManager().cut_backs(), why="a test", now_ms=NOW)
     store = open_store(tmp_path / "expected", ManualClock(NOW))
     as_cut = shown(store)
     store.abandon()
@@ -206,7 +210,7 @@ def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_pat
 
                 patched.setattr(os, name, call)
             try:
-                cut_log(root, offset, why="a test", now_ms=NOW)
+                cut_log(root, offset, PluginManager().cut_backs(), why="a test", now_ms=NOW)
                 ended = True
             except Killed:
                 ended = False
@@ -234,7 +238,7 @@ def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
     root = tmp_path / "store"
     starts = filled(root)
     whole = log_bytes(root)
-    cut = cut_log(root, starts[number], why="a test", now_ms=NOW)
+    cut = cut_log(root, starts[number], PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert (cut.start, cut.records) == (starts[number], 40 - number)
     if number < 40:
         assert (root / "cut" / cut.file).read_bytes() == whole[cut.start : cut.end]
@@ -264,7 +268,7 @@ def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_
         (1 << 40, "has no offset"),
     ):
         with pytest.raises(StoreError, match=words):
-            cut_log(root, offset, why="a test", now_ms=NOW)
+            cut_log(root, offset, PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
@@ -275,7 +279,7 @@ def test_a_record_that_ends_with_zeros_is_kept_to_its_last_byte(tmp_path) -> Non
     store.dispatch.now()
     asyncio.run(store.stop())
     starts, whole = record_starts(tmp_path), log_bytes(tmp_path)
-    cut = cut_log(tmp_path, starts[1], why="a test", now_ms=NOW)
+    cut = cut_log(tmp_path, starts[1], PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert (cut.start, cut.end) == (starts[1], starts[2])
     assert (tmp_path / "cut" / cut.file).read_bytes() == whole[starts[1] : starts[2]]
 
@@ -285,7 +289,7 @@ def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
     starts = filled(root)
     store = open_store(root, ManualClock(NOW))
     with pytest.raises(StoreError, match="in use by another broker"):
-        cut_log(root, starts[3], why="a test", now_ms=NOW)
+        cut_log(root, starts[3], PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert store.log.max_offset == starts[-1]
     store.abandon()
 
@@ -293,9 +297,9 @@ def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
 def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None:
     root = tmp_path / "store"
     starts = filled(root)
-    first = cut_log(root, starts[30], why="once", now_ms=NOW)
-    second = cut_log(root, starts[20], why="twice", now_ms=NOW + 1)
-    third = cut_log(root, starts[20], why="nothing is left", now_ms=NOW + 2)
+    first = cut_log(root, starts[30], PluginManager().cut_backs(), why="once", now_ms=NOW)
+    second = cut_log(root, starts[20], PluginManager().cut_backs(), why="twice", now_ms=NOW + 1)
+    third = cut_log(root, starts[20], PluginManager().cut_backs(), why="nothing is left", now_ms=NOW + 2)
     assert (first.records, second.records, third.records) == (10, 10, 0)
     assert third.file == ""
     assert [each.why for each in cuts(Layout(root))] == ["twice", "once"]

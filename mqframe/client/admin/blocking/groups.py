@@ -10,10 +10,10 @@ import builtins
 
 from mqframe.client.admin.groups import AsyncGroupAdmin
 from mqframe.client.connection.sync_api import SyncSubject
+from mqframe.core.cluster.assignment_bodies import RequestModeBody
 from mqframe.core.consuming.bodies import OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.popping.bodies import RequestModeBody
 
 
 class GroupAdmin(SyncSubject[AsyncGroupAdmin]):

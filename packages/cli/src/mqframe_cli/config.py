@@ -136,10 +136,9 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
 def _not_in_use(resolved: Resolved) -> Iterator[Entry]:
     """What was given to services of plugins that do not run here: they are not imported to read it."""
     from mqframe.core.config.configuration import Entry
-    from mqframe.hooks.options import section_of
-    from mqframe_cli.settings.configuration import BROKER_SERVICE, of_broker
+    from mqframe_cli.settings.configuration import of_broker, sections_of_services
 
-    for name in map(section_of, plugin_manager().names(BROKER_SERVICE) if of_broker(resolved) else ()):
+    for name in sorted(sections_of_services(plugin_manager()) if of_broker(resolved) else ()):
         for given in resolved.passed_over:
             path = given.path
             if path.startswith(f"{name.upper()}_"):  # of a variable

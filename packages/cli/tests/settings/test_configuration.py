@@ -14,7 +14,7 @@ import pytest
 from mqframe_cli.settings.configuration import BUSY_POLL_MICROSECONDS, load, service_kinds, settings_class
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
 
-from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS, SERVICES
+from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS, SERVICES, STANDARD_SERVICES
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
@@ -30,7 +30,8 @@ def values(program: str, **given: Any) -> dict[str, Any]:
 
 def test_every_program_has_its_sections_and_no_others() -> None:
     for program, sections in PROGRAMS.items():
-        assert {path.partition(".")[0] for path in values(program)} == set(sections)
+        of_plugins = {*STANDARD_SERVICES} - {*SERVICES} if "broker" in sections else set()
+        assert {path.partition(".")[0] for path in values(program)} == {*sections, *of_plugins}
 
 
 def test_every_section_has_a_class_of_settings() -> None:
@@ -99,8 +100,8 @@ def test_a_properties_file_in_any_encoding_is_read_as_java_reads_it(tmp_path: Pa
 def test_the_settings_of_servers_name_keys_that_rocketmq_has() -> None:
     named = {
         field.metadata["conf"]
-        for section in PROGRAMS["server"]
-        for field in attrs.fields(settings_class(section))
+        for section in [*map(settings_class, PROGRAMS["server"]), PluginManager().settings_class("pop")]
+        for field in attrs.fields(section)
         if field.metadata.get("conf")
     }
     ours = {
@@ -218,13 +219,21 @@ def test_services_of_the_broker_are_known_by_name_and_class() -> None:
 
 
 def test_old_names_are_those_that_were() -> None:
+    classes = [
+        settings_class("broker"),
+        settings_class("store"),
+        *filter(None, map(PluginManager().settings_class, STANDARD_SERVICES)),
+    ]
     moved = {
-        field.metadata["was"]: f"{section}.{field.name}"
-        for section in SERVICES
-        for field in attrs.fields(settings_class(section))
+        field.metadata["was"]: f"{section.SECTION}.{field.name}"
+        for section in classes
+        for field in attrs.fields(section)
+        if field.metadata["was"]
     }
     assert len(moved) == 22
-    assert moved["store.delay_levels"] == "delay.levels"
+    assert moved["pop.request_mode"] == "broker.request_mode"
+    assert moved["pop.share_queues"] == "broker.pop_share_queues"
+    assert moved["delay.levels"] == "store.delay_levels"
     assert moved["broker.reject_transactions"] == "transactions.reject"
     assert moved.keys().isdisjoint(values("broker"))
     usual = values("broker")

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Protocol
 
 import pytest
+from mqframe_pop.rules.popped import PoppedMessage
 
 import mqframe
 from mqframe.client.consuming.push.annotations import (
@@ -18,7 +19,6 @@ from mqframe.client.consuming.push.annotations import (
 )
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.popping.popped import PoppedMessage
 
 if TYPE_CHECKING:
     from nowhere import Nothing

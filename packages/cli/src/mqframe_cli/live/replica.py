@@ -150,6 +150,7 @@ def cut(
     from mqframe.store.checking.directory import known_store, refuse_in_use
     from mqframe.store.log.closed_log import ClosedLog
     from mqframe.store.upkeep.cutting import cut_log
+    from mqframe_cli.settings.run_plugins import plugin_manager
 
     layout = known_store(data)
     refuse_in_use(layout)
@@ -168,7 +169,8 @@ def cut(
             f"the log in {layout.commit_log} has no record in common with that of {master}, which begins at"
             f" {low}: nothing was cut. Start this slave with an empty folder"
         )
-    made = cut_log(layout.root, end, why=f"it differed from {master}", now_ms=int(time.time() * 1000))
+    services, why = plugin_manager().cut_backs(), f"it differed from {master}"
+    made = cut_log(layout.root, end, services, why=why, now_ms=int(time.time() * 1000))
     kept = str(layout.cut / made.file) if made.file else ""
     shown = {"from": made.start, "to": made.end, "records": made.records, "file": kept}
     show_one(shown, as_json=json)

@@ -9,19 +9,30 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
+
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
+from mqframe.core.config.missing_sections import refuse_missing_sections
 from mqframe.core.config.programs import (
-    ALL_SECTIONS,
     CLIENT,
     OF_BROKERS,
     PROGRAMS,
     SERVICES,
+    STANDARD_SERVICES,
     WITH_PROFILES,
     others_of,
 )
 from mqframe.core.errors import PluginError, SettingError
+from mqframe.hooks.missing import missing_services
 from mqframe.hooks.options import section_of
+from mqframe.hooks.sections import (
+    added_sections,
+    load_section,
+    missing_sections,
+    section_names,
+    sections_of_others,
+)
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 if TYPE_CHECKING:
@@ -31,9 +42,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
-    "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
-    "delay": "mqframe.core.delay.settings:DelaySettings",
-    "pop": "mqframe.core.popping.settings:PopSettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "replication": "mqframe.replication.settings:ReplicationSettings",
     "election": "mqframe.replication.election_settings:ElectionSettings",
@@ -48,7 +56,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "puller": "mqframe.client.configuration.sections:PullerSection",
     "admin": "mqframe.client.configuration.sections:AdminSection",
 }
-"""Where the settings of each section are; imported when a program has it."""
+"""Where the settings of each section of the kernel are; imported when a program has it."""
 BROKER_SERVICE: Final = "broker_service"
 BUSY_POLL_MICROSECONDS: Final = 150
 SERVER_DEFAULT: Final = "default of servers"
@@ -86,19 +94,9 @@ def load(
     `processes`: how many brokers a server starts; `replicas`: how many of each name. Raises `SettingError`.
     """
     layers = [*layers, command_line(items), environment(os.environ if variables is None else variables)]
-    layers.append(
-        Layer(
-            Rank.COMMAND_LINE,
-            tuple(
-                Given(path, value, f"command line {option}")
-                for option, values in options.items()
-                for path, value in values.items()
-                if value is not None
-            ),
-        )
-    )
-    sections, plugins = PROGRAMS[program], plugin_manager()
-    of_services = {section_of(name) for name in plugins.names(BROKER_SERVICE)} - ALL_SECTIONS
+    layers.append(_of_options(options))
+    sections, plugins = (*PROGRAMS[program], *added_sections(program)), plugin_manager()
+    of_services = sections_of_services(plugins)
     if file is not None:
         layers.append(_file(file, [*sections, *of_services]))
     own: dict[str, Any] = {}
@@ -110,16 +108,18 @@ def load(
     given = (Given(path, value, SERVER_DEFAULT) for path, value in own.items())
     layers.append(Layer(Rank.PROGRAM, tuple(given)))
     classes = [settings_class(section) for section in sections]
+    missing = missing_services(plugins.not_installed())
+    _refuse_missing(program, layers, classes, missing)
     client = program == CLIENT
     if "broker" in sections and of_services:
-        chosen = one_section(settings_class("broker"), layers, profile).services
-        classes += sections_of_plugins(chosen, plugins)
+        classes += sections_of_plugins(_chosen_services(layers, profile), plugins)
     names = {each.SECTION for each in classes}
-    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - ALL_SECTIONS
+    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - section_names()
     return resolve(
         classes,
         layers,
-        other_sections=(others_of(program) | of_services) - names,
+        other_sections=(others_of(program) | sections_of_others(program) | of_services | missing.keys())
+        - names,
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=WITH_PROFILES if client else (),
@@ -138,9 +138,48 @@ def data_option(program: str, data: Path | None) -> dict[str, Path | None]:
 
 def settings_class(section: str) -> type[Any]:
     """The class that holds the settings of `section`, imported now."""
+    if section not in _CLASSES:
+        return load_section(section)
     module, _, name = _CLASSES[section].partition(":")
     found: type[Any] = getattr(import_module(module), name)
     return found
+
+
+def _of_options(options: Mapping[str, Mapping[str, Any]]) -> Layer:
+    given = (
+        Given(path, value, f"command line {option}")
+        for option, values in options.items()
+        for path, value in values.items()
+        if value is not None
+    )
+    return Layer(Rank.COMMAND_LINE, tuple(given))
+
+
+def _refuse_missing(
+    program: str, layers: Iterable[Layer], classes: Iterable[type[Any]], services: Mapping[str, str]
+) -> None:
+    """Raise `SettingError` for what `program` would read if what has it were installed.
+
+    `classes`: of the sections that it has; old names of what is there go on working. `services`: what to type
+    for the services of brokers that are missing, by their sections.
+    """
+    missing = {**missing_sections(program), **(services if "broker" in PROGRAMS[program] else {})}
+    old = {was for each in classes for field in attrs.fields(each) if (was := field.metadata.get("was"))}
+    refuse_missing_sections(layers, missing, old)
+
+
+def _chosen_services(layers: Iterable[Layer], profile: str) -> list[str]:
+    """The services of which a broker with these settings has those that are installed."""
+    broker = one_section(settings_class("broker"), layers, profile)
+    return [*(name for name in STANDARD_SERVICES if name not in broker.services_blocked), *broker.services]
+
+
+def sections_of_services(plugins: PluginManager) -> frozenset[str]:
+    """The sections that installed plugins may have for services of brokers; a standard one may be blocked."""
+    names = {*plugins.names(BROKER_SERVICE), *STANDARD_SERVICES}
+    return (
+        frozenset(map(section_of, names)) - section_names() - missing_services(plugins.not_installed()).keys()
+    )
 
 
 def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list[type[Any]]:
@@ -149,17 +188,18 @@ def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list
     Whoever runs a service that is not installed, or is broken, is told so; others need not know.
     """
     found = []
-    for name in services:
+    for name in (each for each in services if section_of(each) not in section_names()):
         with suppress(PluginError):
             section = plugins.settings_class(name)
-            if section is not None and section.SECTION not in ALL_SECTIONS:
+            if section is not None and section.SECTION not in section_names():
                 found.append(section)
     return list(dict.fromkeys(found))
 
 
 def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
-    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in ALL_SECTIONS]
+    known = section_names()
+    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
 
 
 def of_broker(resolved: Resolved) -> bool:
@@ -168,11 +208,11 @@ def of_broker(resolved: Resolved) -> bool:
 
 
 def services_left_out(resolved: Resolved) -> frozenset[str]:
-    """The services of the broker itself that do not run with these settings; their sections are read, too."""
+    """The services of the kernel that do not run with these settings; their sections are read, too."""
     if not of_broker(resolved):
         return frozenset()
     out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
-    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
+    return frozenset(SERVICES).difference(set(plugin_manager().names(BROKER_SERVICE)).difference(out))
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:

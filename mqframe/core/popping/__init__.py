@@ -1,1 +1,0 @@
-"""POP consumption: check points, receipt handles, ordered pops, assignment by the broker."""

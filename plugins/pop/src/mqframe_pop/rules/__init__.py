@@ -1,0 +1,1 @@
+"""POP consumption: check points, receipt handles, ordered pops."""

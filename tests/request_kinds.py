@@ -1,0 +1,16 @@
+"""The request kinds of Apache RocketMQ: those of the kernel, and those that its own plugins declare."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from mqframe.core.requests import REQUESTS, Request
+
+PACKAGES: Final = ("mqframe.", "mqframe_pop.")
+"""What a name of their modules begins with. Other plugins declare requests that only they know."""
+for _package in PACKAGES[1:]:
+    importlib.import_module(f"{_package}requests")
+ROCKETMQ_S: Final[dict[int, type[Request]]] = {
+    code: kind for code, kind in sorted(REQUESTS.items()) if kind.__module__.startswith(PACKAGES)
+}
