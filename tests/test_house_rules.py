@@ -1,6 +1,7 @@
 """How the code is laid out: what may import what, how long things may be, and that all is documented."""
 
 import ast
+import gc
 import re
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 FILE_LINES_MAX = 400
@@ -256,19 +259,23 @@ PLUGIN_MAY_IMPORT = (
 )
 
 
+@cache
 def kernel() -> list[Path]:
     return sorted((ROOT / "mqframe").rglob("*.py"))
 
 
+@cache
 def plugin_sources() -> list[Path]:
     """Of all distributions but the kernel's."""
     return sorted([*ROOT.glob("packages/*/src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")])
 
 
+@cache
 def plugin_tests() -> list[Path]:
     return sorted([*ROOT.glob("packages/*/tests/**/*.py"), *ROOT.glob("plugins/*/tests/**/*.py")])
 
 
+@cache
 def distribution(path: Path) -> str:
     """The package that a source or a test belongs to: `mqframe_cli`."""
     folder = ROOT.joinpath(*path.relative_to(ROOT).parts[:2])
@@ -277,13 +284,34 @@ def distribution(path: Path) -> str:
     return next(each.parent.name for each in folder.glob("src/*/__init__.py"))
 
 
+@cache
 def house() -> list[Path]:
     """The kernel, and what is made of the same."""
     return kernel() + [path for path in plugin_sources() if distribution(path) in SUBJECTS]
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
+    """The syntax of a file, parsed once for all rules."""
     return ast.parse(path.read_text("utf-8"), str(path))
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All that is in the syntax of a file."""
+    return list(ast.walk(tree_of(path)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _let_go_of_trees() -> Iterator[None]:
+    """Other tests of this process need the memory, and a collector that is not busy with trees."""
+    gc.collect()
+    gc.disable()
+    yield
+    for cached in (tree_of, nodes_of):
+        cached.cache_clear()
+    gc.enable()
+    gc.collect()
 
 
 def place(path: Path, line: int = 1) -> str:
@@ -295,7 +323,7 @@ def imports(path: Path) -> list[tuple[str, list[str], int]]:
     """(module, names, line) of every import, those in functions included; relative ones made absolute."""
     package = module_of(path).split(".")[:-1]
     found: list[tuple[str, list[str], int]] = []
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found += [(alias.name, [], node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -622,7 +650,7 @@ def functions(
             if not isinstance(child, ast.ClassDef):
                 yield name, child
             yield from functions(child, f"{name}.")
-        else:
+        elif not isinstance(child, ast.expr):  # which holds no definition
             yield from functions(child, prefix)
 
 
@@ -672,6 +700,12 @@ def test_no_rooms_and_files_of_a_folder_form_a_circle() -> None:
     none([f"house_ratchet.toml: {circle} is no longer needed" for circle in allowed if circle not in found])
 
 
+@cache
+def is_file(path: Path) -> bool:
+    """Most arrows lead to few files, which are asked for again and again."""
+    return path.exists()
+
+
 def imported_files(path: Path, root: Path) -> list[tuple[Path, int]]:
     """The files below `root` that `path` imports, each with the line; none for `__version__`."""
     found = []
@@ -680,7 +714,7 @@ def imported_files(path: Path, root: Path) -> list[tuple[Path, int]]:
         for each in [base / name for name in names if not name.startswith("__")] if names else [base]:
             places = [each.with_suffix(".py"), each / "__init__.py"]
             places += [base.with_suffix(".py"), base / "__init__.py"]
-            found += [(file, line) for file in places if file.exists()][:1]
+            found += [(file, line) for file in places if is_file(file)][:1]
     return found
 
 
@@ -793,7 +827,7 @@ def test_every_hook_specification_says_when_it_is_called() -> None:
 def test_interfaces_are_small_and_documented() -> None:
     wrong = []
     for path in sorted((ROOT / "mqframe/hooks/interfaces").rglob("*.py")):
-        for cls in (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)):
+        for cls in (node for node in nodes_of(path) if isinstance(node, ast.ClassDef)):
             methods = [node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
             if len(methods) > INTERFACE_METHODS_MAX:
                 wrong.append(f"{place(path, cls.lineno)}: {cls.name} has {len(methods)} methods")
@@ -805,7 +839,7 @@ def test_interfaces_are_small_and_documented() -> None:
 def test_every_setting_says_what_it_means() -> None:
     wrong = []
     for path in kernel() + plugin_sources():
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef) and any(called(d, "settings") for d in node.decorator_list):
                 if not ast.get_docstring(node):
                     wrong.append(f"{place(path, node.lineno)}: {node.name} has no docstring")
@@ -829,7 +863,7 @@ def test_requests_are_served_by_their_classes() -> None:
     """`@serves(SendMessage)`, not a table {10: …}: a search for the class finds who serves it."""
     wrong = []
     for path in kernel() + plugin_sources() + sorted((ROOT / "tests").rglob("*.py")) + plugin_tests():
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if called_method(node, "serve") and any(
                 map(is_code, [*node.args, *(k.value for k in node.keywords)])
             ):
@@ -855,7 +889,7 @@ def test_the_store_knows_no_answers() -> None:
             ]
         wrong += [
             f"{place(path, node.lineno)}: the store uses {node.attr}"
-            for node in ast.walk(tree_of(path))
+            for node in nodes_of(path)
             if isinstance(node, ast.Attribute) and node.attr in answers
         ]
     none(wrong)
@@ -904,7 +938,7 @@ def test_the_kernel_imports_no_plugin() -> None:
         named = [(module, line) for module, _, line in imports(path) if path != ROOT / "mqframe/__init__.py"]
         named += [
             (node.value, node.lineno)
-            for node in ast.walk(tree_of(path))
+            for node in nodes_of(path)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         ]
         wrong += [

@@ -68,6 +68,9 @@ class Apache:
     own.
     """
 
+    broker_class = "org.apache.rocketmq.broker.BrokerStartup"
+    """What is started as the broker."""
+
     def __init__(
         self,
         class_path: str,
@@ -136,7 +139,7 @@ class Apache:
 
     def _start_broker(self) -> None:
         broker = self.servers.broker
-        self._broker = self._run("-Xmx384m", "org.apache.rocketmq.broker.BrokerStartup", self.write_conf())
+        self._broker = self._run("-Xmx384m", self.broker_class, self.write_conf())
         self._until_listening(broker, self._broker)
         end = time.monotonic() + STARTED_SECONDS_MAX
         patient = ClientSettings(request_timeout_seconds=STARTED_SECONDS_MAX)

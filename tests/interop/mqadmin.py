@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,9 +14,9 @@ Run = Callable[..., list[str]]
 
 
 @contextmanager
-def running(class_path: str, nameserver: str, home: Path) -> Iterator[Run]:
-    """It asks `nameserver`; what it writes goes below `home`."""
-    client = java_client(class_path, ["Mqadmin", nameserver], home, [f"-Djava.io.tmpdir={home}"])
+def running(class_path: str, nameserver: str, home: Path, keys: Sequence[str] = ()) -> Iterator[Run]:
+    """It asks `nameserver`; what it writes goes below `home`. `keys`: access and secret key, if it signs."""
+    client = java_client(class_path, ["Mqadmin", nameserver, *keys], home, [f"-Djava.io.tmpdir={home}"])
     assert client.process.stdin
     stdin = client.process.stdin
 

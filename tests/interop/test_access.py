@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from mqframe_testing import Cluster
 
 from interop.conftest import StartJava
+from interop.mqadmin import running
 from mqframe import AccessError, Admin, Message, Producer
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
@@ -79,14 +80,13 @@ def test_java_clients_do_what_their_account_may(tmp_path: Path, java: StartJava)
 
 
 @pytest.mark.proves("users", by="mqadmin 5.3.3")
-def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_java: StartJava) -> None:
-    broker = asking.broker.address
+def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_class_path: str, tmp_path: Path) -> None:
+    with running(newest_class_path, asking.nameserver, tmp_path, ADMIN) as command:
+        make_users_and_policies(asking, lambda *words: "\n".join(command(*words)))
 
-    def mqadmin(*words: str) -> str:
-        facts = newest_java("Access", "mqadmin", asking.nameserver, *ADMIN, *words).finish()
-        return "\n".join(fact[1] for fact in facts if len(fact) > 1)
 
-    at = ("-b", broker)
+def make_users_and_policies(asking: Cluster, mqadmin: Callable[..., str]) -> None:
+    at = ("-b", asking.broker.address)
     assert "success" in mqadmin("createUser", *at, "-u", "shop", "-p", "secret78", "-t", "Normal")
     assert "success" in mqadmin("updateUser", *at, "-u", "shop", "-p", "secret79")
     listed = mqadmin("listUser", *at)
@@ -118,13 +118,12 @@ def test_mqadmin_makes_users_and_policies(asking: Cluster, newest_java: StartJav
 
 
 @pytest.mark.proves("users", by="mqadmin 5.3.3")
-def test_mqadmin_of_a_user_who_may_not(asking: Cluster, newest_java: StartJava) -> None:
+def test_mqadmin_of_a_user_who_may_not(asking: Cluster, newest_class_path: str, tmp_path: Path) -> None:
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
         admin.users.create("shop", "secret78")
     at = ("-b", asking.broker.address)
     for user in (("shop", "secret78"), ("nobody", "secret78")):
-        newest_java(
-            "Access", "mqadmin", asking.nameserver, *user, "createUser", *at, "-u", "evil", "-p", "evil1234"
-        ).finish()
+        with running(newest_class_path, asking.nameserver, tmp_path, user) as mqadmin:
+            assert "success" not in "\n".join(mqadmin("createUser", *at, "-u", "evil", "-p", "evil1234"))
     with Admin(nameserver=asking.nameserver, rpc_hooks=keys(*ADMIN)) as admin:
         assert [user.username for user in admin.users.list()] == ["inner", "rocketmq", "shop"]

@@ -39,6 +39,8 @@ AS_SLAVE = SLAVE.replace("brokerId=1", "brokerId=2")
 class Movable(Apache):
     """Apache's broker, whose role changes by another file and a restart, as it has to."""
 
+    broker_class = "HastyBroker"
+
     def start_as(self, conf: str) -> None:
         """Start it, having ended."""
         self._conf = conf

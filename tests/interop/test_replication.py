@@ -97,6 +97,8 @@ MASTER = "brokerClusterName=DefaultCluster\nbrokerRole=ASYNC_MASTER\n" + LIGHT
 class ApacheSlave(Apache):
     """It is never a master, so it is ready when it listens."""
 
+    broker_class = "HastyBroker"
+
     def _registered(self, admin: Admin) -> bool:
         return True
 

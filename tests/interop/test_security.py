@@ -17,6 +17,7 @@ from real_time import until
 from interop.apache import Apache
 from interop.conftest import java_client
 from interop.foreign import ForeignClient
+from interop.mqadmin import running
 from interop.servers import Servers
 from mqframe import (
     AccessError,
@@ -86,8 +87,8 @@ def guarded(
         f"-Dtls.server.keyPath={pems.key}",
     ]
     home = tmp_path_factory.mktemp("guarded")
-    with Apache(newest_class_path, home, conf=GUARDED, flags=flags, access=signed()) as running:
-        yield running.servers
+    with Apache(newest_class_path, home, conf=GUARDED, flags=flags, access=signed()) as apache:
+        yield apache.servers
 
 
 @pytest.fixture
@@ -257,7 +258,7 @@ def facts_of(name: str, admin: Admin, server: str) -> tuple[Any, ...]:
 
 
 def test_users_and_policies_are_copied_between_apache_and_ours(
-    guarded: Servers, newest_java: Callable[..., ForeignClient], tmp_path: Path
+    guarded: Servers, newest_class_path: str, tmp_path: Path
 ) -> None:
     cluster = Cluster(directory=tmp_path / "servers")
     cluster.cluster.enforce(
@@ -267,6 +268,7 @@ def test_users_and_policies_are_copied_between_apache_and_ours(
         cluster,
         Admin(nameserver=guarded.nameserver, **signed()) as apache,
         Admin(nameserver=cluster.nameserver, **signed()) as ours,
+        running(newest_class_path, guarded.nameserver, tmp_path, tuple(ADMIN.values())) as mqadmin,
     ):
         there, here = (apache, guarded.broker), (ours, cluster.broker.address)
         for name, source, target in (("by-apache", there, here), ("by-ours", here, there)):
@@ -276,10 +278,9 @@ def test_users_and_policies_are_copied_between_apache_and_ours(
             admin.policies.set(name, some, actions=["Pub", "Sub"], sources=["127.0.0.1"], server=server)
             admin.policies.set(name, ["Topic:orders"], allow=False, server=server)
             for words in (("copyUser", "-u", name), ("copyAcl", "-s", f"User:{name}")):
-                command = ["Access", "mqadmin", guarded.nameserver, *ADMIN.values(), *words]
-                printed = newest_java(*command, "-f", server, "-t", target[1]).finish()
+                printed = mqadmin(*words, "-f", server, "-t", target[1])
                 said = f"{words[2]} from {server} to {target[1]} success"
-                assert any(said in fact[-1] for fact in printed), printed
+                assert any(said in line for line in printed), printed
             found = facts_of(name, *target)
             assert found == facts_of(name, *source)
             assert found[:3] == ("secret-78", "Normal", "enable")

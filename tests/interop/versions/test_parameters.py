@@ -13,7 +13,16 @@ from typer.testing import CliRunner
 
 from interop.foreign_programs import OLDER
 from interop.servers import Servers
-from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
+from mqframe import (
+    Admin,
+    ClientSettings,
+    ConsumeResult,
+    ConsumerSettings,
+    Message,
+    MessageQueue,
+    Producer,
+    PushConsumer,
+)
 from mqframe.core.consuming.group_config import GroupRetryPolicy, SubscriptionGroupConfig
 from mqframe.core.errors import AnswerError, FixError
 
@@ -40,7 +49,11 @@ def another(admin: Admin, name: str) -> str:
 def consumer(servers: Servers, group: str, topic: str, seen: list[tuple[int, int]]) -> PushConsumer:
     """A member of `group` that notes queue and offset of what it gets, and commits at once."""
     client = ClientSettings(persist_offsets_seconds=0.1)
-    made = PushConsumer(group, nameserver=servers.nameserver, consume_from="first", client=client)
+    # It hears of a reset by its next pull, and takes the queue again when queues are shared out.
+    often = ConsumerSettings(pull_wait_seconds=1, rebalance_seconds=0.5)
+    made = PushConsumer(
+        group, nameserver=servers.nameserver, consume_from="first", settings=often, client=client
+    )
 
     def listen(messages: list[Any], context: object) -> ConsumeResult:
         seen.extend((each.queue.queue_id, each.queue_offset) for each in messages)

@@ -61,9 +61,11 @@ def test_the_worker_is_killed_while_it_feeds_delta_tables(tmp_path, log, monkeyp
 
 
 # A table is made by a commit of its own.
-@pytest.mark.parametrize(
-    ("point", "number"), [("before commit", 1), *((p, n) for p in TABLE_POINTS for n in (3, 5))]
-)
+ICEBERG = [("before commit", 1), *((point, 3) for point in TABLE_POINTS)]
+LATER_COMMITS = [pytest.param(point, 5, marks=pytest.mark.long) for point in TABLE_POINTS]
+
+
+@pytest.mark.parametrize(("point", "number"), [*ICEBERG, *LATER_COMMITS])
 def test_the_worker_is_killed_while_it_feeds_iceberg_tables(
     tmp_path, log, monkeypatch, point, number
 ) -> None:
