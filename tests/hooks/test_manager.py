@@ -96,7 +96,7 @@ def test_nothing_is_scanned_before_the_first_need_and_nothing_imported_before_it
     assert scans == []
     assert plugins.create("selector", First)
     assert scans == []
-    assert plugins.names("selector") == ["broken", "first", "nothing", "nth"]
+    assert plugins.names("selector") == ["broken", "first", "hash", "nothing", "nth"]
     selectors = [info for info in plugins.installed() if info.kind == "selector"]
     assert selectors[0] == PluginInfo("selector", "broken", "acme-selectors", "1.0")
     assert plugins.create("selector", "first")
@@ -197,7 +197,7 @@ def test_a_name_that_is_not_installed_gives_the_line_to_install_it(kind: str, na
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(
         PluginError,
-        match=r"no selector 'frist'; did you mean first\? known: first, nothing, nth; can be installed: hash",
+        match=r"no selector 'frist'; did you mean first\? known: first, hash, nothing, nth; can be installed: machine_room",
     ):
         manager().create("selector", "frist")
     with pytest.raises(PluginError, match=r"no send_hook 'x'; known: none is installed"):
@@ -226,7 +226,7 @@ def test_a_name_that_the_plugin_does_not_give_is_an_error() -> None:
 def test_blocked_names_are_gone() -> None:
     plugins = manager()
     plugins.block("selector.first")
-    assert plugins.names("selector") == ["nothing", "nth"]
+    assert plugins.names("selector") == ["hash", "nothing", "nth"]
     with pytest.raises(PluginError, match="'first' is blocked"):
         plugins.create("selector", "first")
 
@@ -252,7 +252,7 @@ def test_registered_plugins_are_found_beside_installed_ones() -> None:
     plugins = manager()
     plugins.register(Mine(), "mine")
     assert type(plugins.create("send_hook", "trace")) is SendHook
-    assert plugins.names("selector") == ["first", "mine", "nothing", "nth"]
+    assert plugins.names("selector") == ["first", "hash", "mine", "nothing", "nth"]
     with pytest.raises(PluginError, match="mine cannot be registered"):
         plugins.register(Mine(), "mine")
     with pytest.raises(PluginError, match="implements none of the hooks"):
@@ -261,7 +261,7 @@ def test_registered_plugins_are_found_beside_installed_ones() -> None:
 
 def test_kinds_of_later_versions_are_passed_over() -> None:
     plugins = manager(entry("teleport.x"), entry("selector"))
-    assert plugins.names("selector") == ["first", "nothing", "nth"]
+    assert plugins.names("selector") == ["first", "hash", "nothing", "nth"]
     assert "teleport" not in {info.kind for info in plugins.installed()}
 
 
@@ -314,7 +314,7 @@ def test_a_choice_can_be_checked_before_its_object_is_made() -> None:
     with pytest.raises(SettingError, match="needs the option label"):
         plugins.check("selector", "nth")
     with pytest.raises(PluginError, match="pip install mqframe-plugin-selectors"):
-        plugins.check("selector", "hash")
+        plugins.check("selector", "monotonic")
 
 
 def test_tuples_for_hot_paths() -> None:
