@@ -18,6 +18,7 @@ from mqframe.core.errors import PluginError
 from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.sections import added_sections
 
 PACKAGES: Final = ("mqframe.", f"{pop.__package__}.")
 """Where requests of Apache RocketMQ are declared."""
@@ -27,7 +28,8 @@ PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
 
 def settings_page() -> str:
     """A table for each section."""
-    classes = {name: settings_class(name) for names in PROGRAMS.values() for name in names}
+    names = dict.fromkeys(name for names in PROGRAMS.values() for name in names) | added_sections()
+    classes = {name: settings_class(name) for name in names}
     plugins = PluginManager()
     for service in plugins.names("broker_service"):
         with suppress(PluginError):  # whatever else is installed: what cannot be imported is not ours

@@ -97,7 +97,9 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
 }
 """The distribution by the code of a request that it declares."""
 
-KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {}
+KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("client", "simple"): "mqframe-plugin-pop",
+}
 """The distribution by the program and the section of settings that it adds there."""
 
 STANDARD: Final = frozenset(

@@ -27,7 +27,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "nameserver": ("nameserver", "access", "net", "metrics"),
     "broker": ("broker", "store", *SERVICES, "replication", "election", "access", "net", "metrics"),
-    CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "simple", "puller", "admin"),
+    CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "puller", "admin"),
 }
 """The sections that each program has, besides those of services that plugins bring. `client` stands for
 programs that make clients `from_config`."""

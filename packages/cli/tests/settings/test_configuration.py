@@ -19,6 +19,7 @@ from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.sections import added_sections
 
 
 def values(program: str, **given: Any) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def values(program: str, **given: Any) -> dict[str, Any]:
 
 def test_every_program_has_its_sections_and_no_others() -> None:
     for program, sections in PROGRAMS.items():
-        of_plugins = {"pop"} if "broker" in sections else set()
+        of_plugins = {*added_sections(program), *(["pop"] if "broker" in sections else [])}
         assert {path.partition(".")[0] for path in values(program)} == {*sections, *of_plugins}
 
 
