@@ -1,4 +1,4 @@
-"""Runs the code blocks of README.md, CONTRIBUTING.md, plugins/*/README.md and docs/**/*.md as tests.
+"""Runs the code blocks of README.md, CONTRIBUTING.md, docs/**/*.md and distributions' README.md as tests.
 
 The blocks of a file share a working directory, empty at first, and a server; each `python` block has names of
 its own alone. A `python` or `toml` block whose first line is `# some/file.py` is written to that file. `bash`
@@ -311,7 +311,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     inside = file_path.relative_to(ROOT).parts
     told = inside[0] == "docs" and "_build" not in inside
     told = told or inside in (("README.md",), ("CONTRIBUTING.md",))
-    told = told or (inside[0] == "plugins" and inside[2:] == ("README.md",))
+    told = told or (inside[0] in ("packages", "plugins") and inside[2:] == ("README.md",))
     return Page.from_parent(parent, path=file_path, sybils=[_pages]) if told else None
 
 

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from distributions import rooms
 from generate import table
 
 from mqframe.core.requests import REQUESTS
@@ -51,9 +52,13 @@ SERVERS: Final = {
     "mqframe.nameserver": "name server",
     "mqframe.broker": "broker",
     "mqframe_acl": "`access` of both",
+    "mqframe_transactions.broker": "broker",
     "mqframe.client": "clients",
+    **dict.fromkeys(rooms("nameserver"), "name server"),
+    **dict.fromkeys(rooms("broker"), "broker"),
+    **dict.fromkeys(rooms("client"), "clients"),
 }
-"""Packages in which handlers lie, and how the page calls who serves by them."""
+"""Packages in which handlers lie, plugins included, and how the page calls who serves by them."""
 
 
 def compatibility_page() -> str:
@@ -67,7 +72,8 @@ def served() -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for package, who in SERVERS.items():
         for code in sorted(set(_served_in(package))):
-            found.setdefault(code, []).append(who)
+            if who not in (servers := found.setdefault(code, [])):
+                servers.append(who)
     found.setdefault(CheckTransactionState.CODE, ["clients"])  # by a function within a function
     return found
 

@@ -1,4 +1,4 @@
-"""Sphinx configuration. The settings, requests and commands are written from the code before the build."""
+"""Sphinx configuration. Before the build, pages are written from the code: settings, requests, plugins, …"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from compatibility import compatibility_page
-from generate import commands_page, requests_page, settings_page
+from generate import commands_page, distributions_table, kinds_table, requests_page, settings_page
 
 project = "mqframe"
 author = "the mqframe developers"
@@ -28,18 +28,19 @@ autodoc_class_signature = "mixed"
 suppress_warnings = ["config.cache"]
 
 GENERATED = {
-    "reference/settings": settings_page,
-    "reference/requests": requests_page,
-    "reference/cli": commands_page,
-    "reference/compatibility": compatibility_page,
+    "reference/settings": {"generated": settings_page},
+    "reference/requests": {"generated": requests_page},
+    "reference/cli": {"generated": commands_page},
+    "reference/compatibility": {"generated": compatibility_page},
+    "explanation/plugins": {"kinds": kinds_table, "distributions": distributions_table},
 }
+"""By page: what its marks, such as `{generated}`, stand for."""
 
 
 def write_page(app: Any, docname: str, source: list[str]) -> None:
-    """Fill a page's `{generated}` mark with what the code says."""
-    make = GENERATED.get(docname)
-    if make is not None:
-        source[0] = source[0].replace("{generated}", make())
+    """Fill a page's marks with what the code says."""
+    for mark, make in GENERATED.get(docname, {}).items():
+        source[0] = source[0].replace(f"{{{mark}}}", make())
 
 
 def plain_docstrings(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

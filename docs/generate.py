@@ -8,27 +8,47 @@ from typing import Any, Final
 
 import attrs
 import msgspec
+from distributions import Distribution, distributions, import_requests, offered
 from mqframe_cli.built_in import COMMANDS
 from mqframe_cli.settings.configuration import settings_class
-from mqframe_pop import requests as pop
 
 from mqframe.core.config.field_types import field_types, name_of
 from mqframe.core.config.programs import PROGRAMS
 from mqframe.core.errors import PluginError
 from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
+from mqframe.hooks.built_in import entry_points
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.sections import added_sections
 
-PACKAGES: Final = ("mqframe.", f"{pop.__package__}.")
-"""Where requests of Apache RocketMQ are declared."""
-PLUGIN_COMMANDS: Final = ("dashboard", "dashboard-user", "schedule", "spark")
-"""Commands of plugins in this repository; those that are installed are shown."""
+DOES: Final = {
+    "allocation": "shares queues among the members of a group",
+    "selector": "chooses the queue for a sharding key",
+    "codec": "makes bodies of values, and values of bodies",
+    "offset_store": "keeps how far a consumer has come",
+    "send_hook": "watches sends, and sets properties of messages",
+    "consume_hook": "watches calls of listeners, or wraps them",
+    "forbidden_hook": "forbids single sends",
+    "rpc_hook": "sees every request; a server's may refuse",
+    "message_filter": "understands filter expressions",
+    "dispatcher": "follows the log of a broker",
+    "broker_service": "adds requests, tables and periodic work to a broker",
+    "authentication": "says who asks a server",
+    "authorization": "says what they may do",
+    "broker_role": "says what a broker is among those with the same log",
+    "coordination": "keeps who leads a group of brokers",
+    "topic_summary": "counts a topic for `mqframe quickstart`",
+    "command": "adds to the command line",
+}
+"""What plugins of each kind are for, in the order of the page: those of clients before those of servers."""
+
+OWN_CODES: Final = range(21000, 22000)
+"""Codes of requests that RocketMQ does not have."""
 
 
 def settings_page() -> str:
     """A table for each section."""
-    names = dict.fromkeys(name for names in PROGRAMS.values() for name in names) | added_sections()
+    names = [*(name for names in PROGRAMS.values() for name in names), *added_sections()]
     classes = {name: settings_class(name) for name in names}
     plugins = PluginManager()
     for service in plugins.names("broker_service"):
@@ -40,20 +60,24 @@ def settings_page() -> str:
 
 def requests_page() -> str:
     """One row for each request kind."""
+    owners = {"mqframe": "", **import_requests()}
     rows = [
         (
             str(code),
             kind.__name__,
-            kind.SINCE or "–",
+            owners[package],
+            _since(kind),
             _first_line(kind.__doc__),
             _fields(kind),
             _fields(kind.ANSWER),
             _bodies(kind),
         )
         for code, kind in sorted(REQUESTS.items())
-        if kind.__module__.startswith(PACKAGES)  # not those of plugins that happen to be imported
+        # Not those of other plugins that happen to be imported.
+        if (package := kind.__module__.partition(".")[0]) in owners
     ]
-    return table(("code", "name", "since", "what for", "header fields", "answer fields", "bodies"), rows)
+    heading = ("code", "name", "of", "since", "what for", "header fields", "answer fields", "bodies")
+    return table(heading, rows)
 
 
 def commands_page() -> str:
@@ -62,14 +86,53 @@ def commands_page() -> str:
 
     group = _click(app)
     context = _context(group)
-    names = [*COMMANDS, *(name for name in PLUGIN_COMMANDS if name in group.list_commands(context))]
+    installed = set(group.list_commands(context))
+    names = [*COMMANDS, *sorted(installed.intersection(offered("command")) - COMMANDS.keys())]
     return "\n".join(_command(("mqframe", name), group.get_command(context, name)) for name in names)
+
+
+def kinds_table() -> str:
+    """The kinds of plugins, each with what the kernel and the distributions of this repository have of it."""
+    rows = [
+        (f"[`{kind}`](../howto/{kind}.md)", does, ", ".join([*_of_kernel(kind), *map(_code, offered(kind))]))
+        for kind, does in DOES.items()
+    ]
+    return table(("kind", "what it does", "there are"), rows)
+
+
+def distributions_table() -> str:
+    """The distributions of this repository, with what each adds."""
+    rows = [
+        (_code(each.name), each.description, _offers(each), ", ".join(map(_code, each.extras)))
+        for each in distributions()
+    ]
+    return table(("distribution", "what for", "plugins, and names of `mqframe`", "extras"), rows)
 
 
 def table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = [heading, ("-",) * len(heading), *rows]
     return "\n".join("|" + "|".join(cell.replace("|", "\\|") for cell in line) + "|" for line in lines) + "\n"
+
+
+def _of_kernel(kind: str) -> list[str]:
+    names = (each.name.partition(".") for each in entry_points())
+    return [f"{_code(name)} (of the kernel)" for of, _, name in names if of == kind]
+
+
+def _offers(distribution: Distribution) -> str:
+    kinds = dict.fromkeys(kind for kind, _ in distribution.offers)
+    parts = [
+        f"{kind}: " + ", ".join(_code(name) for of, name in distribution.offers if of == kind)
+        for kind in kinds
+    ]
+    if distribution.names:
+        parts.append("names: " + ", ".join(map(_code, distribution.names)))
+    return "; ".join(parts)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
 
 
 def _section(name: str, cls: type[Any]) -> str:
@@ -101,6 +164,10 @@ def _default(field: Any) -> str:
 def _before(field: Any) -> str:
     was = field.metadata.get("was")
     return f" (before: `{was}`)" if was else ""
+
+
+def _since(kind: Any) -> str:
+    return kind.SINCE or ("mqframe" if kind.CODE in OWN_CODES else "–")
 
 
 def _fields(kind: type[msgspec.Struct]) -> str:

@@ -13,6 +13,24 @@ if TYPE_CHECKING:
     from mqframe_pop.client.blocking_consumer import SimpleConsumer as SimpleConsumer
     from mqframe_pop.client.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe_pop.rules.popped import PoppedMessage as PoppedMessage
+    from mqframe_replication.settings import ReplicationSettings as ReplicationSettings
+    from mqframe_transactions.client.batch_producer import (
+        AsyncBatchTransactionProducer as AsyncBatchTransactionProducer,
+    )
+    from mqframe_transactions.client.blocking_batch_producer import (
+        BatchTransactionProducer as BatchTransactionProducer,
+    )
+    from mqframe_transactions.client.blocking_producer import TransactionProducer as TransactionProducer
+    from mqframe_transactions.client.listener import HalfMessage as HalfMessage
+    from mqframe_transactions.client.listener import TransactionListener as TransactionListener
+    from mqframe_transactions.client.listener import TransactionSendResult as TransactionSendResult
+    from mqframe_transactions.client.producer import AsyncTransactionProducer as AsyncTransactionProducer
+    from mqframe_transactions.client.record import DatabaseOutcome as DatabaseOutcome
+    from mqframe_transactions.client.sends import AsyncTransaction as AsyncTransaction
+    from mqframe_transactions.client.sends import Transaction as Transaction
+    from mqframe_transactions.rules.half_batch import EndStatus as EndStatus
+    from mqframe_transactions.rules.half_batch import EndsUnfinished as EndsUnfinished
+    from mqframe_transactions.rules.half_batch import PreparedHalf as PreparedHalf
 
     from mqframe.broker.broker import Broker as Broker
     from mqframe.broker.sections import BrokerSections as BrokerSections
@@ -36,20 +54,6 @@ if TYPE_CHECKING:
     from mqframe.client.sending.producer import AsyncProducer as AsyncProducer
     from mqframe.client.settings import ClientSettings as ClientSettings
     from mqframe.client.settings import ProducerSettings as ProducerSettings
-    from mqframe.client.transactions.batch_producer import (
-        AsyncBatchTransactionProducer as AsyncBatchTransactionProducer,
-    )
-    from mqframe.client.transactions.blocking_batch_producer import (
-        BatchTransactionProducer as BatchTransactionProducer,
-    )
-    from mqframe.client.transactions.blocking_producer import TransactionProducer as TransactionProducer
-    from mqframe.client.transactions.listener import HalfMessage as HalfMessage
-    from mqframe.client.transactions.listener import TransactionListener as TransactionListener
-    from mqframe.client.transactions.listener import TransactionSendResult as TransactionSendResult
-    from mqframe.client.transactions.producer import AsyncTransactionProducer as AsyncTransactionProducer
-    from mqframe.client.transactions.record import DatabaseOutcome as DatabaseOutcome
-    from mqframe.client.transactions.sends import AsyncTransaction as AsyncTransaction
-    from mqframe.client.transactions.sends import Transaction as Transaction
     from mqframe.core.cluster.queue_expansion import QueueExpansion as QueueExpansion
     from mqframe.core.consuming.consume_result import ConsumeResult as ConsumeResult
     from mqframe.core.consuming.consume_rules import OnDecodeError as OnDecodeError
@@ -93,11 +97,8 @@ if TYPE_CHECKING:
     from mqframe.core.retry.dead_letters import DeadLetter as DeadLetter
     from mqframe.core.sending.request_reply import ReplyMessage as ReplyMessage
     from mqframe.core.sending.request_reply import reply_to as reply_to
+    from mqframe.core.sending.transaction_outcome import TransactionOutcome as TransactionOutcome
     from mqframe.core.storage.record import decode_records as decode_records
-    from mqframe.core.transactions.half_batch import EndStatus as EndStatus
-    from mqframe.core.transactions.half_batch import EndsUnfinished as EndsUnfinished
-    from mqframe.core.transactions.half_batch import PreparedHalf as PreparedHalf
-    from mqframe.core.transactions.outcome import TransactionOutcome as TransactionOutcome
     from mqframe.hooks.interfaces import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces import BrokerService as BrokerService
@@ -131,7 +132,6 @@ if TYPE_CHECKING:
     from mqframe.nameserver.server import NameServer as NameServer
     from mqframe.nameserver.settings import NameServerSettings as NameServerSettings
     from mqframe.net.settings import NetSettings as NetSettings
-    from mqframe.replication.settings import ReplicationSettings as ReplicationSettings
     from mqframe.store.reader import StoreReader as StoreReader
     from mqframe.store.settings import StoreSettings as StoreSettings
 
@@ -157,8 +157,6 @@ _HOME = {
         "broker.settings": "BrokerSettings",
         "client.admin.admin": "AsyncAdmin",
         "client.connection.instance": "ClientInstance",
-        "client.transactions.batch_producer": "AsyncBatchTransactionProducer",
-        "client.transactions.blocking_batch_producer": "BatchTransactionProducer",
         "client.admin.blocking.admin": "Admin",
         "client.sending.blocking_producer": "Producer",
         "client.consuming.lite_pull.blocking_consumer": "LitePullConsumer",
@@ -166,13 +164,8 @@ _HOME = {
         "client.consuming.push.blocking_consumer": "PushConsumer",
         "client.consuming.lite_pull.consumer": "AsyncLitePullConsumer",
         "client.configuration.lite_pull_settings": "LitePullSettings",
-        "client.transactions.blocking_producer": "TransactionProducer",
-        "client.transactions.listener": "HalfMessage TransactionListener TransactionSendResult",
-        "client.transactions.producer": "AsyncTransactionProducer",
-        "client.transactions.sends": "AsyncTransaction Transaction",
-        "client.transactions.record": "DatabaseOutcome",
         "core.cluster.queue_expansion": "QueueExpansion",
-        "core.transactions.outcome": "TransactionOutcome",
+        "core.sending.transaction_outcome": "TransactionOutcome",
         "client.sending.producer": "AsyncProducer",
         "client.consuming.puller.puller": "AsyncPuller",
         "client.configuration.consumer_settings": "ConsumerSettings",
@@ -188,7 +181,6 @@ _HOME = {
         "core.retry.dead_letters": "DeadLetter",
         "core.errors": _ERRORS,
         "core.storage.record": "decode_records",
-        "core.transactions.half_batch": "EndStatus EndsUnfinished PreparedHalf",
         "core.messages.batch": "encode_element",
         "core.messages.properties": "encode_properties",
         "core.messages.message": "Message MessageQueue ReceivedMessage SendResult SendStatus",
@@ -201,7 +193,6 @@ _HOME = {
         "nameserver.server": "NameServer",
         "nameserver.settings": "NameServerSettings",
         "net.settings": "NetSettings",
-        "replication.settings": "ReplicationSettings",
         "store.reader": "StoreReader",
         "store.settings": "StoreSettings",
     }.items()

@@ -7,18 +7,20 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mqframe_replication.broker.role_by_operator import RoleByOperator
+from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.at_once import AtOnce
 from mqframe_testing.cluster import SMALL_STORE
 from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.host import BrokerHost, MakeBroker
-from mqframe.broker.role_by_operator import RoleByOperator
+from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import PullFlag
+from mqframe.core.measuring.family import Family
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import (
     GetBrokerRuntimeInfo,
@@ -34,7 +36,6 @@ from mqframe.net.access.access import Access
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.client import Client
 from mqframe.net.settings import NetSettings
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 FILE_BYTES = 64 << 10
@@ -116,8 +117,8 @@ class Pair:
         self.held.append(held)
         return held
 
-    def make(self, sections: BrokerSections, elected: ElectedRole | None = None) -> Broker:
-        broker = Broker(sections, self.clock, elected=elected)
+    def make(self, sections: BrokerSections, role: GroupRole | None = None) -> Broker:
+        broker = Broker(sections, self.clock, role=role)
         broker.save_by(AtOnce())
         return broker
 
@@ -220,3 +221,28 @@ def play(directory: Path, scenario: Scenario, net: NetSettings | None = None) ->
 
 def texts(start: int, count: int) -> list[bytes]:
     return [b"%06d" % number * 200 for number in range(start, start + count)]
+
+
+async def port_of(pair: Pair, master: Broker) -> int:
+    return int((await pair.counters(master))["replicationPort"])
+
+
+async def replication_metrics(broker: Broker) -> dict[str, dict[tuple[str, ...], float]]:
+    found = {}
+    async for each in broker.measure().families():
+        if isinstance(each, Family) and each.name.startswith("mqframe_replication") and each.series:
+            found[each.name] = dict(each.series)
+    return found
+
+
+def spoil(pair: Pair, folder: str, body: bytes, by: int = 10) -> None:
+    """Turn bits of the one record with `body` in the log below `folder`, `by` bytes behind its begin."""
+    for path in sorted((pair.directory / folder / "commitlog").iterdir()):
+        raw = bytearray(path.read_bytes())
+        at = raw.find(body)
+        if at >= 0:
+            raw[at + by : at + by + 4] = b"\xff\x00\xff\x00"
+            with open(path, "r+b") as file:  # in place: a running broker has it mapped
+                file.write(raw)
+            return
+    raise AssertionError(f"{body[:20]!r} is not in the log")

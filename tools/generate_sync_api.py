@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, cast
 
 ROOT = Path(__file__).resolve().parents[1]
 CLIENT = "mqframe.client"
+TRANSACTIONS = "mqframe_transactions.client"
 OF_CLIENTS = re.compile(r"mqframe(_\w+)?\.client\.")
 """Modules of the clients: those of the kernel, and of distributions that bring more of them."""
 LOOP_PARAMETERS = {"instance", "clock", "randomness"}
@@ -90,10 +91,10 @@ SPECS = [
         ),
     ),
     Spec(
-        f"{CLIENT}.transactions.producer:AsyncTransactionProducer",
-        f"{CLIENT}.transactions.blocking_producer",
+        f"{TRANSACTIONS}.producer:AsyncTransactionProducer",
+        f"{TRANSACTIONS}.blocking_producer",
         "TransactionProducer",
-        f"{CLIENT}.transactions.producer_thread:TransactionThread",
+        f"{TRANSACTIONS}.producer_thread:TransactionThread",
         forwarded=frozenset(),
         about=(
             "The thread that sends does the local transaction; brokers that ask are answered by\n"
@@ -101,10 +102,10 @@ SPECS = [
         ),
     ),
     Spec(
-        f"{CLIENT}.transactions.batch_producer:AsyncBatchTransactionProducer",
-        f"{CLIENT}.transactions.blocking_batch_producer",
+        f"{TRANSACTIONS}.batch_producer:AsyncBatchTransactionProducer",
+        f"{TRANSACTIONS}.blocking_batch_producer",
         "BatchTransactionProducer",
-        f"{CLIENT}.transactions.producer_thread:BatchTransactionThread",
+        f"{TRANSACTIONS}.producer_thread:BatchTransactionThread",
         about="May be shared by any number of threads; halves are sent by the thread beside.",
     ),
     Spec(

@@ -43,11 +43,14 @@ def make_parts(
     dispatch_lag = DispatchLag(state.store.lags, state.live, state.clock)
     declared = [rule for service in services for rule in service.send_rules()]
     dead_letters = ToDeadLetters(registry, state.locks, state.counts)
-    rules = SendRules([*unserved(declared, state.delays), *declared], dead_letters, state.delays)
+    refusing = unserved(declared, state.delays, state.live.current.services_blocked)
+    rules = SendRules([*refusing, *declared], dead_letters, state.delays)
+    sends = SendProcessor(shared, state.sends, _unique_ids(state), rules)
+    state.sender = sends.send_whole
     pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
     on_reset = notified((*services, pulls), "offset_reset")
     return [
-        SendProcessor(shared, state.sends, _unique_ids(state), rules),
+        sends,
         SendBackProcessor(shared, state.writer, state.levels),
         pulls,
         HeartbeatProcessor(shared, state.filters),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TypeVar
 
@@ -11,12 +11,9 @@ from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
-from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.metrics.broker_metrics import BrokerMetrics
 from mqframe.broker.missing_plugins import refusals_of_missing
-from mqframe.broker.replication.roles import RoleChanger
-from mqframe.broker.replication.slave import refusals, refused_at_slaves
-from mqframe.broker.replication_parts import GroupRole, make_replication
+from mqframe.broker.roles.group_role import GroupRole, RolePlace
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.services import followers_of_arrivals, import_services, make_services, notified
@@ -29,7 +26,7 @@ from mqframe.core.measuring.meter import SAMPLE_SECONDS
 from mqframe.core.requests.lasting import Saved
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Handler, handlers_of
-from mqframe.hooks.interfaces import BrokerPlace, BrokerPort, BrokerService
+from mqframe.hooks.interfaces import BrokerPlace, BrokerPort, BrokerRole, BrokerService
 from mqframe.hooks.isolate import hook_name
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
@@ -52,8 +49,9 @@ class Broker:
     """Serves producers and consumers; all its state belongs to the loop that it is started in.
 
     Making one opens and recovers the store; `start` makes it reachable. `plugins`: where its services,
-    and the dispatchers and RPC hooks that the settings name, come from, with their options. `elected`: what
-    it is in an elected group. `recovered`: what was recovered of the store already, see `made_beside`.
+    and the dispatchers and RPC hooks that the settings name, come from, with their options. `role`: what it
+    is among those with the same log; without it, what the settings say. `recovered`: what was recovered of
+    the store already, see `made_beside`.
 
     Raises `StoreError`, `PluginError`, and `SettingError` for bad options and for an advertised host that has
     no address.
@@ -64,7 +62,7 @@ class Broker:
         sections: BrokerSections,
         clock: LoopClock,
         plugins: PluginManager | None = None,
-        elected: ElectedRole | None = None,
+        role: GroupRole | None = None,
         recovered: RecoveredStore | None = None,
     ) -> None:
         self._sections, net = sections, sections.net
@@ -74,8 +72,8 @@ class Broker:
         self._dispatchers = plugins.create_all("dispatcher", settings.dispatchers)
         hooks = plugins.create_all("rpc_hook", settings.rpc_hooks)
         opening = StoreOpening(self._arrived, recovered)
-        role = GroupRole.of(sections.replication, elected)
-        self._state = state = BrokerState(sections, clock, opening, plugins, role.replicas)
+        role = role or _role_of(sections, plugins)
+        self._state = state = BrokerState(sections, clock, opening, plugins, role.log)
         self._store, self._keeper, self._identity = state.store, state.keeper, state.identity
         self._client = Client(clock, net, rpc_hooks=hooks)
         self._registration = NameServerRegistration(
@@ -85,7 +83,8 @@ class Broker:
         try:
             its_services = import_services if sections.is_slave else make_services
             self._services = services = its_services(state, settings)
-            self._replication = make_replication(sections, state, self._client, self._registration, role)
+            place = RolePlace(sections, state, self._client, self._registration, self._quiesce)
+            self._replication = role.replication(place)
             sharing = TopicSharing(state.shared, state.sends, self._client, self._registration.ask)
             made = make_parts(state, self._registration, services, self.counters)
             # Copies come first: where they have to have what a service stores at its start, they can get it.
@@ -174,10 +173,6 @@ class Broker:
         elif self._settings.nameservers:
             log.warning("what name servers are asked is not signed", missing="access.inner_credentials")
 
-    def let_roles_change(self, changer: RoleChanger) -> None:
-        """Have operators change the role of this broker by `changer`; to be called before `start`."""
-        self._replication.roles.let(changer, self._quiesce)
-
     def save_by(self, thread: Executor) -> None:
         """Have `thread` write tables; to be called before `start`."""
         self._keeper.thread = thread
@@ -190,10 +185,7 @@ class Broker:
             raise PluginError(f"broker services do not go together: {problem}") from problem
         handlers = {**refusals_of_missing(self._state.plugins), **handlers}
         saves = {Saved.TABLES: self._keeper.save_tables, Saved.PROGRESS: self._save_progress}
-        handlers = self._replication.watch(saved_before_answers(handlers, saves))
-        if self._sections.is_slave:
-            handlers = refused_at_slaves(handlers, self._replication.refuses_readers)
-        return audited(handlers)
+        return audited(self._replication.watch(saved_before_answers(handlers, saves)))
 
     async def start(self) -> None:
         """Load, listen, register with the name servers.
@@ -275,9 +267,12 @@ class Broker:
             self._timers += timers
             self._service_timers += timers if part in self._services else []
 
-    async def _quiesce(self) -> None:
-        """Take no more messages, and write none: what the log holds then is all until the stop."""
-        self._listeners.replace(audited(refusals("this broker is about to be a slave")))
+    async def _quiesce(self, handlers: Mapping[int, Handler]) -> None:
+        """Take no more messages, and write none: what the log holds then is all until the stop.
+
+        `handlers`: in place of those of the same requests.
+        """
+        self._listeners.replace(audited(handlers))
         for timer in self._service_timers:
             timer.stop()
         await self._stop_parts(self._services)
@@ -375,6 +370,13 @@ class Broker:
     def _connection_closed(self, peer: Peer) -> None:
         for notify in self._connection_ends:
             notify(peer)
+
+
+def _role_of(sections: BrokerSections, plugins: PluginManager) -> GroupRole:
+    """The role that `sections` name. Raises `PluginError` where its plugin is not installed."""
+    role: BrokerRole = plugins.create("broker_role", sections.replication.plugin)
+    found: GroupRole = role.group_role(sections)
+    return found
 
 
 async def _start_part(part: BrokerService) -> None:

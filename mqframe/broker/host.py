@@ -9,18 +9,18 @@ from typing import Any, Protocol
 import attrs
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.roles import ElectedRole
+from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import StoreError
 from mqframe.core.measuring.family import Metric
-from mqframe.replication.settings import ELECTED
 
-MakeBroker = Callable[[BrokerSections, ElectedRole | None], Broker | Awaitable[Broker]]
-"""Makes a broker of the settings of its role, and of what it is in a group, at once or in a while."""
+MakeBroker = Callable[[BrokerSections, GroupRole | None], Broker | Awaitable[Broker]]
+"""Makes a broker of the settings of its role, and of what it is in a group, as `Broker`, at once or in a
+while."""
 
 
 class RoleDecider(Protocol):
-    """Says what the broker of a host is: an operator's word (`RoleByOperator`), or an election.
+    """Says what the broker of a host is: nobody, an operator's word, or an election.
 
     `host`: set by the host that is handed it, once.
     """
@@ -118,9 +118,9 @@ class BrokerHost:
 
     # For whoever decides
 
-    async def make(self, sections: BrokerSections, elected: ElectedRole | None = None) -> Broker:
+    async def make(self, sections: BrokerSections, role: GroupRole | None = None) -> Broker:
         """Make a broker, which opens the store; it is the one that is there. Raises as `Broker`."""
-        making = self._make(sections, elected)
+        making = self._make(sections, role)
         self._broker = making if isinstance(making, Broker) else await making
         return self._broker
 
@@ -180,12 +180,10 @@ class BrokerHost:
     def on_its_ports(self, sections: BrokerSections) -> BrokerSections:
         """`sections` with the ports that are in use now, for whatever broker comes next."""
         settings: Any = sections.broker
-        replication: Any = sections.replication
+        replication = sections.replication
         if settings.port == 0:
-            # What lies beside a port that was any free one may belong to others. Where the log of an elected
-            # leader is copied is known by the port.
-            if replication.role != ELECTED:
-                replication = attrs.evolve(replication, port=replication.port or 0)
+            replication = replication.on_any_port()
+            # What lies beside a port that was any free one may belong to others.
             settings = attrs.evolve(settings, port=_port(self.broker.address), vip_port=False)
         if settings.operator_port == 0:
             settings = attrs.evolve(settings, operator_port=_port(self.broker.operator_address))

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, TypeVar
 
 import attrs
 
+from mqframe.broker.role_settings import Alone, RoleSettings
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.delay.levels import parse_levels
-from mqframe.core.delay.settings import DelaySettings
-from mqframe.core.errors import SettingError
 from mqframe.net.settings import NetSettings
-from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.settings import ASYNC_MASTER, ELECTED, NONE, SLAVE, ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
-_ALONE: Final = ReplicationSettings()
+S = TypeVar("S")
 
 
 @attrs.frozen
 class BrokerSections:
-    """The settings of a broker, of its store, its connections, how it is copied, and how leaders are chosen.
+    """The settings of a broker, of its store, its connections, and how it is copied.
 
-    `services`: the sections of its services; those that are not among them are at their defaults. `origins`:
-    by path ("store.flush"), where a value that is no default comes from, for people.
+    `replication`: the section of its role; `added`: further ones that other distributions add. `services`:
+    the sections of its services; those that are not among them are at their defaults. `origins`: by path
+    ("store.flush"), where a value that is no default comes from, for people.
 
     Raises `SettingError` where they do not go together.
     """
@@ -32,62 +30,34 @@ class BrokerSections:
     broker: BrokerSettings
     store: StoreSettings
     net: NetSettings = attrs.Factory(NetSettings)
-    replication: ReplicationSettings = _ALONE
+    replication: RoleSettings = attrs.Factory(Alone)
     origins: Mapping[str, str] = attrs.Factory(dict)
-    election: ElectionSettings = attrs.Factory(ElectionSettings)
+    added: tuple[Any, ...] = ()
     services: tuple[Any, ...] = ()
 
     def __attrs_post_init__(self) -> None:
-        if self.replication.role == ELECTED:
-            self._check_elected()
-        is_slave = self.replication.role == SLAVE
-        if is_slave and not self.replication.id:
-            raise SettingError("replication.id (brokerId) = 0: a slave needs a number of its own, 1 or more")
-        if is_slave and self.broker.services:
-            raise SettingError(
-                f"broker.services = {', '.join(self.broker.services)}: a slave runs none, since they write to"
-                " its log; leave them out, and put them back when it becomes master"
-            )
-        if is_slave and not self.broker.nameservers:
-            raise SettingError(
-                "replication.role = SLAVE: a slave finds its master by name servers; set broker.nameservers"
-                " (namesrvAddr)"
-            )
+        self.replication.check(self.broker)
 
-    def _check_elected(self) -> None:
-        if not self.replication.id:
-            raise SettingError(
-                "replication.id = 0: each broker of an elected group needs a number of its own for life, 1 or"
-                " more"
-            )
-        if self.replication.port == 0:
-            raise SettingError(
-                "replication.port = 0: where a leader's log is copied has to be known before it is elected;"
-                " leave it out (the broker's port and 1), or name one"
-            )
-        if not self.broker.nameservers:
-            raise SettingError(
-                "replication.role = ELECTED: clients find the leader by name servers; set broker.nameservers"
-                " (namesrvAddr)"
-            )
+    def section(self, kind: type[S]) -> S:
+        """The section of the class `kind` among those `added`; its defaults where nothing else was said."""
+        return next((each for each in self.added if isinstance(each, kind)), None) or kind()
 
     @property
     def delays(self) -> tuple[int, ...]:
         """The delays of levels 1, 2, … in ms, which the store counts by, whoever delivers what waits."""
-        settings = next((each for each in self.services if isinstance(each, DelaySettings)), DelaySettings())
-        return parse_levels(settings.levels)
+        return parse_levels(self.store.delay_levels)
 
     @property
     def is_slave(self) -> bool:
         """Whether the broker copies another one."""
-        return self.replication.role == SLAVE
+        return self.replication.is_slave
 
     @property
     def role(self) -> str:
-        """The role by RocketMQ's names: of a broker that is alone that of a master that waits for nobody."""
-        return ASYNC_MASTER if self.replication.role in (NONE, ELECTED) else self.replication.role
+        """As `RoleSettings.shown_role`."""
+        return self.replication.shown_role
 
     @property
     def broker_id(self) -> int:
-        """The number under which name servers know the broker: that of any master is 0."""
-        return self.replication.id if self.is_slave else 0
+        """As `RoleSettings.broker_id`."""
+        return self.replication.broker_id

@@ -28,6 +28,10 @@ def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerSe
             if table.name in state.keeper.names:
                 raise PluginError(f"broker_service {name!r} saves {table.name}; another table is in it")
             state.keeper.keep(table.name, table.body, table.table, at_once=table.at_once)
+        for place in (each.place_in_time() for each in parts):
+            if place is not None and state.delays.place_in_time is not None:
+                raise PluginError(f"broker_service {name!r} keeps messages for a time; another one does, too")
+            state.delays.place_in_time = place or state.delays.place_in_time
         for offer, function in (each for part in parts for each in part.offers().items()):
             if state.offered(offer) is not None:
                 raise PluginError(f"broker_service {name!r} offers {offer!r}; another service does so, too")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from mqframe.broker.chosen_services import service_names
 from mqframe.broker.consuming.admission import ReadAdmission
@@ -13,7 +13,11 @@ from mqframe.broker.due_task import DueTask
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, without
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.sending.targets import SendTargets
+from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.shared_log import SharedLog
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.config_keeper import ConfigKeeper
@@ -34,31 +38,35 @@ from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.rules import DelayRules, TimerLimits
-from mqframe.core.delay.settings import DelaySettings
+from mqframe.core.delay.rules import DelayRules
 from mqframe.core.filtering.bodies import FilterDataTable
-from mqframe.core.replication.replicas import Replicas
-from mqframe.core.replication.slave_offsets import SlaveOffsets
 from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.storage.left_out import LeftOutTable
+from mqframe.hooks.interfaces import BodyCheck
+from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.net.in_process.requests import InProcessRequests
 
 S = TypeVar("S")
+_OWN_LOG: Final = SharedLog()
 
 
 class BrokerState:
     """Opens the store and makes empty tables; `keeper.load` fills them. A `BrokerPort` for services.
 
     `opening`: how the store is; `plugins`: where message filters and allocation strategies come from;
-    `replicas`: what has to have a message besides the disk, before it counts.
+    `shared_log`: what they heed where others have the log, too.
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
 
+    sender: Callable[[SendFields, Call, BodyCheck], Reply | None]
+    """Serves sends whose body is stored whole; there once the broker's parts are made."""
+
     def __init__(
         self, sections: BrokerSections, clock: LoopClock, opening: StoreOpening, plugins: PluginManager,
-        replicas: Replicas | None = None,
+        shared_log: SharedLog = _OWN_LOG,
     ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
         self.clock, self.plugins = clock, plugins
@@ -66,7 +74,6 @@ class BrokerState:
         self.live = LiveSettings(
             settings, store_settings, sections.origins, sections.replication, sections.services
         )
-        delay = self.settings(DelaySettings).current
         self.levels = sections.delays
         self.counts = Statistics(clock, settings.cluster)
         self.topics = TopicTable(
@@ -80,7 +87,7 @@ class BrokerState:
             ),
         )
         self.groups = GroupTable(clock)
-        self.offsets: OffsetTable = SlaveOffsets(clock) if sections.is_slave else OffsetTable(clock)
+        self.offsets: OffsetTable = shared_log.offsets(clock)
         # Clients and locks are in memory only: heartbeats and lock requests bring them back within seconds.
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock, settings.queue_lock_seconds)
@@ -103,18 +110,22 @@ class BrokerState:
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
-        self.store = opening.store(sections, clock, replicas)
+        self.store = opening.store(sections, clock, shared_log)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
-        delivers = "delay" in service_names(settings, plugins)
-        limits = _timer_limits(delay, delivers)
-        self.delays = DelayRules(self.levels if delivers else (), clock.now_ms, limits)
+        self.delays = self._delay_rules(settings)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
+        self.redelivery = Redelivery(self.writer, self.left_out)
         self.reader = LogReader(self.store, settings.name)
         self.requests = InProcessRequests()
         self.directory = store_settings.directory
         self.offers: dict[str, Callable[..., Any]] = {}
         """What the services that are made by now offer."""
+
+    def _delay_rules(self, settings: BrokerSettings) -> DelayRules:
+        delivers = DELAY_LEVELS in service_names(settings, self.plugins)
+        told = (without(each, settings.services_blocked).remark for each in (DELAY_LEVELS, DELAY))
+        return DelayRules(self.levels if delivers else (), self.clock.now_ms, *told)
 
     def settings(self, kind: type[S]) -> LiveSection[S]:
         """The section of settings of a service; what is changed while the broker runs is in force in it."""
@@ -135,14 +146,10 @@ class BrokerState:
         """Save what is saved at once; whether it is on disk."""
         return await self.keeper.save_tables()
 
+    def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
+        """Serve a send whose body is stored as one message, once `check` has found nothing wrong with it."""
+        return self.sender(fields, call, check)
+
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
         """A task that runs `work` when it is rung."""
         return DueTask(self.clock, work, name)
-
-
-def _timer_limits(settings: DelaySettings, delivers: bool) -> TimerLimits:
-    return TimerLimits(
-        settings.timer_precision_ms,
-        settings.timer_delay_seconds_max * 1000,
-        settings.timer_enabled and delivers,
-    )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from mqframe.broker.sections import BrokerSections
-from mqframe.core.replication.replicas import Replicas
+from mqframe.broker.shared_log import SharedLog
 from mqframe.net.clock import LoopClock
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
@@ -24,14 +24,16 @@ class StoreOpening(NamedTuple):
     on_arrival: OnArrival
     recovered: RecoveredStore | None = None
 
-    def store(self, sections: BrokerSections, clock: LoopClock, replicas: Replicas | None) -> MessageStore:
+    def store(self, sections: BrokerSections, clock: LoopClock, shared: SharedLog) -> MessageStore:
         """The store of `sections`. Raises `StoreError`."""
         recovered = self.recovered
         if recovered is None:
             recovered = recover_store(
                 sections.store, clock, is_copy=sections.is_slave, delays=sections.delays
             )
-        return MessageStore.of(recovered, clock, on_arrival=self.on_arrival, replicas=replicas)
+        return MessageStore.of(
+            recovered, clock, on_arrival=self.on_arrival, replicas=shared.replicas, copy=shared.copy
+        )
 
 
 async def made_beside(

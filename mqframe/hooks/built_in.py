@@ -13,10 +13,9 @@ DISTRIBUTION: Final = "mqframe"
 _NAMES: Final[Mapping[str, str]] = {
     "codec mqframe.hooks.built_in": "json",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",
-    "broker_service mqframe.broker.transactions.service": "transactions",
-    "broker_service mqframe.broker.delay.service": "delay",
+    "broker_service mqframe.broker.delay_levels.service": "delay_levels",
     "broker_service mqframe.broker.request_reply.replies": "request_reply",
-    "coordination mqframe.replication.coordination.sqlite": "sqlite",
+    "broker_role mqframe.broker.lone_role": "none",
 }
 """Names by kind and by the module that registers them, through the same hooks as any plugin."""
 

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pluggy
@@ -27,8 +27,18 @@ from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
-from mqframe.hooks.options import OptionInfo, build, cut_back_class, describe, settings_class
+from mqframe.hooks.options import (
+    OptionInfo,
+    build,
+    cut_back_class,
+    describe,
+    settings_class,
+)
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
+
+if TYPE_CHECKING:
+    from mqframe.hooks.interfaces.broker_port import BrokerPort
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies
 
 GROUP: Final = specs.PROJECT
 FAILURES: Final = (Exception, SystemExit)
@@ -108,6 +118,19 @@ class Catalog:
         kind = kind_of("broker_service")
         found = ((name, self._factory(kind, name)) for name in self.names(kind.name))
         return [made() for name, factory in found if (made := cut_back_class(name, factory)) is not None]
+
+    def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
+        """As `PluginManager.slave_copies`."""
+        from mqframe.hooks.interfaces.broker_service import SlaveCopies
+
+        kind, made = kind_of("broker_service"), []
+        for name in (each for each in services if each in self.names(kind.name)):
+            declared = getattr(self._factory(kind, name), "SlaveCopies", None)
+            if isinstance(declared, type) and issubclass(declared, SlaveCopies):
+                made.append(declared(port))
+            elif declared is not None:
+                raise PluginError(f"{name}: SlaveCopies must be a class that inherits it, not {declared!r}")
+        return made
 
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""

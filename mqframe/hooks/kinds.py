@@ -42,6 +42,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         Kind("rpc_hook", "register_rpc_hooks", "RpcHook"),
         Kind("message_filter", "register_message_filters", "MessageFilter"),
         Kind("broker_service", "register_broker_services", "BrokerService"),
+        Kind("broker_role", "register_broker_roles", "BrokerRole"),
         Kind("authentication", "register_authentications", "Authentication"),
         Kind("authorization", "register_authorizations", "Authorization"),
         Kind("coordination", "register_coordinations", "Coordination"),

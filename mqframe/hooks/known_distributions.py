@@ -22,7 +22,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dlq"): "mqframe-cli",
     ("command", "user"): "mqframe-cli",
     ("command", "cluster"): "mqframe-cli",
-    ("command", "replica"): "mqframe-cli",
     ("command", "store"): "mqframe-cli",
     ("command", "consume"): "mqframe-cli",
     ("command", "worker"): "mqframe-cli",
@@ -48,6 +47,9 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "dashboard"): "mqframe-plugin-dashboard",
     ("command", "dashboard-user"): "mqframe-plugin-dashboard",
     ("broker_service", "deduplication"): "mqframe-plugin-deduplication",
+    ("broker_service", "delay"): "mqframe-plugin-delay",
+    ("broker_role", "elected"): "mqframe-plugin-election",
+    ("coordination", "sqlite"): "mqframe-plugin-election",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
@@ -58,6 +60,11 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_service", "pop"): "mqframe-plugin-pop",
     ("codec", "protobuf"): "mqframe-plugin-protobuf",
     ("codec", "pydantic"): "mqframe-plugin-pydantic",
+    ("broker_role", "alone"): "mqframe-plugin-replication",
+    ("broker_role", "async_master"): "mqframe-plugin-replication",
+    ("broker_role", "sync_master"): "mqframe-plugin-replication",
+    ("broker_role", "slave"): "mqframe-plugin-replication",
+    ("command", "replica"): "mqframe-plugin-replication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "schedule"): "mqframe-plugin-schedules",
     ("selector", "hash"): "mqframe-plugin-selectors",
@@ -70,6 +77,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("message_filter", "SQL92"): "mqframe-plugin-sql92",
     ("send_hook", "trace"): "mqframe-plugin-trace",
     ("consume_hook", "trace"): "mqframe-plugin-trace",
+    ("broker_service", "transactions"): "mqframe-plugin-transactions",
 }
 """The distribution by kind and name of what it offers."""
 
@@ -77,6 +85,20 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
     "AsyncSimpleConsumer": "mqframe-plugin-pop",
     "PoppedMessage": "mqframe-plugin-pop",
     "SimpleConsumer": "mqframe-plugin-pop",
+    "ReplicationSettings": "mqframe-plugin-replication",
+    "AsyncBatchTransactionProducer": "mqframe-plugin-transactions",
+    "AsyncTransaction": "mqframe-plugin-transactions",
+    "AsyncTransactionProducer": "mqframe-plugin-transactions",
+    "BatchTransactionProducer": "mqframe-plugin-transactions",
+    "DatabaseOutcome": "mqframe-plugin-transactions",
+    "EndStatus": "mqframe-plugin-transactions",
+    "EndsUnfinished": "mqframe-plugin-transactions",
+    "HalfMessage": "mqframe-plugin-transactions",
+    "PreparedHalf": "mqframe-plugin-transactions",
+    "Transaction": "mqframe-plugin-transactions",
+    "TransactionListener": "mqframe-plugin-transactions",
+    "TransactionProducer": "mqframe-plugin-transactions",
+    "TransactionSendResult": "mqframe-plugin-transactions",
 }
 """The distribution by what it adds to the names of `mqframe`."""
 
@@ -98,7 +120,9 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
 """The distribution by the code of a request that it declares."""
 
 KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("broker", "election"): "mqframe-plugin-election",
     ("client", "simple"): "mqframe-plugin-pop",
+    ("broker", "replication"): "mqframe-plugin-replication",
 }
 """The distribution by the program and the section of settings that it adds there."""
 
@@ -106,10 +130,14 @@ STANDARD: Final = frozenset(
     [
         "mqframe-cli",
         "mqframe-plugin-averagely",
+        "mqframe-plugin-delay",
+        "mqframe-plugin-election",
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-pop",
+        "mqframe-plugin-replication",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
+        "mqframe-plugin-transactions",
     ]
 )
 """Distributions that the extra `standard` brings."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from mqframe.hooks.catalog import Catalog
+    from mqframe.hooks.interfaces.broker_port import BrokerPort
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies
     from mqframe.hooks.interfaces.cut_back import CutBack
     from mqframe.hooks.plugin_info import PluginInfo
 
@@ -82,6 +84,13 @@ class PluginManager:
         what is cut off; block it, or uninstall it.
         """
         return self._catalog.cut_backs()
+
+    def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
+        """What a slave with this `port` keeps of those of `services` that are installed.
+
+        They are imported. Raises `PluginError` for one that cannot be.
+        """
+        return self._catalog.slave_copies(services, port)
 
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""

@@ -78,6 +78,11 @@ def register_broker_services() -> Factories:  # type: ignore[empty-body]
 
 
 @hookspec
+def register_broker_roles() -> Factories:  # type: ignore[empty-body]
+    """Factories of `BrokerRole` by name. Called when a broker is made, and when its settings are read."""
+
+
+@hookspec
 def register_authentications() -> Factories:  # type: ignore[empty-body]
     """Factories of `Authentication` by name. Called when a server's configuration names one."""
 

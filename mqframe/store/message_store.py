@@ -8,19 +8,16 @@ from typing import Final, Self
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
-from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.recovery import Care
+from mqframe.core.storage.replicas import Replicas
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
 from mqframe.store.appending.appender import Appender
-from mqframe.store.appending.copied import CopiedDispatch
 from mqframe.store.appending.dispatching import Dispatching, gathered, in_next_turn
 from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival
 from mqframe.store.appending.refusals import Refusals
 from mqframe.store.appending.writes import NoWrites, OwnWrites, Writes
-from mqframe.store.copying.copy_appender import CopyAppender
-from mqframe.store.copying.missing_records import MissingRecords
-from mqframe.store.copying.replica_log import ReplicaLog
+from mqframe.store.copy_parts import CopyParts, MakeCopy
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
 from mqframe.store.files.log_file import Allocate, allocate_really
 from mqframe.store.files.syncing import Sync, sync_really
@@ -40,7 +37,6 @@ from mqframe.store.upkeep.cleaner import Cleaner
 from mqframe.store.upkeep.damage import Damage
 from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.holding_back import hold_back
-from mqframe.store.upkeep.putting_back import PuttingBack
 from mqframe.store.upkeep.queue_flusher import QueueFlusher
 from mqframe.store.upkeep.recovery import save_ends
 from mqframe.store.upkeep.store_disk import StoreDisk
@@ -58,9 +54,9 @@ class MessageStore:
     `log`: where the log begins, ends, and is confirmed; `queues`: the same of queues. `reads`: what queues
     list; `search`: records by log offset and key. `writes`: stores messages; `refusals`: why not now.
     `dispatch`: has queues list what is confirmed; `confirming`: tells those who wait for that. `followers`:
-    following dispatchers. `disk`, `damage`: how the disk is, and what was found damaged. `replica`: `None`
-    but for the store of a slave: the log as a copy of its master's, which takes no messages of its own.
-    `recovered`: what the start found.
+    following dispatchers. `disk`, `damage`: how the disk is, and what was found damaged. `replica`: of the
+    store of a slave, which takes no messages of its own, what its log is written by: whatever `copy` made;
+    else `None`. `recovered`: what the start found.
 
     Belongs to one loop and its thread; has no locks. Made by `open` or `of`.
     """
@@ -71,6 +67,7 @@ class MessageStore:
         clock: LoopClock,
         on_arrival: OnArrival | None = None,
         replicas: Replicas | None = None,
+        copy: MakeCopy | None = None,
     ) -> None:
         recovered.is_taken = True
         self.settings = settings = recovered.settings
@@ -88,6 +85,8 @@ class MessageStore:
         self.damage = Damage(recovered.setting_aside, mending, self.recovered)
         self.reads = QueueReads(settings, files, threads, mending, self.damage.repair)
         self._take_up(recovered, on_arrival)
+        is_copy = recovered.is_copy
+        self.replica = copy(self._copy_parts(recovered)) if is_copy and copy is not None else None
         self._queue_flusher = QueueFlusher(files, settings, clock, threads, self._inline)
         self._mark = DispatchMark(self._layout)
         self._timers: list[Every] = []
@@ -124,15 +123,21 @@ class MessageStore:
         self.writes: Writes = (
             NoWrites() if recovered.is_copy else OwnWrites(appender, log, refusals, dispatch)
         )
-        self.replica = self._replica(recovered) if recovered.is_copy else None
 
-    def _replica(self, recovered: RecoveredStore) -> ReplicaLog:
-        files, levels = self._files, self._files.queues.delays
-        self._inline.describe_copied = CopiedDispatch(levels).describe
-        appender = CopyAppender(files, self._appender, self._inline, self.refusals)
-        putting_back = PuttingBack(files.log, files.queues, recovered.quarantine, levels, self._clock.now_ms)
-        missing = MissingRecords(files, self.search, self.damage, self.dispatch, putting_back)
-        return ReplicaLog(appender, missing, self.dispatch, self.log, self.confirming)
+    def _copy_parts(self, recovered: RecoveredStore) -> CopyParts:
+        return CopyParts(
+            self._files,
+            self._appender,
+            self._inline,
+            self.refusals,
+            self.dispatch,
+            self.search,
+            self.damage,
+            recovered.quarantine,
+            self.log,
+            self.confirming,
+            self._clock.now_ms,
+        )
 
     @classmethod
     def open(
@@ -143,6 +148,7 @@ class MessageStore:
         is_copy: bool = False,
         on_arrival: OnArrival | None = None,
         replicas: Replicas | None = None,
+        copy: MakeCopy | None = None,
         allocate: Allocate = allocate_really,
         usage: DiskUsage = disk_usage,
         sync: Sync = sync_really,
@@ -152,11 +158,11 @@ class MessageStore:
         """`recover_store`, and a store of what that has found. Raises as that does.
 
         `is_copy`: whether it is the store of a slave. `on_arrival`: hears of arrivals. `replicas`: where
-        copies of the log count, what they confirm.
+        copies of the log count, what they confirm. `copy`: makes what writes the log of a slave.
         """
         disk = Disk(allocate, usage, sync)
         recovered = recover_store(settings, clock, is_copy=is_copy, disk=disk, care=care, delays=delays)
-        return cls.of(recovered, clock, on_arrival=on_arrival, replicas=replicas)
+        return cls.of(recovered, clock, on_arrival=on_arrival, replicas=replicas, copy=copy)
 
     @classmethod
     def of(
@@ -166,10 +172,11 @@ class MessageStore:
         *,
         on_arrival: OnArrival | None = None,
         replicas: Replicas | None = None,
+        copy: MakeCopy | None = None,
     ) -> Self:
         """A store of what `recover_store` has found. Raises `StoreError`, with the directory let go."""
         try:
-            return cls(recovered, clock, on_arrival, replicas)
+            return cls(recovered, clock, on_arrival, replicas, copy)
         except BaseException as problem:
             recovered.is_taken = False
             recovered.abandon()

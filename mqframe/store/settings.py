@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
+from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import BODY_BYTES_MAX
 from mqframe.core.storage.cleaning import DiskLimits, parse_hours
 from mqframe.core.storage.file_modes import bad_mode
@@ -17,6 +19,13 @@ def _hours(value: str) -> str | None:
     except ValueError as problem:
         return str(problem)
     return None
+
+
+def _levels(value: str) -> str | None:
+    try:
+        return None if parse_levels(value) else "names no level"
+    except SettingError as problem:
+        return str(problem)
 
 
 def _two_fifths_of_memory() -> int:
@@ -48,6 +57,13 @@ class StoreSettings:
         doc="size of a consume-queue file, bytes, a multiple of 20",
         check=lambda value: None if value >= 20 and value % 20 == 0 else "must be a multiple of 20",
         conf="mappedFileSizeConsumeQueue",
+    )
+    delay_levels: str = setting(
+        DEFAULT_LEVELS,
+        doc="delays of levels 1, 2, …",
+        check=_levels,
+        conf="messageDelayLevel",
+        was="delay.levels",
     )
     index_slots: int = setting(
         5_000_000, doc="hash slots of an index file", check=at_least(1), conf="maxHashSlotNum"

@@ -15,6 +15,7 @@ from thread_pools import at_rest
 
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.sending.internal_writer import InternalWriter
+from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.in_force import InForce
@@ -23,7 +24,7 @@ from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.delay.levels import USUAL_DELAYS
-from mqframe.core.delay.rules import DelayRules, TimerLimits
+from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.message import ReceivedMessage
@@ -188,11 +189,11 @@ class LocalStore:
         settings = StoreSettings(directory=directory, **(values | options))
         self.clock = ManualClock()
         self.store = MessageStore.open(settings, self.clock)
-        limits = TimerLimits(1000, 86_400_000, True)
-        delays = DelayRules(USUAL_DELAYS, self.clock.now_ms, limits)
+        self.delays = DelayRules(USUAL_DELAYS, self.clock.now_ms)
         identity = Identity(BrokerSettings(host="127.0.0.1"))
-        self.writer = InternalWriter(self.store, delays, identity)
+        self.writer = InternalWriter(self.store, self.delays, identity)
         self.left_out = LeftOut(self.clock, identity)
+        self.redelivery = Redelivery(self.writer, self.left_out)
         self.identity = identity
         self.offsets = OffsetTable(self.clock)
         self.live = LiveSettings(BrokerSettings(), settings)

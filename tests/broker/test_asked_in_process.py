@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from broker.conftest import pull_request, send_request
-from broker.transactions.halves import COMMIT, HALF, INTERVAL, bodies
+from halves import COMMIT, HALF, INTERVAL, bodies
 from mqframe_pop.broker.processor import PopProcessor
 from mqframe_pop.requests import Notification
 from mqframe_testing.cluster import AsyncCluster

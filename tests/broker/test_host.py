@@ -8,13 +8,13 @@ from typing import Any
 
 import attrs
 import pytest
+from mqframe_replication.settings import ReplicationSettings
 from replicas import Pair, play
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost
 from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import GiveUpError, StoreError
-from mqframe.replication.settings import ReplicationSettings
 
 
 class Decider:

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mqframe_pop.settings import PopSettings
+from mqframe_replication.settings import ReplicationSettings
 
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.delay.levels import USUAL_DELAYS
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import SettingError
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 
@@ -53,5 +51,5 @@ def test_a_slave_that_cannot_work_is_a_bad_setting(broker: dict[str, Any], numbe
 def test_the_store_counts_by_the_delays_that_are_configured_whoever_delivers() -> None:
     store = StoreSettings(directory=Path("store"))
     assert BrokerSections(BrokerSettings(), store).delays == USUAL_DELAYS
-    services = (PopSettings(), DelaySettings(levels="1s 2m"))
-    assert BrokerSections(BrokerSettings(), store, services=services).delays == (1000, 120_000)
+    store = StoreSettings(directory=Path("store"), delay_levels="1s 2m")
+    assert BrokerSections(BrokerSettings(), store).delays == (1000, 120_000)

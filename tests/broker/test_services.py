@@ -338,11 +338,19 @@ class Overwriting(Everything):
         return [SavedTable("topics.json", Counted, self.table)]
 
 
+class Keeping(Everything):
+    """Keeps messages for a given time, as the timer does."""
+
+    def place_in_time(self) -> Any:
+        return lambda topic, queue_id, properties, wanted, now: ("u", 1)
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [
         (Thief, "GetBrokerRuntimeInfo is served twice"),
         (Overwriting, "broker_service 'mine' saves topics.json; another table is in it"),
+        (Keeping, "broker_service 'mine' keeps messages for a time; another one does, too"),
         (dict, "plugin mine cannot be made: TypeError"),
     ],
 )
@@ -407,7 +415,7 @@ def test_a_service_of_the_kernel_can_be_blocked(run: Any) -> None:
 
 def test_what_would_wait_for_a_blocked_service_is_refused(run: Any) -> None:
     plugins = PluginManager()
-    for name in ("delay", "transactions"):
+    for name in ("delay", "delay_levels", "transactions"):
         plugins.block(f"broker_service.{name}")
 
     async def scenario(world: Any) -> None:
@@ -426,7 +434,7 @@ def test_what_would_wait_for_a_blocked_service_is_refused(run: Any) -> None:
         back = await world.talker.invoke(ConsumerSendMsgBack(group="g", offset=0, delay_level=3))
         assert (back.code, back.remark) == (
             ResponseCode.SYSTEM_ERROR,
-            "this broker delivers no delayed messages",
+            "this broker delivers no delayed messages: it has no service delay_levels",
         )
         end = EndTransaction(
             producer_group="p",
@@ -442,14 +450,32 @@ def test_what_would_wait_for_a_blocked_service_is_refused(run: Any) -> None:
 
 def test_a_delayed_half_is_refused_where_nobody_would_deliver_it(run: Any) -> None:
     plugins = PluginManager()
-    plugins.block("broker_service.delay")
+    for name in ("delay", "delay_levels"):
+        plugins.block(f"broker_service.{name}")
 
     async def scenario(world: Any) -> None:
-        sent = await world.talker.send("t", properties="TRAN_MSG\x01true\x02DELAY\x013\x02")
-        assert sent.code == ResponseCode.SYSTEM_ERROR
+        for delay in ("DELAY\x013\x02", "TIMER_DELAY_SEC\x013\x02"):
+            sent = await world.talker.send("t", properties=f"TRAN_MSG\x01true\x02{delay}")
+            assert sent.code == ResponseCode.SYSTEM_ERROR
         await world.talker.ok_send("t", "TRAN_MSG\x01true\x02")
 
     run(scenario, plugins=plugins)
+
+
+def test_a_service_may_keep_what_asks_for_a_time_in_place_of_the_timer(run: Any) -> None:
+    options = with_service(Keeping)
+    options["plugins"].block("broker_service.delay")
+
+    async def scenario(world: Any) -> None:
+        (keeping,) = Everything.made[-1:]
+        put = keeping.port.writer.put
+        put("t", 0, b"later", {"TIMER_DELAY_SEC": "5"}, born_timestamp=world.clock.now_ms())
+        put("t", 0, b"level", {"DELAY": "1", "TIMER_DELAY_SEC": "5"}, born_timestamp=world.clock.now_ms())
+        await world.settle()
+        assert world.store.queues.max_offset("u", 1) == 1
+        assert world.store.queues.max_offset("SCHEDULE_TOPIC_XXXX", 0) == 1
+
+    run(scenario, **options)
 
 
 def test_a_service_may_want_to_be_told_of_every_topic(run: Any, options: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import StoreOpening, made_beside
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock
 from mqframe.store.message_store import MessageStore
@@ -97,7 +96,7 @@ def test_a_store_that_cannot_be_opened_says_so(sections: BrokerSections) -> None
 @pytest.mark.parametrize("beside", [False, True])
 def test_the_store_is_opened_with_the_delays_of_the_levels(sections: BrokerSections, beside: bool) -> None:
     configured: Any = sections
-    sections = attrs.evolve(configured, services=(DelaySettings(levels="1s 2s"),))
+    sections = attrs.evolve(configured, store=attrs.evolve(configured.store, delay_levels="1s 2s"))
     found: list[tuple[int, ...]] = []
 
     async def scenario() -> None:

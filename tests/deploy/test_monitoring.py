@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_election.broker.role_by_election import RoleByElection
+from mqframe_election.settings import ElectionSettings
+from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.ports import lasting_port
@@ -22,13 +25,10 @@ from scrapes import scrape
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost
-from mqframe.broker.role_by_election import RoleByElection
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.measuring.family import Family, Table
 from mqframe.hooks.manager import PluginManager
-from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
 
@@ -67,7 +67,7 @@ async def group(folder: Path, gathered: list[tuple[Family, set[str]]]) -> None:
         BrokerSettings(port=0, nameservers=(f"127.0.0.1:{lasting_port()}",)),
         StoreSettings(directory=folder / "store", commit_log_file_bytes=1 << 20, disk_limits=False),
         replication=ReplicationSettings(role="ELECTED", id=1),
-        election=ElectionSettings(coordination="sqlite", first_wait_ms=0),
+        added=(ElectionSettings(coordination="sqlite", first_wait_ms=0),),
     )
     plugins = PluginManager().configured({"sqlite": {"file": str(folder / "group.sqlite")}})
     election = RoleByElection(sections, clock, plugins, boot="1")

@@ -21,6 +21,10 @@ SUBJECTS = [
     ROOT / "packages/cli/src/mqframe_cli",
     ROOT / "packages/testing/src/mqframe_testing",
     ROOT / "plugins/pop/src/mqframe_pop",
+    ROOT / "plugins/transactions/src/mqframe_transactions",
+    ROOT / "plugins/delay/src/mqframe_delay",
+    ROOT / "plugins/replication/src/mqframe_replication",
+    ROOT / "plugins/election/src/mqframe_election",
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")

@@ -16,8 +16,12 @@ from request_kinds import ROCKETMQ_S
 import mqframe
 from mqframe.core.config.programs import ALL_SECTIONS
 from mqframe.hooks.kinds import KINDS
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
+from mqframe.hooks.sections import added_sections
 
 ROOT = Path(__file__).parents[2]
+BELOW = ("schedule create", "spark run", "spark drain", "spark republish-dlq")
+OF_PLUGINS = [name for kind, name in KNOWN_DISTRIBUTIONS if kind == "command"]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_setting_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/settings.html").read_text().replace("<wbr>", "")
-    for section in ALL_SECTIONS:
+    for section in {*ALL_SECTIONS, *added_sections()}:
         for field in attrs.fields(settings_class(section)):
             assert field.metadata["doc"], f"{section}.{field.name} has no doc"
             assert f">{field.name}<" in text
@@ -56,11 +60,28 @@ def test_every_request_kind_is_in_the_reference(site: Path) -> None:
     for code, kind in ROCKETMQ_S.items():
         assert f"<p>{code}</p>" in text
         assert kind.__name__ in text
+    assert "CreateSchedule" in text  # of a plugin
+
+
+def test_marks_for_what_is_generated_are_filled(site: Path) -> None:
+    pages = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
+    marked = [page for page in pages if re.search(r"^\{\w+\}$", page.read_text("utf-8"), re.MULTILINE)]
+    assert len(marked) > 4
+    for page in marked:
+        built = (site / page.relative_to(ROOT / "docs")).with_suffix(".html").read_text()
+        assert not re.search(r"<p>\{\w+\}</p>", built), page
 
 
 def test_every_command_is_in_the_reference(site: Path) -> None:
     text = (site / "reference/cli.html").read_text()
-    for name in (*COMMANDS, "schedule create", "spark run", "spark drain", "spark republish-dlq"):
+    for name in (
+        *COMMANDS,
+        *OF_PLUGINS,
+        "schedule create",
+        "spark run",
+        "spark drain",
+        "spark republish-dlq",
+    ):
         assert f"mqframe {name}" in text
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
+import pytest
+
+from mqframe.hooks.built_in import entry_points
 from mqframe.hooks.kinds import KINDS
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 
 HOWTO = Path(__file__).parents[2] / "docs/howto"
 EXPLANATION = Path(__file__).parents[2] / "docs/explanation"
+
+
+@pytest.fixture
+def generate(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.setattr(sys, "path", [str(EXPLANATION.parent), *sys.path])
+    return __import__("generate")
 
 
 def test_who_packages_a_plugin_is_shown_the_hook_and_the_interface_of_each_kind() -> None:
@@ -23,11 +34,18 @@ def test_who_packages_a_plugin_is_shown_the_hook_and_the_interface_of_each_kind(
         )
 
 
-def test_the_explanation_knows_all_kinds_and_the_plugins_of_this_project() -> None:
+def test_the_explanation_knows_all_kinds_and_the_plugins_of_this_project(generate: ModuleType) -> None:
+    rows = re.findall(r"^\|\[`(\w+)`\]\(([^)]+)\)\|([^|]+)\|(.*)\|$", generate.kinds_table(), re.MULTILINE)
+    shown = {kind: re.findall(r"`([^`]+)`", there) for kind, _, _, there in rows}
+    of_kernel = [tuple(each.name.split(".")) for each in entry_points()]
+    assert shown.keys() == KINDS.keys()
+    for kind, names in shown.items():
+        assert sorted(names) == sorted(name for of, name in [*KNOWN_DISTRIBUTIONS, *of_kernel] if of == kind)
+    for _, page, does, _ in rows:
+        assert (EXPLANATION / page).resolve().exists()
+        assert does.strip()
+
+
+def test_the_explanation_has_a_place_for_both_tables() -> None:
     page = (EXPLANATION / "plugins.md").read_text()
-    rows = re.findall(r"^\|(`\w+`(?:, `\w+`)*)\|[^|]+\|(.*)\|$", page, re.MULTILINE)
-    shown = {name: there for names, there in rows for name in re.findall(r"\w+", names)}
-    assert shown.keys() >= KINDS.keys()
-    for kind, name in KNOWN_DISTRIBUTIONS:
-        there = shown[kind]
-        assert f"`{name}`" in there or " more" in there, f"{kind}.{name}"
+    assert re.findall(r"^\{(\w+)\}$", page, re.MULTILINE) == ["kinds", "distributions"]

@@ -20,7 +20,8 @@ ONCE_MAX = 9
 
 def pages() -> list[Path]:
     """All pages whose blocks are run."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("plugins/*/README.md")]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("packages/*/README.md")]
+    found += ROOT.glob("plugins/*/README.md")
     found += [page for page in ROOT.glob("docs/**/*.md") if "_build" not in page.parts]
     return sorted(found)
 

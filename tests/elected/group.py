@@ -9,6 +9,7 @@ from random import Random
 
 from elected.members import Member, Members, log_of
 from elected.promises import Acknowledged, Broken, Log, Promises, Queue, Readable, Seen
+from mqframe_election.rules.group import GroupState, ReplicaNote, decode_note
 from mqframe_testing.coordination import MemoryCoordination
 from mqframe_testing.simulation import Simulation
 from trust.disk import Disk
@@ -16,7 +17,6 @@ from trust.seam import Seam
 
 from mqframe.broker.broker import Broker
 from mqframe.core.codes import PullFlag
-from mqframe.core.election.group import GroupState, ReplicaNote, decode_note
 from mqframe.core.errors import MqframeError
 from mqframe.core.requests.election import ForceElection
 from mqframe.core.requests.messages import PullMessage, SendMessageV2

@@ -8,6 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from mqframe_delay.settings import DelaySettings
+from mqframe_election.broker.role_by_election import RoleByElection
+from mqframe_election.rules.history import EpochHistory
+from mqframe_election.settings import ElectionSettings
+from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.coordination import MemoryCoordination, MemoryEngine
 from mqframe_testing.simulation import FailingCoordination, Simulation
 from trust.crashes import lay_out
@@ -15,18 +20,13 @@ from trust.disk import Disk
 
 from mqframe import hookimpl
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.roles import ElectedRole
 from mqframe.broker.host import BrokerHost
-from mqframe.broker.role_by_election import RoleByElection
+from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.delay.settings import DelaySettings
-from mqframe.core.election.history import EpochHistory
 from mqframe.core.errors import CoordinationError, StoreError
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
-from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 FILE_BYTES = 16 << 10
@@ -149,7 +149,7 @@ class Members:
             BrokerSettings(port=member.port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
             StoreSettings(directory=self.folder / member.folder, flush=self.flush, **STORE),
             replication=ReplicationSettings(role="ELECTED", id=member.number, **self.replication),
-            election=ElectionSettings(coordination="memory"),
+            added=(ElectionSettings(coordination="memory"),),
             services=(DELAY,),
         )
 
@@ -158,8 +158,8 @@ class Members:
         member.process += 1
         plugins = self.engine.plugins(member)
 
-        def make(sections: BrokerSections, elected: ElectedRole | None) -> Broker:
-            return Broker(sections, host.clock, plugins, elected)
+        def make(sections: BrokerSections, role: GroupRole | None) -> Broker:
+            return Broker(sections, host.clock, plugins, role)
 
         boot = f"{name} {member.boot}"
         member.election = RoleByElection(self.sections(member), host.clock, plugins, boot=boot)

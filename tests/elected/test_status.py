@@ -8,7 +8,7 @@ from elected.members import NAMES_PORT, Member
 from elected.scene import Scene, play
 
 from mqframe import AsyncAdmin
-from mqframe.core.replication.replica import Replica
+from mqframe.core.cluster.replica import Replica
 
 
 async def in_sync(scene: Scene, count: int) -> Member:

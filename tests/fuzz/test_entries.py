@@ -20,9 +20,9 @@ from mqframe_cli.later import parse_delay, since_ms, typed_ms
 from mqframe_cli.quickstart.events import read_rows
 from mqframe_cli.sending.records import Outgoing, outgoing_of
 from mqframe_cli.store.message_files import read_lines, read_parquet
+from mqframe_election.rules.group import GroupState, decode_note
 
 from mqframe.core.config.layers import broker_conf, toml
-from mqframe.core.election.group import GroupState, decode_note
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.json_codec import JSON
 from mqframe.core.messages.message import Message

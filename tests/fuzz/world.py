@@ -16,13 +16,13 @@ from fuzz.line import Line
 from fuzz.sentinel import Sentinel
 from fuzz.steps import Step
 from fuzz.stored import HOST
+from mqframe_delay.settings import DelaySettings
 from mqframe_testing.simulation import SimulatedLoop
+from mqframe_transactions.settings import TransactionSettings
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.broker.transactions.settings import TransactionSettings
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import MqframeError
 from mqframe.log import get_logger
 from mqframe.nameserver.server import NameServer

@@ -13,7 +13,6 @@ from interop.commits import remember, until_committed
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import Admin, ConsumeResult, DeadLetter, Message, MessageQueue, Producer, Puller, PushConsumer
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.messages.names import retry_topic
 
 StartGo = Callable[..., ForeignClient]
@@ -73,7 +72,7 @@ def dead(admin: Admin, group: str) -> list[DeadLetter]:
 @pytest.mark.proves("retry")
 def test_the_broker_chooses_when_a_message_comes_again(go: StartGo) -> None:
     """A consumer that says nothing of a level gets the group's: 3, then 4."""
-    with Cluster(sections=[DelaySettings(levels="1s 1s 2s 3s")]) as cluster:
+    with Cluster(store={"delay_levels": "1s 1s 2s 3s"}) as cluster:
         cluster.create_topic("chosen", queues=1)
         servers = Servers(cluster.nameserver, cluster.broker.address, "broker-a", "DefaultCluster")
         make_retry_topic(servers.nameserver, "go_again")

@@ -17,7 +17,7 @@ from interop.conftest import java_class_path, newest_and
 from interop.foreign_programs import OLDER
 from interop.test_replication import MASTER, SLAVE, OurBroker, has_master, log_end, log_of, send
 from mqframe import Admin, ConsumeResult, ListenerContext, PushConsumer, ReceivedMessage
-from mqframe.core.replication.role_change import CHANGED_ROLE
+from mqframe.core.cluster.role_change import CHANGED_ROLE
 
 
 @pytest.fixture(scope="module", params=newest_and(OLDER))

@@ -22,7 +22,6 @@ from mqframe import (
     Puller,
     ReceivedMessage,
 )
-from mqframe.core.delay.settings import DelaySettings
 
 StartNode = Callable[..., ForeignClient]
 TEXT = "größer € 订单"
@@ -136,7 +135,7 @@ def test_broadcasting(node: StartNode, servers: Servers, topic: str) -> None:
 
 @pytest.mark.proves("retry")
 def test_what_a_node_consumer_fails_comes_again(node: StartNode) -> None:
-    with Cluster(sections=[DelaySettings(levels="1s 1s 1s")]) as cluster:
+    with Cluster(store={"delay_levels": "1s 1s 1s"}) as cluster:
         cluster.create_topic("again", queues=4)
         servers = Servers(cluster.nameserver, cluster.broker.address, "broker-a", "DefaultCluster")
         ids = send(servers, "again", 0, 3)

@@ -13,7 +13,6 @@ from real_time import until
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, ConsumeResult, ConsumerSettings, Message, Producer, PushConsumer
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.messages.message import ReceivedMessage
 
 pytestmark = pytest.mark.proves("retry")
@@ -27,7 +26,7 @@ OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 @pytest.fixture
 def quick() -> Iterator[Cluster]:
     """Our broker, with delay levels of a second."""
-    with Cluster(sections=[DelaySettings(levels=SHORT_LEVELS)]) as running:
+    with Cluster(store={"delay_levels": SHORT_LEVELS}) as running:
         running.create_topic("orders", 2)
         yield running
 

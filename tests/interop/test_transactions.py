@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_testing import Cluster
+from mqframe_transactions.settings import TransactionSettings
 from real_time import until
 
 from interop.foreign import ForeignClient
@@ -22,7 +23,6 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
-from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
 

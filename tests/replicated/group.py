@@ -10,6 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from mqframe_delay.settings import DelaySettings
+from mqframe_replication.rules.in_sync import InSync
+from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.simulation import Simulation
 from trust.crashes import lay_out
 from trust.disk import Disk
@@ -18,14 +21,11 @@ from trust.seam import Seam
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.errors import MqframeError
-from mqframe.core.replication.in_sync import InSync
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 FILE_BYTES = 16 << 10

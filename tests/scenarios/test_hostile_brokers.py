@@ -16,6 +16,7 @@ from hostile import HostileClient
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_transactions.client.producer import AsyncTransactionProducer
 
 from mqframe.client.admin.admin import AsyncAdmin
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -25,7 +26,6 @@ from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
-from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import Message, MessageQueue

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_transactions.client.listener import TransactionListener
+from mqframe_transactions.client.producer import AsyncTransactionProducer
 from popping import pop_request, popped
 from replicas import Pair, Scenario, texts
 from replicas import play as play_in
 
 from mqframe.broker.broker import Broker
-from mqframe.client.transactions.listener import TransactionListener
-from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.messages.message import Message, ReceivedMessage
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ from typing import Any
 import certificates
 import pytest
 import trustme
-from broker.replication.test_comparison import spoil
 from certificates import Pems
-from replicas import Pair, play, texts
+from mqframe_replication.broker.port import ReplicationPort
+from mqframe_replication.rules.stream import encode_report
+from replicas import Pair, play, spoil, texts
 
-from mqframe.broker.replication.port import ReplicationPort
 from mqframe.core.errors import SettingError
-from mqframe.core.replication.stream import encode_report
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.hooks.manager import PluginManager

@@ -16,6 +16,7 @@ import pytest
 from mqframe_pop.requests import AckMessage, BatchAckMessage, PopMessage
 from mqframe_testing.cluster import AsyncCluster, Cluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_transactions.client.producer import AsyncTransactionProducer
 from real_time import until
 
 from mqframe import (
@@ -32,7 +33,6 @@ from mqframe import (
     reply_to,
 )
 from mqframe.client.settings import ProducerSettings
-from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.fields import Request

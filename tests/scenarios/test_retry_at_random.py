@@ -13,7 +13,6 @@ from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeResult,
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
-from mqframe.core.delay.settings import DelaySettings
 
 GROUP = "billing"
 RETURNS_MAX = 3
@@ -156,7 +155,7 @@ class Story:
 def test_every_message_succeeds_or_dies(seed) -> None:
     async def whole():
         clock = ManualClock()
-        async with AsyncCluster(2, clock=clock, sections=[DelaySettings(levels=LEVELS)]) as cluster:
+        async with AsyncCluster(2, clock=clock, store={"delay_levels": LEVELS}) as cluster:
             await cluster.create_topic("orders", 2)
             story = Story(cluster, clock, seed)
             await story.producer.start()

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_transactions.client.listener import TransactionListener
+from mqframe_transactions.client.producer import AsyncTransactionProducer
 from thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
-from mqframe.client.transactions.listener import TransactionListener
-from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import Message
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.net.async_peer import AsyncPeer
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_transactions.settings import TransactionSettings
 from real_time import until
 from scenarios.killed_server import Server
 from thread_pools import at_rest
@@ -30,7 +31,6 @@ from mqframe import (
     TransactionOutcome,
     TransactionProducer,
 )
-from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC

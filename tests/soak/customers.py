@@ -9,19 +9,19 @@ from typing import Any
 
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
 from mqframe_testing.simulation import SimulatedClock
+from mqframe_transactions.client.listener import TransactionListener
+from mqframe_transactions.client.producer import AsyncTransactionProducer
 from soak.ledger import Ledger
 from soak.servers import NAMESERVER, Servers
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.transactions.listener import TransactionListener
-from mqframe.client.transactions.producer import AsyncTransactionProducer
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import Message
 from mqframe.core.sending.request_reply import reply_to
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 
 TOPICS = {"normal": 2, "ordered": 4, "later": 2, "batch": 2, "tx": 1, "poison": 1, "pop": 2, "ask": 1}
 """Topics and their queues."""

@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mqframe_delay.settings import DelaySettings
 from mqframe_testing.simulation import SimulatedLoop
 from mqframe_testing.simulation.clock import START_MS, SimulatedClock
+from mqframe_transactions.settings import TransactionSettings
 from soak.timeline import Timeline
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.broker.transactions.settings import TransactionSettings
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.nameserver.server import NameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.settings import StoreSettings

@@ -31,6 +31,8 @@ def test_defaults_are_the_numbers_of_the_reference() -> None:
         ("queue_file_bytes", 30),
         ("delete_when", "25"),
         ("flush", "SOMETIMES"),
+        ("delay_levels", "1x"),
+        ("delay_levels", ""),
     ],
 )
 def test_bad_values_name_their_setting(name, value) -> None:
@@ -40,11 +42,13 @@ def test_bad_values_name_their_setting(name, value) -> None:
 
 def test_keys_of_rocketmq_mean_the_same() -> None:
     text = "storePathRootDir=/data\nmappedFileSizeCommitLog=8192\nmaxHashSlotNum=7\nmaxIndexNum=9\n"
+    text += "messageDelayLevel=1s 2s\n"
     section = resolve([StoreSettings], [broker_conf(text, "broker.conf")]).section(StoreSettings)
     assert section == StoreSettings(
         directory=Path("/data"),
         commit_log_file_bytes=8192,
         index_slots=7,
         index_entries=9,
+        delay_levels="1s 2s",
         hot_bytes=section.hot_bytes,
     )

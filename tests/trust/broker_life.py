@@ -9,16 +9,16 @@ from random import Random
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
+from mqframe_delay.broker import timer
+from mqframe_delay.settings import DelaySettings
 from mqframe_testing.at_once import AtOnce
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_transactions.settings import TransactionSettings
 from popping import Popped, pop_request, popped
 from trust.threads import LoopThreads
 
-from mqframe.broker.delay import timer
-from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-from mqframe.core.delay.settings import DelaySettings
 from mqframe.core.requests import Request
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import UpdateConsumerOffset

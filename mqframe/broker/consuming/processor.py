@@ -11,6 +11,7 @@ from typing import Final
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling, weight_of_pull
+from mqframe.broker.role_settings import SLAVE
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.budgets import Budgets
 from mqframe.broker.tables.shared import Shared
@@ -29,7 +30,6 @@ from mqframe.core.storage.found import Found
 from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
-from mqframe.replication.settings import SLAVE
 
 log = get_logger("broker")
 

@@ -1,4 +1,4 @@
-"""Sends of producers: single messages, batches, half batches (wire.md §3.1, §8).
+"""Sends of producers: single messages, and batches (wire.md §3.1).
 
 Source: SendMessageProcessor.java.
 
@@ -8,6 +8,7 @@ message in which one of these words occurs takes the long way through the rules 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import randrange
 from typing import Final
 
@@ -23,21 +24,20 @@ from mqframe.core.messages.checks import check_key_count
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.core.messages.sent_properties import may_name_notes
 from mqframe.core.requests.failures import refused, status_code
-from mqframe.core.requests.messages import SendBatchMessage, SendHalfBatch, SendMessage, SendMessageV2
+from mqframe.core.requests.messages import SendBatchMessage, SendMessage, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.core.sending.message_type import FIFO, NORMAL, message_type
+from mqframe.core.sending.message_type import FIFO, NORMAL, is_half, message_type
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.stored import Stored, StoredBatch
-from mqframe.core.transactions.half_batch import check_half_batch
-from mqframe.core.transactions.rules import is_half
-from mqframe.hooks.interfaces import PendingRecord, StoredAt
+from mqframe.hooks.interfaces import BodyCheck, PendingRecord, StoredAt
 from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.store.incoming import Incoming
 
 _KEY: Final = f"{p.UNIQUE_KEY}{p.NAME_END}"
 _KEY_INSIDE: Final = p.PAIR_END + _KEY
 _NO_WAIT: Final = f"{p.WAIT}{p.NAME_END}false"
+_Store = Callable[[Call, SendFields, SendTarget, int], Reply | None]
 _CLUSTER: Final = f"{p.CLUSTER}{p.NAME_END}"
 
 
@@ -71,13 +71,25 @@ class SendProcessor(Processor):
         self._suffix = p.encode_properties(self._own)
         self._suffix_bytes = self._suffix.encode()
 
-    @serves(SendHalfBatch)
-    def send_half_batch(self, fields: SendHalfBatch, call: Call) -> Reply | None:
-        fields.batch = True
-        return self.send(fields, call)
-
     @serves(SendMessage, SendMessageV2, SendBatchMessage)
     def send(self, fields: SendFields, call: Call) -> Reply | None:
+        return self._serve(fields, call, self._store_batch if fields.batch else self._store_one)
+
+    def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
+        """As `send`; the body is stored as one message once `check` has found nothing wrong with it."""
+
+        def store(call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
+            _refuse_batch_of_retries(target, fields)
+            check(
+                bytes(call.frame.body),
+                added_bytes=len(self._suffix_bytes),
+                log_file_bytes=self._store.settings.commit_log_file_bytes - BLANK_BYTES,
+            )
+            return self._store_one(call, fields, target, queue_id)
+
+        return self._serve(fields, call, store)
+
+    def _serve(self, fields: SendFields, call: Call, store: _Store) -> Reply | None:
         if call.queued * 1000 > self._live.current.send_wait_ms:
             raise Refusal(
                 ResponseCode.SYSTEM_BUSY,
@@ -94,7 +106,6 @@ class SendProcessor(Processor):
             queue_id = fields.queue_id
             if queue_id < 0:
                 queue_id = randrange(target.write_queues)
-            store = self._store_batch if fields.batch else self._store_one
             reply = store(call, fields, target, queue_id)
             if reply is not None:
                 self._times.add((self._clock.monotonic() - call.received) * 1000)
@@ -180,17 +191,8 @@ class SendProcessor(Processor):
 
     def _store_batch(self, call: Call, fields: SendFields, target: SendTarget, queue_id: int) -> Reply | None:
         topic = fields.topic
-        if target.is_retry:
-            raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"retry topic {topic} takes no batches")
+        _refuse_batch_of_retries(target, fields)
         body = bytes(call.frame.body)  # once: it is searched more than once below
-        if isinstance(fields, SendHalfBatch):
-            check_half_batch(
-                fields,
-                body,
-                added_bytes=len(self._suffix_bytes),
-                log_file_bytes=self._store.settings.commit_log_file_bytes - BLANK_BYTES,
-            )
-            return self._store_one(call, fields, target, queue_id)
         text = fields.properties or ""
         self._rules.check_batch(text, body)
         if text and text[-1] != p.PAIR_END:
@@ -269,6 +271,11 @@ class SendProcessor(Processor):
             call.reply(Reply(status_code(outcome), ext=ext))
 
         store.confirming.when_decided(end, answer)
+
+
+def _refuse_batch_of_retries(target: SendTarget, fields: SendFields) -> None:
+    if target.is_retry:
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"retry topic {fields.topic} takes no batches")
 
 
 def _names_of_brokers(text: str) -> bool:

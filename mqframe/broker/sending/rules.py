@@ -6,14 +6,15 @@ messages that their group sends on to its retry topic are the business of the br
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
+from mqframe.broker.sending.needed_services import DELAY, DELAY_LEVELS, TRANSACTIONS, asking_for, without
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
+from mqframe.core.delay.options import DELAY_HINT
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages import properties as p
@@ -21,7 +22,7 @@ from mqframe.core.messages.batch import decode_batch, may_hold
 from mqframe.core.messages.names import RETRY_PREFIX
 from mqframe.core.messages.sent_properties import drop_notes, has_waited, takes_returns
 from mqframe.core.retry.policy import TIMER_NAMES
-from mqframe.core.transactions.rules import is_half
+from mqframe.core.sending.message_type import is_half
 from mqframe.hooks.interfaces import PendingRecord, SendRule, StoredAt
 from mqframe.hooks.isolate_services import after_stored
 
@@ -46,7 +47,7 @@ class SendRules:
         self._rules = tuple((rule.names, rule) for rule in rules)
         self._batch_rules = tuple(each for each in self._rules if each[1].batches)
         self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
-        self._words = tuple(dict.fromkeys(each for _, rule in self._rules for each in _words_of(rule)))
+        self._words = _words_of([rule for _, rule in self._rules])
         self.batch_words = tuple(
             name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
         )
@@ -148,38 +149,65 @@ class ToDeadLetters:
             record.queue_id = 0
 
 
-def _words_of(rule: SendRule) -> list[_Word]:
-    if rule.names is None:
-        return [("", None)]
-    return [(rule.hint, rule.names)] if rule.hint else [(name, None) for name in sorted(rule.names)]
+def _words_of(rules: Iterable[SendRule]) -> tuple[_Word, ...]:
+    words: dict[str, frozenset[str] | None] = {}
+    for rule in rules:
+        if rule.names is None:
+            words[""] = None
+        elif rule.hint:
+            # Rules that share a hint cost one search.
+            words[rule.hint] = rule.names | (words.get(rule.hint) or frozenset())
+        else:
+            words.update(dict.fromkeys(sorted(rule.names)))
+    return tuple(words.items())
 
 
 class NoHalves(SendRule):
-    """Refuses half messages: without the service `transactions` they would come at once."""
+    """Refuses half messages: without the service `transactions` they would come at once.
 
-    names = frozenset({p.TRANSACTION_PREPARED})
+    `blocked`: the services that the broker's settings leave out.
+    """
+
+    names = asking_for(TRANSACTIONS)
+
+    def __init__(self, blocked: Collection[str]) -> None:
+        self._blocked = blocked
 
     def before(self, record: PendingRecord) -> None:
         """Raises `Refusal` 16 for a half message."""
         if is_half(record.properties, record.fields.reconsume_times or 0):
-            raise Refusal(ResponseCode.NO_PERMISSION, "this broker takes no transactional messages")
+            raise without(TRANSACTIONS, self._blocked)
 
 
-class NoDelays(SendRule):
-    """Refuses messages that are to be delivered later: without the service `delay` they would be lost."""
+class NoLevels(SendRule):
+    """Refuses messages that name a delay level: without the service `delay_levels` they would be lost."""
 
-    names = DELAY_NAMES
+    names = asking_for(DELAY_LEVELS)
     hint = DELAY_HINT
 
     def __init__(self, delays: DelayRules) -> None:
         self._delays = delays
 
     def before(self, record: PendingRecord) -> None:
-        """Raises `Refusal` 1 for a message with a delay."""
-        self._delays.place(record.topic, record.queue_id, record.properties)
+        """Raises `Refusal` 1 for a message with a level."""
+        self._delays.place_by_level(record.topic, record.queue_id, record.properties)
 
 
-def unserved(rules: Iterable[SendRule], delays: DelayRules) -> list[SendRule]:
-    """What refuses messages that are to wait, where none of `rules` sees to it: services can be left out."""
+class NoTimes(NoLevels):
+    """Refuses messages that ask for a time: without a service for these they would come at once."""
+
+    names = asking_for(DELAY)
+
+    def before(self, record: PendingRecord) -> None:
+        """Raises `Refusal` 1 for a message with a time."""
+        self._delays.place_by_time(record.topic, record.queue_id, record.properties)
+
+
+def unserved(rules: Iterable[SendRule], delays: DelayRules, blocked: Collection[str]) -> list[SendRule]:
+    """What refuses messages that are to wait, where none of `rules` sees to it: services can be left out.
+
+    `blocked`: those that the broker's settings leave out.
+    """
     seen_to = frozenset().union(*(rule.names or () for rule in rules))
-    return [rule for rule in (NoHalves(), NoDelays(delays)) if not seen_to >= (rule.names or frozenset())]
+    refusing = (NoHalves(blocked), NoLevels(delays), NoTimes(delays))
+    return [rule for rule in refusing if not seen_to >= (rule.names or frozenset())]

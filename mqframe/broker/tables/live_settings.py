@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
+from mqframe.broker.role_settings import Alone, RoleSettings
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.config.live import (
@@ -20,7 +21,6 @@ from mqframe.core.config.live import (
 )
 from mqframe.core.errors import FixedSetting, Refusal, SettingError
 from mqframe.log import get_logger
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 S = TypeVar("S")
@@ -50,12 +50,12 @@ class LiveSettings:
         settings: BrokerSettings,
         store: StoreSettings | None = None,
         origins: Mapping[str, str] = NOTHING_MORE,
-        replication: ReplicationSettings | None = None,
+        replication: RoleSettings | None = None,
         services: Iterable[Any] = (),
     ) -> None:
         self.current = settings
         self.store = store or StoreSettings()
-        self.replication = replication or ReplicationSettings()
+        self.replication: RoleSettings = replication or Alone()
         self.changes = 0
         self._origins = origins
         self._texts: dict[str, str] = {}

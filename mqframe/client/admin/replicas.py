@@ -15,10 +15,10 @@ from mqframe.client.admin.brokers import AsyncBrokerAdmin
 from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.cluster.broker_info import HaRuntimeInfo, told_log_bounds
 from mqframe.core.cluster.registration import MASTER_ID
+from mqframe.core.cluster.replica import ForcedElection, Replica, RoleChanged
+from mqframe.core.cluster.role_change import RoleChange
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
-from mqframe.core.replication.replica import ForcedElection, Replica, RoleChanged
-from mqframe.core.replication.role_change import RoleChange
 from mqframe.core.requests.admin import GetBrokerHaStatus
 from mqframe.core.requests.election import ForceElection, ForceElectionAnswer
 from mqframe.core.requests.fields import decode_fields

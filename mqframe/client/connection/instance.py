@@ -76,7 +76,7 @@ class ClientInstance:
         self.broker_versions: dict[str, int] = {}
         """Protocol version of each broker by address, learnt from heartbeat answers."""
         self.transaction_checks: dict[str, Callable[[Any], None]] = {}
-        """Who answers for the transactions of each producer group (`mqframe.client.transactions.checks`)."""
+        """Who answers for the transactions of each producer group."""
         self.outages = Outages(clock)
         """Servers that cannot be reached at the moment."""
         self.clock = clock

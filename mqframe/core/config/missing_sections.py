@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from mqframe.core.config.layers import PREFIX, Layer, Rank
 from mqframe.core.errors import SettingError
+
+_KEYS: Final[Mapping[str, str]] = {"brokerRole": "replication"}
+"""Keys of RocketMQ's that ask for another kind of server than there is without a section."""
 
 
 def refuse_missing_sections(
@@ -21,7 +25,8 @@ def refuse_missing_sections(
         for given in layer.values:
             for section, line in lines.items():
                 start = f"{section.upper()}_" if variables else f"{section}."
-                if given.path.startswith(start) and given.path not in (before if variables else old_names):
+                moved = given.path in (before if variables else old_names)
+                if (given.path.startswith(start) and not moved) or _KEYS.get(given.path) == section:
                     name = PREFIX + given.path if variables else given.path
                     raise SettingError(
                         f"{name} from {given.origin}: what has the section {section} is not installed;"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
-SERVICES: Final = ("transactions", "delay", "request_reply")
+SERVICES: Final = ("request_reply",)
 """The sections of services that the kernel brings, which are called as these are."""
-STANDARD_SERVICES: Final = ("transactions", "delay", "pop", "request_reply")
+STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply")
 """The services that a broker runs wherever they are installed, unless they are left out, in their order:
 
 transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends
@@ -19,14 +19,12 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
         "broker",
         "store",
         *SERVICES,
-        "replication",
-        "election",
         "access",
         "net",
         "metrics",
     ),
     "nameserver": ("nameserver", "access", "net", "metrics"),
-    "broker": ("broker", "store", *SERVICES, "replication", "election", "access", "net", "metrics"),
+    "broker": ("broker", "store", *SERVICES, "access", "net", "metrics"),
     CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "puller", "admin"),
 }
 """The sections that each program has, besides those of services that plugins bring. `client` stands for
@@ -34,7 +32,7 @@ programs that make clients `from_config`."""
 ALL_SECTIONS: Final = frozenset(section for sections in PROGRAMS.values() for section in sections)
 WITH_PROFILES: Final = frozenset(PROGRAMS[CLIENT]) - {"client", "net"}
 """Sections of clients that may have profiles."""
-OF_BROKERS: Final = frozenset({"broker", "store", *SERVICES})
+OF_BROKERS: Final = frozenset({"broker", "store", *STANDARD_SERVICES})
 """Sections that may have profiles for single brokers, by their names."""
 
 

@@ -108,7 +108,7 @@ def refusal(given: Mapping[str, Given], sections: Iterable[str], role: str, move
     """
     sections = frozenset(sections)
     found = ""
-    if "replication" in sections and role.upper() != ELECTED:
+    if sections & {"broker", "replication"} and role.upper() != ELECTED:
         found = _other_group(given)
     if "store" in sections and not found:
         found = _other_store(given, moved)

@@ -1,1 +1,1 @@
-"""Delayed messages: levels, delivery at any time, and the layout of the timer's files."""
+"""Delayed messages: levels, what a sender may ask for, and how it takes that back."""

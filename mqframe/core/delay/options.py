@@ -14,9 +14,10 @@ _MS: Final = timedelta(milliseconds=1)
 _LONG_MAX: Final = (1 << 63) - 1
 TIMERS_SINCE: Final = "5.0.0"
 """The first version of brokers that deliver at a given time; older ones deliver such a message at once."""
-DELAY_NAMES: Final = frozenset(
+LEVEL_NAMES: Final = frozenset((p.DELAY,))
+"""Properties of messages that wait for a delay level."""
+TIME_NAMES: Final = frozenset(
     (
-        p.DELAY,
         p.TIMER_DELAY_SEC,
         p.TIMER_DELAY_MS,
         p.TIMER_DELIVER_MS,
@@ -24,6 +25,8 @@ DELAY_NAMES: Final = frozenset(
         "TIMER_DELAY_LEVEL",
     )
 )
+"""Properties of messages that are to be delivered at a given time, or that recall such ones."""
+DELAY_NAMES: Final = LEVEL_NAMES | TIME_NAMES
 """Properties of messages that are to be delivered later, or that recall such ones."""
 DELAY_HINT: Final = "DEL"
 """What all of `DELAY_NAMES` contain."""

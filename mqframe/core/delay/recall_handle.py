@@ -37,3 +37,8 @@ def decode_recall_handle(text: str) -> RecallHandle:
     if words[0] != "v1" or len(words) < 5 or not words[4]:
         raise ValueError("recall handle is invalid")
     return RecallHandle(*words[1:5])
+
+
+def delete_key(topic: str, unique_key: str) -> str:
+    """What a recall names: the message of `topic` with this unique key."""
+    return f"{topic}+{unique_key}"

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import FORBIDDEN_TO_PRODUCERS, TIMER_TOPIC, is_queue_place
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.wire.bodies import Body, DataVersion
 
 _NOWHERE: Final = FORBIDDEN_TO_PRODUCERS | {TIMER_TOPIC}

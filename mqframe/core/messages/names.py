@@ -37,6 +37,8 @@ QUEUE_ID_MAX: Final = (1 << 31) - 1
 FORBIDDEN_TO_PRODUCERS: Final = frozenset(
     {SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, CHECK_MAX_TIME_TOPIC, SELF_TEST_TOPIC, OFFSET_MOVED_TOPIC}
 )
+WAITING_TOPICS: Final = (SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_HALF_TOPIC)
+"""Where messages wait: what stands there is not delivered."""
 SYSTEM_TOPICS: Final = frozenset({DEFAULT_TOPIC, BENCHMARK_TOPIC, TRACE_TOPIC, *FORBIDDEN_TO_PRODUCERS})
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
 """The group that tools read as (MixAll.TOOLS_CONSUMER_GROUP). Nothing is committed for it."""

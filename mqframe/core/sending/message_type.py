@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Final
 
 from mqframe.core.delay.options import DELAY_NAMES
@@ -12,6 +12,7 @@ NORMAL: Final = "normal"
 FIFO: Final = "fifo"
 DELAY: Final = "delay"
 TRANSACTION: Final = "transaction"
+_DIGITS_MAX: Final = 20
 
 
 def message_type(properties: Container[str], *, is_half: bool = False) -> str:
@@ -21,3 +22,17 @@ def message_type(properties: Container[str], *, is_half: bool = False) -> str:
     if p.SHARDING_KEY in properties:
         return FIFO
     return NORMAL if all(name not in properties for name in DELAY_NAMES) else DELAY
+
+
+def is_half(properties: Mapping[str, str], reconsume_times: int) -> bool:
+    """Whether a message that is sent waits for its transaction.
+
+    Old clients send a failed message again with all its properties: one with a delay level is no half.
+    """
+    if properties.get(p.TRANSACTION_PREPARED, "").lower() != "true":
+        return False
+    return not (reconsume_times > 0 and _is_level(properties.get(p.DELAY, "").strip()))
+
+
+def _is_level(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < _DIGITS_MAX and int(text) > 0

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Final
 
 from mqframe.core.delay.levels import delivery_time
-from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.names import SCHEDULE_TOPIC
+from mqframe.core.messages.whole_numbers import whole_number
 
 tag_code = lru_cache(maxsize=1 << 14)(java_hash)
 """The tags code of a tag: its Java hash (wire.md §6)."""

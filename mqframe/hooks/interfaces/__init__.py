@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
     from mqframe.hooks.interfaces.broker_messages import MessageReader as MessageReader
+    from mqframe.hooks.interfaces.broker_messages import MessageRedelivery as MessageRedelivery
     from mqframe.hooks.interfaces.broker_messages import MessageWriter as MessageWriter
+    from mqframe.hooks.interfaces.broker_port import BodyCheck as BodyCheck
     from mqframe.hooks.interfaces.broker_port import BrokerIdentity as BrokerIdentity
     from mqframe.hooks.interfaces.broker_port import BrokerPort as BrokerPort
     from mqframe.hooks.interfaces.broker_port import DueTask as DueTask
@@ -41,9 +43,12 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
     from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
+    from mqframe.hooks.interfaces.broker_service import CopiedFile as CopiedFile
+    from mqframe.hooks.interfaces.broker_service import CopiedTable as CopiedTable
     from mqframe.hooks.interfaces.broker_service import OnArrival as OnArrival
     from mqframe.hooks.interfaces.broker_service import Periodic as Periodic
     from mqframe.hooks.interfaces.broker_service import SavedTable as SavedTable
+    from mqframe.hooks.interfaces.broker_service import SlaveCopies as SlaveCopies
     from mqframe.hooks.interfaces.broker_service import Table as Table
     from mqframe.hooks.interfaces.broker_store import BrokerStore as BrokerStore
     from mqframe.hooks.interfaces.broker_tables import BrokerCounts as BrokerCounts
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
     from mqframe.hooks.interfaces.coordination import CALLS_IN_A_LEASE as CALLS_IN_A_LEASE
+    from mqframe.hooks.interfaces.coordination import BrokerRole as BrokerRole
     from mqframe.hooks.interfaces.coordination import Coordination as Coordination
     from mqframe.hooks.interfaces.coordination import GroupAccess as GroupAccess
     from mqframe.hooks.interfaces.coordination import GroupPlace as GroupPlace
@@ -105,9 +111,9 @@ _HOME = {
             "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
-        "hooks.interfaces.broker_messages": "MessageReader MessageWriter",
+        "hooks.interfaces.broker_messages": "MessageReader MessageRedelivery MessageWriter",
         "hooks.interfaces.broker_port": (
-            "BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
+            "BodyCheck BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
         "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
         "hooks.interfaces.broker_store": "BrokerStore",
@@ -115,12 +121,13 @@ _HOME = {
             "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"
         ),
         "hooks.interfaces.broker_service": (
-            "EVERY_TOPIC BrokerService CompositeService OnArrival Periodic SavedTable Table"
+            "EVERY_TOPIC BrokerService CompositeService CopiedFile CopiedTable OnArrival Periodic SavedTable "
+            "SlaveCopies Table"
         ),
         "hooks.interfaces.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
         "hooks.interfaces.coordination": (
-            "CALLS_IN_A_LEASE Coordination GroupAccess GroupPlace Snapshot WaitingClock"
+            "CALLS_IN_A_LEASE BrokerRole Coordination GroupAccess GroupPlace Snapshot WaitingClock"
         ),
         "hooks.interfaces.cut_back": "CutBack FileChange OffsetPlace StoppedStore",
         "hooks.interfaces.dispatcher": "Dispatcher LogRange",

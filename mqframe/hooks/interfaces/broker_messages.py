@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.left_out import Place
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.wire.frame import Body
 
@@ -99,3 +100,31 @@ class MessageWriter(Protocol):
 
     def make_room(self, size: int) -> None:
         """See that what is stored next, up to `size` bytes, lies in one file of the log. Raises as `put`."""
+
+
+class MessageRedelivery(Protocol):
+    """Puts messages that waited in a topic of the broker into their own queues.
+
+    One that this cannot be done with is left out (`LeftOutNotes`), for it must not hold up all others.
+    """
+
+    def read(self, record: Body, place: Place) -> ReceivedMessage | None:
+        """The message in a record that lies at `place`; `None`, and left out, when it is none."""
+
+    def attempt(self, place: Place, work: Callable[[], object]) -> bool:
+        """Do `work` on the message at `place`, as `LeftOutNotes.attempt` does."""
+
+    def gone(self, place: Place, log_start: int) -> None:
+        """No record was found for the message at `place`. `log_start`: oldest offset that the log keeps."""
+
+    def put(
+        self,
+        message: ReceivedMessage,
+        properties: dict[str, str] | None = None,
+        place: tuple[str, int] | None = None,
+    ) -> None:
+        """Store `message` as it was sent, with `properties` instead of its own, at `place` (topic, queue).
+
+        By default that is the place that its properties call its real one. Raises what may pass, when the
+        store takes nothing at the moment.
+        """

@@ -11,7 +11,8 @@ from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.requests.peer import Peer
-from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageWriter
+from mqframe.core.requests.serving import Call, Reply
+from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageRedelivery, MessageWriter
 from mqframe.hooks.interfaces.broker_requests import BrokerRequests
 from mqframe.hooks.interfaces.broker_store import BrokerStore
 from mqframe.hooks.interfaces.broker_tables import (
@@ -60,6 +61,17 @@ class SendAdmission(Protocol):
 
     def find(self, fields: SendFields) -> SendPlace:
         """The topic of a send with `fields`, made where that is allowed. Raises `Refusal`."""
+
+
+class BodyCheck(Protocol):
+    """Looks at the body of a send before it is stored."""
+
+    def __call__(self, body: bytes, /, *, added_bytes: int, log_file_bytes: int) -> object:
+        """Raise `Refusal` for a body that may not be stored.
+
+        `added_bytes`: what the broker adds to the properties of a message; `log_file_bytes`: what a file of
+        the log holds at most.
+        """
 
 
 class SettingsInForce(Protocol):
@@ -135,6 +147,10 @@ class MessagePort(Protocol):
         """Where a message that is to be delivered later is stored, and which is."""
 
     @property
+    def redelivery(self) -> MessageRedelivery:
+        """Puts messages that waited where they belong."""
+
+    @property
     def left_out(self) -> LeftOutNotes:
         """Isolates a task from messages that it can do nothing with."""
 
@@ -180,6 +196,13 @@ class RequestPort(Protocol):
     @property
     def sends(self) -> SendAdmission:
         """Whether a client may send."""
+
+    def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
+        """Serve a send, by a request of the service's own, whose body is stored as one message.
+
+        It is checked, counted and answered as any send is, and the rules see it. `check` comes behind the
+        checks of all sends and before the rules. For handlers of services, once the broker serves.
+        """
 
 
 class BrokerPort(MessagePort, TablePort, RequestPort, Protocol):

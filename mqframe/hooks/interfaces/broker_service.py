@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
+from mqframe.core.delay.rules import PlaceInTime
 from mqframe.core.measuring.family import Metric
+from mqframe.core.requests.fields import Request
 from mqframe.core.requests.peer import Peer
 from mqframe.core.wire.bodies import Body
 from mqframe.hooks.interfaces.send_rule import SendRule
@@ -69,6 +72,14 @@ class Declarations:
     def send_rules(self) -> Sequence[SendRule]:
         """What happens to messages of producers before they are stored."""
         return ()
+
+    def place_in_time(self) -> PlaceInTime | None:
+        """What places messages that ask for a time of delivery; `None`: it keeps none.
+
+        One service of a broker sees to these; of producers' messages a send rule of it does so
+        (`mqframe.core.delay.options.TIME_NAMES`).
+        """
+        return None
 
     def tables(self) -> Sequence[SavedTable]:
         """What is to be saved."""
@@ -139,3 +150,49 @@ def with_parts(services: Iterable[BrokerService]) -> list[BrokerService]:
         if isinstance(service, CompositeService):
             found += with_parts(service.parts)
     return found
+
+
+class CopiedTable(NamedTuple):
+    """A table that a slave asks its master for, and saves as its own.
+
+    `take`: is handed what the master has, a body of the saved table's class; `absent`: what masters answer
+    that have no such table, besides that they do not know the request.
+    """
+
+    request: Request
+    saved: SavedTable
+    take: Callable[[Any], object]
+    absent: Collection[int] = ()
+
+
+class CopiedFile(NamedTuple):
+    """A file that follows the master's, asked for every few seconds; it counts once the log has come as far.
+
+    `name`: what it is, for people; `content`: what is kept of the answer's body, raises `BadAnswer`; `save`:
+    brings that to disk below the store's folder, in a thread, raises OSError; `absent`: as of a table.
+    """
+
+    name: str
+    request: Request
+    content: Callable[[bytes], bytes]
+    save: Callable[[Path, bytes], object]
+    absent: Collection[int] = ()
+
+
+class SlaveCopies:
+    """Implement what is needed. A service's factory names its class in the attribute `SlaveCopies`.
+
+    Slaves make one of each service that every broker runs, whether or not their settings leave it out: they
+    may be masters with it one day.
+    """
+
+    def __init__(self, port: Any) -> None:
+        """`port`: a `BrokerPort`, that of the slave, which stores nothing."""
+
+    def tables(self) -> Sequence[CopiedTable]:
+        """The tables to copy. Asked once, before the slave's tables are loaded."""
+        return ()
+
+    def files(self) -> Sequence[CopiedFile]:
+        """The files to copy. Asked once."""
+        return ()

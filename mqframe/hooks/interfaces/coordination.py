@@ -1,4 +1,4 @@
-"""Coordination: a group's place in a consistent store, where brokers of one name choose their leader.
+"""Coordination: a group's place in a consistent store, where brokers of one name choose their leader; roles.
 
 Source: docs/spec/replication.md. The store (the *engine*) compares versions and counts leases; it never looks
 into the values, and knows no rule of replication.
@@ -7,8 +7,8 @@ into the values, and knows no rule of replication.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
 
@@ -163,4 +163,30 @@ class Coordination(GroupAccess):
         """Give up the lease, and with it leadership and announcement; close.
 
         When the engine does not answer within the time limit they go with the lease, and nothing is raised.
+        """
+
+
+class BrokerRole(ABC):
+    """What brokers are that the section `replication` names this role for: `replication.role`.
+
+    Made as `factory()`. Unlike other plugins a role is trusted and deep: it is handed the inside of the
+    broker, and makes parts of it by the interfaces named below, which change with any version. Sections of
+    settings that it has are entry points of their own (`mqframe.hooks.sections`).
+    """
+
+    @abstractmethod
+    def group_role(self, sections: Any) -> Any:
+        """What one broker of these settings is, in a program of its own that says so.
+
+        `sections`: `mqframe.broker.sections.BrokerSections`; returns a
+        `mqframe.broker.roles.group_role.GroupRole`. Raises `SettingError`.
+        """
+
+    @abstractmethod
+    def decider(self, sections: Any, clock: Any, plugins: Any, on_lost: Callable[[], object]) -> Any:
+        """Who decides what the broker of a server is, and may have it made anew in another role.
+
+        `sections`: as of `group_role`; `clock`: `mqframe.net.clock.LoopClock`; `plugins`: the `PluginManager`
+        of the server; `on_lost`: to be called when no broker serves any more, because none could be started.
+        Returns a `mqframe.broker.host.RoleDecider`. Raises `SettingError`, `PluginError`.
         """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces.hook_port import ClientHook
 from mqframe.hooks.interfaces.send_operation import SendOperation
 

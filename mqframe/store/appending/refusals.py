@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from mqframe.core.errors import StoreUnavailable
-from mqframe.core.replication.replicas import Replicas
+from mqframe.core.storage.replicas import Replicas
 from mqframe.store.appending.inline_dispatch import InlineDispatch
 from mqframe.store.files.durability import Durability
 

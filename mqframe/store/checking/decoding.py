@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mqframe_delay.store.checkpoint import TimerCheckpoint
+
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.java_hash import index_hash
 from mqframe.core.messages.rows import Row, message_row
@@ -20,7 +22,6 @@ from mqframe.store.log.log_view import LogView, neighbours
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE
 from mqframe.store.queues.queue_ends import read_ends
 from mqframe.store.reader import StoreReader
-from mqframe.store.timer.checkpoint import TimerCheckpoint
 
 _SHOWN_BYTES: Final = 128
 

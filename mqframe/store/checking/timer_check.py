@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.core.delay.timer_layout import CHECKPOINT, SLOT, SLOTS, UNIT, Unit
+from mqframe_delay.rules.timer_layout import CHECKPOINT, SLOT, SLOTS, UNIT, Unit
+from mqframe_delay.store.checkpoint import TimerCheckpoint
+from mqframe_delay.store.log import TimerLog
+from mqframe_delay.store.wheel import Slot, TimerWheel
+
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.store.checking.findings import Findings
 from mqframe.store.files.layout import Layout, file_name, sized_files
-from mqframe.store.timer.checkpoint import TimerCheckpoint
-from mqframe.store.timer.log import TimerLog
-from mqframe.store.timer.wheel import Slot, TimerWheel
 
 _WHEEL_BYTES: Final = SLOTS * SLOT.size
 

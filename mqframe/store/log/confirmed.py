@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from mqframe.core.replication.replicas import Replicas
+from mqframe.core.storage.replicas import Replicas
 
 
 class ConfirmedOffset(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.outcome import Outcome
+from mqframe.core.storage.replicas import Replicas
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.log.flusher import LogFlusher
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.core.replication.replicas import Replicas
+from mqframe.core.storage.replicas import Replicas
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.log.confirmed import ConfirmedOffset, flushed_and_copied, flushed_as_configured
 

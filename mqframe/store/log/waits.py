@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
-from mqframe.core.replication.replicas import Replicas
 from mqframe.core.storage.outcome import Outcome
+from mqframe.core.storage.replicas import Replicas
 from mqframe.log import get_logger
 
 log: Final = get_logger("store")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from mqframe_faststream import MqframeBroker
 from mqframe_testing.cluster import Cluster
-from mqframe_testing.sections import DelaySettings
 
 SECONDS_MAX = 20.0
 
@@ -18,7 +17,7 @@ SECONDS_MAX = 20.0
 @pytest.fixture(scope="session")
 def server() -> Iterator[Cluster]:
     """A name server and a broker; failed messages come again after a second."""
-    with Cluster(sections=[DelaySettings(levels="1s 1s 1s 1s")]) as cluster:
+    with Cluster(store={"delay_levels": "1s 1s 1s 1s"}) as cluster:
         yield cluster
 
 

@@ -25,7 +25,7 @@ from mqframe import (
 from mqframe.core.errors import CallTimeout
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.message import MessageQueue, SendResult, SendStatus
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces import SendContext, SendOperation
 from mqframe.hooks.isolate import prepare_each
 

@@ -8,7 +8,7 @@ from traced import ADDRESS, attached, send_once, sent_result
 
 from mqframe.core.measuring.trace import TraceMessageType
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces import SendContext, TransactionEnd
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.broker.sending.rules import NoDelays, NoHalves, SendRules, ToDeadLetters, unserved
+from mqframe.broker.sending.needed_services import without
+from mqframe.broker.sending.rules import NoHalves, NoLevels, NoTimes, SendRules, ToDeadLetters, unserved
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.core.cluster.client_registry import ClientRegistry
@@ -18,7 +19,7 @@ from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
-from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES
+from mqframe.core.delay.options import DELAY_HINT, DELAY_NAMES, LEVEL_NAMES, TIME_NAMES
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.message import MessageQueue
@@ -100,27 +101,57 @@ def test_messages_that_name_what_a_rule_wants_concern_one(text: str, concerns: b
     assert Scene(Rule()).rules.concern(text) is True
 
 
+def test_where_nobody_delivers_at_a_time_a_level_that_is_named_as_well_counts() -> None:
+    delays = DelayRules((1000,), ManualClock().now_ms)
+    both = record(properties={"DELAY": "1", "TIMER_DELAY_SEC": "3"})
+    assert NoTimes(delays).before(both) is None
+    assert (both.topic, both.properties) == ("t", {"DELAY": "1", "TIMER_DELAY_SEC": "3"})
+
+
 WORDS = st.sampled_from(["MODEL", "DELAYED", "DEL", "KEYS", "x", *sorted(DELAY_NAMES)])
 
 
 @given(st.dictionaries(WORDS, WORDS, max_size=6))
 def test_behind_a_hint_only_names_of_properties_count(properties: dict[str, str]) -> None:
-    delays = Rule(*DELAY_NAMES)
-    delays.hint = DELAY_HINT
+    levels, times = Rule(*LEVEL_NAMES), Rule(*TIME_NAMES)
+    levels.hint = times.hint = DELAY_HINT
     named = bool(properties.keys() & DELAY_NAMES)
-    assert Scene(delays).rules.concern(encode_properties(properties)) is named
+    assert Scene(levels, times).rules.concern(encode_properties(properties)) is named
 
 
-def test_what_no_rule_sees_to_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("properties", "service"),
+    [
+        ({"TRAN_MSG": "true"}, "transactions"),
+        ({"DELAY": "3"}, "delay_levels"),
+        ({"TIMER_DELIVER_MS": "99999999999999"}, "delay"),
+    ],
+)
+def test_what_no_rule_sees_to_is_refused(properties: dict[str, str], service: str) -> None:
+    for blocked in ((), ("transactions", "delay_levels", "delay")):
+        told = (without(each, blocked).remark for each in ("delay_levels", "delay"))
+        delays = DelayRules((), ManualClock().now_ms, *told)
+        refusing = unserved([], delays, blocked)
+        assert [type(rule) for rule in refusing] == [NoHalves, NoLevels, NoTimes]
+        with pytest.raises(Refusal) as refused:
+            SendRules(refusing, Scene().dead_letters, delays).before(record(properties=dict(properties)))
+        wanted = without(service, blocked)
+        assert (refused.value.code, refused.value.remark) == (wanted.code, wanted.remark)
+
+
+def test_what_a_rule_sees_to_is_not_refused() -> None:
     delays = DelayRules((), ManualClock().now_ms)
-    both = unserved([], delays)
-    assert [type(rule) for rule in both] == [NoHalves, NoDelays]
-    with pytest.raises(Refusal, match="takes no transactional messages"):
-        SendRules(both, Scene().dead_letters, delays).before(record(properties={"TRAN_MSG": "true"}))
-    with pytest.raises(Refusal, match="delivers no delayed messages"):
-        SendRules(both, Scene().dead_letters, delays).before(record(properties={"DELAY": "3"}))
-    assert [type(rule) for rule in unserved([Rule("TRAN_MSG")], delays)] == [NoDelays]
-    assert unserved([Rule(*DELAY_NAMES), Rule("TRAN_MSG")], delays) == []
+    rules = unserved([Rule("TRAN_MSG")], delays, ())
+    assert [type(rule) for rule in rules] == [NoLevels, NoTimes]
+    assert [type(rule) for rule in unserved([Rule("TRAN_MSG", *LEVEL_NAMES)], delays, ())] == [NoTimes]
+    assert unserved([Rule(*DELAY_NAMES), Rule("TRAN_MSG")], delays, ()) == []
+
+
+def test_a_delay_that_is_none_is_refused_for_that() -> None:
+    delays = DelayRules((), ManualClock().now_ms)
+    rules = SendRules(unserved([], delays, ()), Scene().dead_letters, delays)
+    with pytest.raises(Refusal, match="give a delay level"):
+        rules.before(record(properties={"DELAY": "soon"}))
 
 
 def test_only_rules_of_batches_see_batches() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from mqframe_pop.settings import PopSettings
+from mqframe_transactions.settings import TransactionSettings
 
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.live_settings import LiveSettings
-from mqframe.broker.transactions.settings import TransactionSettings
 from mqframe.core.config.live import ChangedSettings
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.failures import refused

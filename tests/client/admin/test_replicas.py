@@ -23,8 +23,8 @@ def silent_client(*, activated: bool, **told: Any) -> HaClientRuntimeInfo:
 def test_of_a_slave_that_does_not_say_whether_it_is_connected_its_master_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mqframe.broker.replication.slave.HaClientRuntimeInfo", silent_client)
-    monkeypatch.setattr("mqframe.broker.replication.slave.SlavePart.counters", lambda part: {})
+    monkeypatch.setattr("mqframe_replication.broker.slave.HaClientRuntimeInfo", silent_client)
+    monkeypatch.setattr("mqframe_replication.broker.slave.SlavePart.counters", lambda part: {})
 
     async def scenario(pair: Pair) -> None:
         master = await pair.start("master", "SYNC_MASTER", in_sync=1)

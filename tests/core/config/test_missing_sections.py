@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.config.layers import Layer, command_line, environment, toml
+from mqframe.core.config.layers import Layer, broker_conf, command_line, environment, toml
 from mqframe.core.config.missing_sections import refuse_missing_sections
 from mqframe.core.errors import SettingError
 
@@ -29,6 +29,15 @@ def test_a_value_of_one_is_refused_with_its_origin_and_what_to_install(layer: La
     )
     with pytest.raises(SettingError, match=told):
         refuse_missing_sections([toml("[broker]\nname = 'a'", "b.toml"), layer], LINES)
+
+
+def test_so_is_a_key_of_rocketmq_that_asks_for_another_role() -> None:
+    lines = {"replication": "pip install mqframe-plugin-replication"}
+    conf = broker_conf("listenPort=1\nbrokerRole=SLAVE", "broker.conf", ["broker"])
+    told = r"^brokerRole from broker\.conf:2.* section replication is not installed; install it with: pip"
+    with pytest.raises(SettingError, match=told):
+        refuse_missing_sections([conf], lines)
+    refuse_missing_sections([conf], LINES)
 
 
 def test_other_sections_are_not_looked_at() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_replication.settings import ReplicationSettings
 
 from mqframe.core.config.configuration import Resolved, resolve
 from mqframe.core.config.layers import arguments, broker_conf, command_line, environment, toml
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.nameserver import NameServerSettings
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.settings import StoreSettings
 
 DLEDGER = """

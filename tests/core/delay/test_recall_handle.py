@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle, recall_handle
+from mqframe.core.delay.recall_handle import RecallHandle, decode_recall_handle, delete_key, recall_handle
 
 
 def test_a_handle_says_what_it_names():
@@ -26,3 +26,7 @@ def test_what_is_no_handle_is_refused(raw):
 def test_what_is_no_base64_is_refused(text):
     with pytest.raises(ValueError, match="recall handle is invalid"):
         decode_recall_handle(text)
+
+
+def test_a_recall_names_a_message_by_its_topic_and_key():
+    assert delete_key("orders", "u1") == "orders+u1"

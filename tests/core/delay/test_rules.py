@@ -1,6 +1,6 @@
 import pytest
 
-from mqframe.core.delay.rules import DelayRules, TimerLimits
+from mqframe.core.delay.rules import NO_LEVELS, NO_TIMES, DelayRules
 from mqframe.core.errors import Refusal
 
 NOW = 1_700_000_000_500
@@ -8,7 +8,9 @@ NOW = 1_700_000_000_500
 
 @pytest.fixture
 def rules():
-    return DelayRules((1000, 5000), lambda: NOW)
+    made = DelayRules((1000, 5000), lambda: NOW)
+    made.place_in_time = lambda topic, queue_id, properties, wanted, now: (f"waits {wanted - now}", queue_id)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -18,8 +20,6 @@ def rules():
         ({"DELAY": "1"}, ("SCHEDULE_TOPIC_XXXX", 0), {"DELAY": "1"}),
         ({"DELAY": "2"}, ("SCHEDULE_TOPIC_XXXX", 1), {"DELAY": "2"}),
         ({"DELAY": "3"}, ("SCHEDULE_TOPIC_XXXX", 1), {"DELAY": "2"}),
-        ({"TIMER_DELAY_MS": "500"}, ("rmq_sys_wheel_timer", 0), {"TIMER_OUT_MS": str(NOW - 500)}),
-        ({"TIMER_DELAY_MS": "501"}, ("rmq_sys_wheel_timer", 0), {"TIMER_OUT_MS": str(NOW + 500)}),
     ],
 )
 def test_a_message_that_waits_knows_where_it_belongs(rules, properties, place, more):
@@ -34,8 +34,6 @@ def test_a_message_that_waits_knows_where_it_belongs(rules, properties, place, m
     [
         {"DELAY": "0"},
         {"DELAY": "-7"},
-        {"TIMER_DELAY_SEC": "0"},
-        {"TIMER_DELIVER_MS": str(NOW)},
         {"TIMER_OUT_MS": str(NOW + 9000)},
     ],
 )
@@ -45,7 +43,7 @@ def test_a_message_that_does_not_wait_stays_as_it_is(rules, properties):
     assert properties == was
 
 
-@pytest.mark.parametrize("properties", [{"DELAY": "1"}, {"TIMER_DELAY_SEC": "5"}])
+@pytest.mark.parametrize("properties", [{"DELAY": "1"}])
 @pytest.mark.parametrize(("topic", "queue_id"), [("t", 10**12), ("t", -1), ("../up", 0), ("x" * 300, 0)])
 def test_what_could_never_be_delivered_does_not_wait(rules, properties, topic, queue_id):
     with pytest.raises(Refusal, match=r"13.*cannot be delivered to"):
@@ -58,37 +56,48 @@ def test_what_rolls_stays_in_the_timer_topic(rules):
 
 
 @pytest.mark.parametrize(
-    ("timer", "properties", "code"),
+    ("properties", "place"),
     [
-        (TimerLimits(), {"DELAY": "soon"}, 13),
-        (TimerLimits(), {"DELAY": "2147483648"}, 13),
-        (TimerLimits(), {"TIMER_DELIVER_MS": ""}, 13),
-        (TimerLimits(delay_ms_max=1000), {"TIMER_DELAY_MS": "1001"}, 13),
-        (TimerLimits(), {"TIMER_DELIVER_MS": "1", "TIMER_DEL_UNIQKEY": "t+u"}, 13),
-        (TimerLimits(enabled=False), {"TIMER_DELAY_MS": "1"}, 1),
+        ({"TIMER_DELAY_MS": "500"}, ("waits 500", 3)),
+        ({"TIMER_DELAY_SEC": "0"}, ("waits 0", 3)),
+        ({"TIMER_DELIVER_MS": str(NOW - 1)}, ("waits -1", 3)),
+        ({"DELAY": "0", "TIMER_DELAY_MS": "7"}, ("waits 7", 3)),
+        ({"DELAY": "1", "TIMER_DELAY_MS": "7"}, ("SCHEDULE_TOPIC_XXXX", 0)),
     ],
 )
-def test_a_wish_that_cannot_be_kept_is_refused(timer, properties, code):
+def test_who_asks_for_a_time_goes_where_the_service_says_that_sees_to_it(rules, properties, place):
+    assert rules.place("t", 3, properties) == place
+    assert properties.get("TIMER_DELAY_MS") != "7" or "DELAY" not in properties or properties["DELAY"] == "0"
+
+
+def test_each_of_the_two_ways_looks_at_its_own_properties_alone(rules):
+    assert rules.place_by_level("t", 3, {"TIMER_DELAY_MS": "7"}) == ("t", 3)
+    assert rules.place_by_time("t", 3, {"DELAY": "1"}) == ("t", 3)
+
+
+@pytest.mark.parametrize("properties", [{"DELAY": "soon"}, {"DELAY": "2147483648"}, {"TIMER_DELIVER_MS": ""}])
+def test_a_delay_that_is_no_number_is_refused(rules, properties):
     with pytest.raises(Refusal) as refused:
-        DelayRules((1000,), lambda: NOW, timer).place("t", 0, properties)
-    assert refused.value.code == code
+        rules.place("t", 0, properties)
+    assert refused.value.code == 13
 
 
-def test_the_furthest_time_is_allowed():
-    rules = DelayRules((1000,), lambda: NOW, TimerLimits(delay_ms_max=1000))
-    assert rules.place("t", 0, {"TIMER_DELAY_MS": "1000"})[0] == "rmq_sys_wheel_timer"
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [({"DELAY": "1"}, NO_LEVELS), ({"TIMER_DELAY_MS": "1"}, NO_TIMES), ({"TIMER_DELIVER_MS": "1"}, NO_TIMES)],
+)
+def test_what_nobody_delivers_is_refused(properties, said):
+    with pytest.raises(Refusal) as refused:
+        DelayRules((), lambda: NOW).place("t", 0, properties)
+    assert (refused.value.code, refused.value.remark) == (1, said)
 
 
-@pytest.mark.parametrize("out", ["1", str(NOW - 500), str(NOW + 10**9), "x"])
-def test_what_a_sender_says_of_an_earlier_wait_does_not_make_it_come_at_once(rules, out):
-    properties = {"TIMER_DELAY_SEC": "5", "TIMER_OUT_MS": out, "REAL_TOPIC": "old", "REAL_QID": "9"}
-    assert rules.place("t", 3, properties) == ("rmq_sys_wheel_timer", 0)
-    assert properties == {
-        "TIMER_DELAY_SEC": "5",
-        "TIMER_OUT_MS": str(NOW + 4500),
-        "REAL_TOPIC": "t",
-        "REAL_QID": "3",
-    }
+def test_whoever_is_refused_is_told_what_the_broker_says():
+    rules = DelayRules((), lambda: NOW, "no levels here", "no times here")
+    with pytest.raises(Refusal, match="no levels here"):
+        rules.place("t", 0, {"DELAY": "1"})
+    with pytest.raises(Refusal, match="no times here"):
+        rules.place("t", 0, {"TIMER_DELAY_MS": "1"})
 
 
 @pytest.mark.parametrize(

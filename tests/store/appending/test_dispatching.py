@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+from mqframe_replication.store.replica_log import ReplicaLog
 from mqframe_testing.manual_clock import ManualClock
 from stores import bodies
 
@@ -58,7 +59,7 @@ def test_a_copy_gathers_what_it_lists(
 ) -> None:
     async def scenario() -> None:
         master = opened()
-        copy = MessageStore.open(small(tmp_path / "copy"), clock, is_copy=True)
+        copy = MessageStore.open(small(tmp_path / "copy"), clock, is_copy=True, copy=ReplicaLog.of)
         assert copy.replica is not None
         for body in (b"1", b"2"):
             stored = master.writes.put(message(body=body))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_delay.rules.timer_layout import UNIT
+from mqframe_delay.store.timer_store import TimerStore
 
-from mqframe.core.delay.timer_layout import UNIT
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.store.checking.findings import Finding, Findings
 from mqframe.store.checking.timer_check import TimerCheck
 from mqframe.store.files.layout import Layout
-from mqframe.store.timer.timer_store import TimerStore
 
 NOW = 1_700_000_000_000
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from mqframe.core.replication.in_sync import InSync, InSyncLimits
+from mqframe_replication.rules.in_sync import InSync, InSyncLimits
+
 from mqframe.store.log.confirmed import flushed_and_copied, flushed_as_configured
 
 

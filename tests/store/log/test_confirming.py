@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from mqframe_replication.rules.in_sync import InSync, InSyncLimits
+from mqframe_replication.store.replica_log import ReplicaLog
 from mqframe_testing.manual_clock import ManualClock
 from stores import bodies, put
 
 from mqframe.core.errors import StoreUnavailable, TooFewReplicas
-from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.outcome import Outcome
 from mqframe.hooks.interfaces.dispatcher import Dispatcher, LogRange
@@ -257,7 +258,9 @@ def test_a_copy_shows_what_its_leader_said_to_be_confirmed(
         first = master.writes.put(message(body=b"first")).end_offset
         master.writes.put(message(body=b"second"))
         told = Told()
-        copy = MessageStore.open(small(tmp_path / "copy"), clock, is_copy=True, replicas=told)
+        copy = MessageStore.open(
+            small(tmp_path / "copy"), clock, is_copy=True, copy=ReplicaLog.of, replicas=told
+        )
         told.tell(first - 1)
         part = master.log.log_bytes(0, master.log.max_offset)
         assert part is not None

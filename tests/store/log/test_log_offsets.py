@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from mqframe_replication.rules.in_sync import InSync, InSyncLimits
 from stores import put
 
-from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mqframe_replication.rules.in_sync import InSync, InSyncLimits
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.core.replication.in_sync import InSync, InSyncLimits
 from mqframe.core.storage.outcome import Outcome
 from mqframe.store.log.waits import Waits
 

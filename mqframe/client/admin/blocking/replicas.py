@@ -10,7 +10,7 @@ import builtins
 
 from mqframe.client.admin.replicas import AsyncReplicaAdmin
 from mqframe.client.connection.sync_api import SyncSubject
-from mqframe.core.replication.replica import ForcedElection, Replica, RoleChanged
+from mqframe.core.cluster.replica import ForcedElection, Replica, RoleChanged
 
 
 class ReplicaAdmin(SyncSubject[AsyncReplicaAdmin]):

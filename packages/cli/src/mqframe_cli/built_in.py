@@ -39,7 +39,6 @@ COMMANDS: Final[Mapping[str, BuiltIn]] = {
         "List brokers with their versions, rates (messages a second) and disks, or show the counters or the"
         " settings of one.",
     ),
-    "replica": BuiltIn("live.replica:app", "Masters and slaves: who follows whom, and how far behind."),
     "store": BuiltIn("store.command:app", "The files of a broker: what was damaged, and mending them."),
     "consume": BuiltIn(
         "consume:consume", "Consume a topic as a member of a group, one line for each message, until Ctrl-C."

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from mqframe_cli.processes.broker_parts import BrokerParts, broker_of
 from mqframe_cli.settings.configuration import load
+from mqframe_election.broker.role_by_election import RoleByElection
+from mqframe_replication.broker.role_by_operator import RoleByOperator
 
-from mqframe.broker.role_by_election import RoleByElection
-from mqframe.broker.role_by_operator import RoleByOperator
 from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager

@@ -18,6 +18,7 @@ from mqframe.core.config.programs import ALL_SECTIONS, PROGRAMS, SERVICES, STAND
 from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
+from mqframe.hooks import sections
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.sections import added_sections
 
@@ -30,15 +31,38 @@ def values(program: str, **given: Any) -> dict[str, Any]:
 
 
 def test_every_program_has_its_sections_and_no_others() -> None:
-    for program, sections in PROGRAMS.items():
-        of_plugins = {*added_sections(program), *(["pop"] if "broker" in sections else [])}
-        assert {path.partition(".")[0] for path in values(program)} == {*sections, *of_plugins}
+    of_services = {
+        kind.SECTION for kind in map(PluginManager().settings_class, STANDARD_SERVICES) if kind is not None
+    }
+    for program, own in PROGRAMS.items():
+        wanted = {*own, *added_sections(program), *(of_services if "broker" in own else ())}
+        assert {path.partition(".")[0] for path in values(program)} == wanted
 
 
 def test_every_section_has_a_class_of_settings() -> None:
-    classes = [settings_class(section) for section in sorted(ALL_SECTIONS)]
+    classes = [settings_class(section) for section in sorted({*ALL_SECTIONS, *added_sections()})]
     assert len(set(classes)) == len(classes)
     assert all(attrs.has(each) for each in classes)
+
+
+@pytest.mark.parametrize(
+    ("item", "section", "distribution"),
+    [
+        ("replication.role=SLAVE", "replication", "mqframe-plugin-replication"),
+        ("brokerRole=SLAVE", "replication", "mqframe-plugin-replication"),
+        ("election.lease_ms=100", "election", "mqframe-plugin-election"),
+    ],
+)
+def test_a_section_whose_distribution_is_missing_is_refused_with_what_to_install(
+    item: str, section: str, distribution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sections, "_offered", dict)
+    told = rf"^{item.partition('=')[0]} from .* has the section {section} .* pip install {distribution}$"
+    for program in ("server", "broker"):
+        with pytest.raises(SettingError, match=told):
+            values(program, items=[item])
+    if "." in item:  # one file may hold the sections of all programs
+        assert values("nameserver", items=[item])
 
 
 def test_options_win_over_variables_and_these_over_a_file(tmp_path: Path) -> None:
@@ -101,8 +125,8 @@ def test_a_properties_file_in_any_encoding_is_read_as_java_reads_it(tmp_path: Pa
 def test_the_settings_of_servers_name_keys_that_rocketmq_has() -> None:
     named = {
         field.metadata["conf"]
-        for section in [*map(settings_class, PROGRAMS["server"]), PluginManager().settings_class("pop")]
-        for field in attrs.fields(section)
+        for section in [*PROGRAMS["server"], *added_sections("server")]
+        for field in attrs.fields(settings_class(section))
         if field.metadata.get("conf")
     }
     ours = {
@@ -222,18 +246,19 @@ def test_services_of_the_broker_are_known_by_name_and_class() -> None:
 def test_old_names_are_those_that_were() -> None:
     classes = [
         settings_class("broker"),
+        settings_class("store"),
         *filter(None, map(PluginManager().settings_class, STANDARD_SERVICES)),
     ]
     moved = {
         field.metadata["was"]: f"{section.SECTION}.{field.name}"
         for section in classes
         for field in attrs.fields(section)
-        if field.metadata["was"] or section.SECTION != "broker"
+        if field.metadata["was"]
     }
     assert len(moved) == 22
     assert moved["pop.request_mode"] == "broker.request_mode"
     assert moved["pop.share_queues"] == "broker.pop_share_queues"
-    assert moved["store.delay_levels"] == "delay.levels"
+    assert moved["delay.levels"] == "store.delay_levels"
     assert moved["broker.reject_transactions"] == "transactions.reject"
     assert moved.keys().isdisjoint(values("broker"))
     usual = values("broker")

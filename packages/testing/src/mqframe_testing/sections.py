@@ -1,6 +1,4 @@
 """The sections of settings that a broker's own services have, for `AsyncCluster(sections=[…])`."""
 
 from mqframe.broker.request_reply.settings import ReplySettings as ReplySettings
-from mqframe.broker.transactions.settings import TransactionSettings as TransactionSettings
-from mqframe.core.delay.settings import DelaySettings as DelaySettings
 from mqframe.net.settings import NetSettings as NetSettings

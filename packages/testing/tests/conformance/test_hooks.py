@@ -17,7 +17,7 @@ from mqframe_testing.conformance import (
 from testing.faults import caught_by
 
 from mqframe.core.messages.message import Message, MessageQueue
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import (
     ConsumeContext,

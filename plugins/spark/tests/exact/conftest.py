@@ -26,14 +26,14 @@ from mqframe_spark.exact.writers import ExactBatchWriter, ExactStreamWriter
 from mqframe_spark.sink.options import SinkOptions, parse_sink_options
 from mqframe_spark.sink.task_facts import BATCH_ID, QUERY_ID
 from mqframe_testing.cluster import Cluster
-from mqframe_testing.sections import TransactionSettings
+from mqframe_transactions.rules.half_batch import EndStatus, PreparedHalf
+from mqframe_transactions.settings import TransactionSettings
 from pyspark.sql import types as t
 
 from mqframe import Admin, BatchTransactionProducer, Puller, TransactionOutcome
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
-from mqframe.core.transactions.half_batch import EndStatus, PreparedHalf
 
 sys.path.insert(0, str(Path(__file__).parent))
 

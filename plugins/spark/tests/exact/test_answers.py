@@ -10,12 +10,12 @@ from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.answers import Answers
 from mqframe_spark.exact.place import Place
 from mqframe_spark.exact.rules import HalfName, OpenBatch, SinkRecord
+from mqframe_transactions.rules.half_batch import PreparedHalf
 
 from mqframe.core.errors import RouteError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.transactions.half_batch import PreparedHalf
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 HALF = PreparedHalf("a", "orders", 0, 1, 100, "id", 3, repeatable=True)

@@ -8,10 +8,10 @@ from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.commit_folder import ArrowFolder, Folder, LocalFolder
 from mqframe_spark.exact.commit_record import CommitRecord
 from mqframe_spark.exact.rules import OpenBatch, Superseded
+from mqframe_transactions.rules.half_batch import PreparedHalf
 from pyarrow import fs
 
 from mqframe.core.errors import GiveUpError
-from mqframe.core.transactions.half_batch import PreparedHalf
 
 HALF = PreparedHalf("a", "orders", 3, 17, 4711, "C0A8", 900, repeatable=True)
 

@@ -11,13 +11,13 @@ from mqframe_spark.exact.committer import END_PAUSES_SECONDS, Attempt, Committer
 from mqframe_spark.exact.losses import LostMessages
 from mqframe_spark.exact.place import Place
 from mqframe_spark.exact.rules import LEFT_KEEP_MS, HalfName, SinkRecord, Superseded, begin
+from mqframe_transactions.rules.half_batch import EndStatus, EndsUnfinished, PreparedHalf
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
-from mqframe.core.transactions.half_batch import EndStatus, EndsUnfinished, PreparedHalf
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 
 COMMIT, ROLLBACK = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK
 DONE, BEFORE, MISSING, UNSURE = (

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from mqframe_spark.exact.losses import LostMessages
 from mqframe_spark.exact.writers import pack
+from mqframe_transactions.rules.half_batch import PreparedHalf
 
 from mqframe import Admin, Puller
 from mqframe.core.errors import RouteError
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
 from mqframe.core.storage.record import decode_records
-from mqframe.core.transactions.half_batch import PreparedHalf
 
 IMPATIENT = {"check_max": 2}
 

@@ -6,9 +6,9 @@ import pytest
 from mqframe_spark.exact.preparing import Preparation
 from mqframe_spark.exact.rules import HalfName, name_of
 from mqframe_spark.sink.outgoing import Outgoing
+from mqframe_transactions.rules.half_batch import PreparedHalf
 
 from mqframe.core.errors import AnswerFix, CallTimeout, FixError, RetryError
-from mqframe.core.transactions.half_batch import PreparedHalf
 
 NAME = HalfName("stream", "r", 0, 1, "x", 0)
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.rules import HalfName, OpenBatch, SinkRecord, Superseded, answer, name_of
+from mqframe_transactions.rules.half_batch import PreparedHalf
 
-from mqframe.core.transactions.half_batch import PreparedHalf
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN
 HALF = PreparedHalf("a", "orders", 0, 1, 100, "id", 3, repeatable=True)

@@ -8,7 +8,7 @@ from mqframe.core.measuring.trace import TraceKind, TraceMessageType, TraceRecor
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import Message, SendResult, SendStatus
 from mqframe.core.sending.answer import split_send_result
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces import HookPort, SendContext, SendHook, TransactionEnd
 from mqframe_trace.outbox import PRODUCER_GROUP, Outbox, TraceOptions
 

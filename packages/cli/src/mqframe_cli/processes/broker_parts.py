@@ -7,24 +7,23 @@ from typing import Any, NamedTuple
 import attrs
 
 from mqframe.broker.broker import Broker
-from mqframe.broker.elected.roles import ElectedRole
-from mqframe.broker.host import BrokerHost, MakeBroker
-from mqframe.broker.role_by_operator import RoleByOperator
+from mqframe.broker.host import BrokerHost, MakeBroker, RoleDecider
+from mqframe.broker.role_settings import ROLE_SECTION, Alone
+from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import made_beside
 from mqframe.core.config.configuration import Resolved
+from mqframe.hooks.interfaces import BrokerRole
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.access import Access
-from mqframe.net.clock import LoopClock, boot_id
+from mqframe.net.clock import LoopClock
 from mqframe.net.settings import NetSettings
-from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.settings import ELECTED, ReplicationSettings
 from mqframe.store.recovered_store import RecoveredStore
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.opening_progress import OpeningProgress
 from mqframe_cli.processes.serving import end_process
-from mqframe_cli.settings.configuration import given_origins, service_kinds
+from mqframe_cli.settings.configuration import added_kinds, given_origins, service_kinds
 
 
 class BrokerParts(NamedTuple):
@@ -42,37 +41,32 @@ class BrokerParts(NamedTuple):
 def broker_of(resolved: Resolved, nameservers: tuple[str, ...], parts: BrokerParts) -> BrokerHost:
     """The broker of these settings. `nameservers`: of its process, in addition to those of the settings."""
     sections = _sections(resolved, nameservers)
-    make = _maker(parts)
-    if sections.replication.role == ELECTED:
-        # Nobody else waits for the import of the election's machine.
-        from mqframe.broker.role_by_election import RoleByElection
-
-        return BrokerHost(make, RoleByElection(sections, parts.clock, parts.plugins, boot=boot_id()))
-    decider = RoleByOperator(sections, parts.clock)
-    decider.on_lost = end_process
-    return BrokerHost(make, decider)
+    role: BrokerRole = parts.plugins.create("broker_role", sections.replication.plugin)
+    decider: RoleDecider = role.decider(sections, parts.clock, parts.plugins, end_process)
+    return BrokerHost(_maker(parts), decider)
 
 
 def _sections(resolved: Resolved, nameservers: tuple[str, ...]) -> BrokerSections:
     settings: Any = resolved.section(BrokerSettings)
+    added = {kind.SECTION: resolved.section(kind) for kind in added_kinds(resolved)}
     return BrokerSections(
         attrs.evolve(settings, nameservers=nameservers + settings.nameservers),
         resolved.section(StoreSettings),
         resolved.section(NetSettings),
-        resolved.section(ReplicationSettings),
+        added.pop(ROLE_SECTION, None) or Alone(),
         given_origins(resolved),
-        resolved.section(ElectionSettings),
+        tuple(added.values()),
         tuple(resolved.section(kind) for kind in service_kinds(resolved)),
     )
 
 
 def _maker(parts: BrokerParts) -> MakeBroker:
-    """Makes a broker of its settings, and of its role in an elected group, while the loop goes on."""
+    """Makes a broker of its settings, and of its role, while the loop goes on."""
     clock, plugins, access, progress = parts
 
-    async def make(sections: BrokerSections, elected: ElectedRole | None) -> Broker:
+    async def make(sections: BrokerSections, role: GroupRole | None) -> Broker:
         def with_store(recovered: RecoveredStore) -> Broker:
-            return Broker(sections, clock, plugins, elected, recovered)
+            return Broker(sections, clock, plugins, role, recovered)
 
         broker = await made_beside(sections, clock, with_store, progress)
         if access is not None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from mqframe.core.config.configuration import Resolved
 from mqframe.core.errors import CallTimeout, FixError
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
+from mqframe.hooks.names import install_line
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
-from mqframe.replication.election_settings import ElectionSettings
-from mqframe.replication.settings import ELECTED, ReplicationSettings
 from mqframe.store.files.layout import Layout
 from mqframe_cli.processes.brokers import Brokers
 from mqframe_cli.processes.places import PORT_STEP, Place, places
@@ -47,7 +47,7 @@ def replica_places(count: int, settings_of: Callable[[str], Resolved]) -> list[P
 def election_words(where: Sequence[Place], resolved: Resolved) -> list[str]:
     """Options that make the brokers at `where` a group; what `resolved` says of elections comes first."""
     given = given_origins(resolved)
-    wanted: dict[str, object] = {"replication.role": ELECTED}
+    wanted: dict[str, object] = {"replication.role": "ELECTED"}
     if "election.coordination" not in given:
         wanted["election.coordination"] = "sqlite"
     if "sqlite" not in resolved.plugins():
@@ -68,17 +68,26 @@ def _has_times(resolved: Resolved) -> bool:
 
 def away_seconds(resolved: Resolved) -> float:
     """How long a broker of the group that died is away at least, with the elections of `resolved`."""
-    lease_ms = resolved.section(ElectionSettings).lease_ms if _has_times(resolved) else _LEASE_MS
+    lease_ms = _value(resolved, "election.lease_ms") if _has_times(resolved) else _LEASE_MS
     return _AWAY_LEASES * lease_ms / 1000
 
 
 def own_words(place: Place, resolved: Resolved) -> list[str]:
     """Options that differ from broker to broker of the group."""
     words = ["--set", f"replication.id={place.number}"]
-    port = resolved.section(ReplicationSettings).port
+    port = _value(resolved, "replication.port")
     if port:
         words += ["--set", f"replication.port={port + (place.number - 1) * PORT_STEP}"]
     return words
+
+
+def _value(resolved: Resolved, path: str) -> Any:
+    """What the setting at `path` is. Raises `FixError` where the plugin that it is of is not installed."""
+    for entry in resolved.entries:
+        if entry.path == path:
+            return entry.value
+    line = install_line(KNOWN_DISTRIBUTIONS["broker_role", "elected"])
+    raise FixError(f"--replicas: what has brokers elect a leader is not installed; install it with: {line}")
 
 
 def _has_messages(place: Place) -> bool:

@@ -8,17 +8,17 @@ from typing import Any
 
 import attrs
 
+from mqframe.broker.role_settings import ROLE_SECTION
 from mqframe.broker.settings import BrokerSettings
+from mqframe.core.cluster.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.config.configuration import Entry, Resolved
 from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept, key_of
-from mqframe.core.replication.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.wire import loose_json
 from mqframe.nameserver.settings import NameServerSettings
-from mqframe.replication.settings import ReplicationSettings
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.files.layout import Layout
 from mqframe.store.settings import StoreSettings
-from mqframe_cli.settings.configuration import service_kinds
+from mqframe_cli.settings.configuration import added_kinds, service_kinds
 
 
 def with_changes(resolved: Resolved) -> list[Entry]:
@@ -55,8 +55,8 @@ def _role(resolved: Resolved) -> Iterator[tuple[str, Any, Path]]:
         return
     file = Layout(resolved.section(StoreSettings).directory).config / CHANGED_ROLE
     saved = ConfigFile(file).load(lambda raw: loose_json.decode(raw, ChangedRole))
-    configured = resolved.section(ReplicationSettings)
-    if saved is not None and saved.counts_with(configured.role, configured.id):
+    configured = {entry.path: entry.value for entry in resolved.entries}
+    if saved is not None and saved.counts_with(configured["replication.role"], configured["replication.id"]):
         yield "replication.role", saved.role, file
         yield "replication.id", saved.broker_id, file
 
@@ -66,7 +66,8 @@ def _files(resolved: Resolved) -> Iterator[tuple[tuple[type[Any], ...], Path]]:
     sections = {entry.path.partition(".")[0] for entry in resolved.entries}
     if "broker" in sections:
         config = Layout(resolved.section(StoreSettings).directory).config
-        kinds = (BrokerSettings, StoreSettings, ReplicationSettings, *service_kinds(resolved))
+        role = [kind for kind in added_kinds(resolved) if kind.SECTION == ROLE_SECTION]
+        kinds = (BrokerSettings, StoreSettings, *role, *service_kinds(resolved))
         yield kinds, config / CHANGED_SETTINGS
     if "nameserver" in sections and (directory := resolved.section(NameServerSettings).directory) is not None:
         yield (NameServerSettings,), directory / CHANGED_SETTINGS

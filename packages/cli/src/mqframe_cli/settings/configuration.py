@@ -42,11 +42,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
-    "transactions": "mqframe.broker.transactions.settings:TransactionSettings",
-    "delay": "mqframe.core.delay.settings:DelaySettings",
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
-    "replication": "mqframe.replication.settings:ReplicationSettings",
-    "election": "mqframe.replication.election_settings:ElectionSettings",
     "access": "mqframe.net.access.settings:AccessSettings",
     "net": "mqframe.net.settings:NetSettings",
     "metrics": "mqframe.metrics.settings:MetricsSettings",
@@ -204,17 +200,23 @@ def service_kinds(resolved: Resolved) -> list[type[Any]]:
     return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
 
 
+def added_kinds(resolved: Resolved) -> list[type[Any]]:
+    """The classes of the sections that other distributions add among those of `resolved`."""
+    added = added_sections()
+    return [kind for kind in resolved.kinds if kind.SECTION in added]
+
+
 def of_broker(resolved: Resolved) -> bool:
     """Whether these are settings of a program that has a broker."""
     return any(kind.SECTION == "broker" for kind in resolved.kinds)
 
 
 def services_left_out(resolved: Resolved) -> frozenset[str]:
-    """The services of the broker itself that do not run with these settings; their sections are read, too."""
+    """The services of the kernel that do not run with these settings; their sections are read, too."""
     if not of_broker(resolved):
         return frozenset()
     out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
-    return frozenset(SERVICES).difference(plugin_manager().names(BROKER_SERVICE)).union(out)
+    return frozenset(SERVICES).difference(set(plugin_manager().names(BROKER_SERVICE)).difference(out))
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:

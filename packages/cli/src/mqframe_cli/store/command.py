@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from msgspec import to_builtins
@@ -20,11 +20,12 @@ from mqframe_cli.store.transfer import export, import_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mqframe.core.delay.settings import DelaySettings
     from mqframe.store.files.layout import Layout
     from mqframe.store.settings import StoreSettings
     from mqframe.store.upkeep.quarantine import LostEntries, Report
 
+_PRECISION_MS: Final = 1000
+"""That of a timer whose settings nobody has."""
 app = new_app(help="The files of a broker: what was damaged, and mending them.")
 app.add_typer(show_app, name="show")
 Directory = Annotated[Path, typer.Argument(help="Root directory of the store, in which commitlog lies.")]
@@ -86,7 +87,6 @@ def recover(
     What is damaged is copied to the folder quarantine and passed over.
     """
     from mqframe.core.delay.levels import parse_levels
-    from mqframe.core.delay.settings import DelaySettings
     from mqframe.core.storage.recovery import Care
     from mqframe.net.clock import SystemClock
     from mqframe.store.message_store import MessageStore
@@ -95,7 +95,8 @@ def recover(
 
     chosen: dict[str, Any] = {"store.directory": directory}
     resolved = load("broker", {"DIRECTORY": chosen}, config, set_ or ())
-    settings, delays = resolved.section(StoreSettings), parse_levels(resolved.section(DelaySettings).levels)
+    settings = resolved.section(StoreSettings)
+    delays = parse_levels(settings.delay_levels)
     care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
     store = MessageStore.open(settings, SystemClock(), care=care, delays=delays)
     asyncio.run(store.stop())
@@ -116,8 +117,8 @@ def check(directory: Directory, config: Config = None, set_: Set = None, json: J
     from mqframe.store.checking.store_check import StoreCheck
 
     try:
-        layout, settings, delay = _known(directory, config, set_)
-        found = StoreCheck(layout, settings, parse_levels(delay.levels), delay.timer_precision_ms).run()
+        layout, settings, precision_ms = _known(directory, config, set_)
+        found = StoreCheck(layout, settings, parse_levels(settings.delay_levels), precision_ms).run()
     except OSError as problem:
         raise SettingError(f"the store in {directory} cannot be read: {told(problem)}") from problem
     if json:
@@ -153,8 +154,8 @@ def rebuild(
     from mqframe.net.clock import SystemClock
     from mqframe.store.checking.rebuild import rebuild as build
 
-    layout, settings, delay = _known(directory, config, set_)
-    delays = parse_levels(delay.levels)
+    layout, settings, _ = _known(directory, config, set_)
+    delays = parse_levels(settings.delay_levels)
     built = build(layout, settings, SystemClock(), accept_loss=accept_loss, delays=delays)
     row = {
         "records": built.records,
@@ -167,9 +168,8 @@ def rebuild(
 
 def _known(
     directory: Path, config: Path | None, items: Sequence[str] | None
-) -> tuple[Layout, StoreSettings, DelaySettings]:
-    """The store in `directory`, that nobody uses, its settings with its files' sizes, and its delays."""
-    from mqframe.core.delay.settings import DelaySettings
+) -> tuple[Layout, StoreSettings, int]:
+    """The store in `directory`, that nobody uses, its settings with its files' sizes, its timer's slots."""
     from mqframe.store.checking.directory import known_store, refuse_in_use, with_sizes
     from mqframe.store.settings import StoreSettings
     from mqframe_cli.settings.configuration import load
@@ -178,7 +178,8 @@ def _known(
     refuse_in_use(layout)
     resolved = load("broker", {"DIRECTORY": {"store.directory": directory}}, config, items or ())
     settings = with_sizes(resolved.section(StoreSettings), layout)
-    return layout, settings, resolved.section(DelaySettings)
+    precision = (entry.value for entry in resolved.entries if entry.path == "delay.timer_precision_ms")
+    return layout, settings, next(precision, _PRECISION_MS)
 
 
 def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from mqframe.core.messages.message import (
     with_properties,
 )
 from mqframe.core.sending.encoding import message_properties
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.hooks.interfaces import (
     ConsumeContext,

@@ -9,14 +9,15 @@ import attrs
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import TopicStatsTable
+from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
+from mqframe.core.delay.recall_handle import delete_key
 from mqframe.core.delay.schedule import DelayOffsetTable
-from mqframe.core.delay.timer_metrics import TimerMetricTable
-from mqframe.core.delay.timer_rules import delete_key, whole_number
 from mqframe.core.errors import AnswerError, MqframeError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import SCHEDULE_TOPIC, TIMER_TOPIC
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.requests.admin import GetAllDelayOffset, GetTimerMetrics, GetTopicStatsInfo
 from mqframe.core.wire import loose_json
 from mqframe_dashboard.asking import Asking, settled

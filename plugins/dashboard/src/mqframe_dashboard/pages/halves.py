@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 import attrs
+from mqframe_transactions.rules.half_rules import CHECK_GROUP, parse_op, root_of, times_checked
 
 from mqframe.core.consuming.bodies import ConsumeStats
 from mqframe.core.errors import MqframeError
@@ -13,7 +14,6 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.requests.admin import GetConsumeStats
-from mqframe.core.transactions.rules import CHECK_GROUP, parse_op, root_of, times_checked
 from mqframe.core.wire import loose_json
 from mqframe_dashboard.asking import Asking, settled
 from mqframe_dashboard.query import Query

@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.core.delay.timer_rules import whole_number
 from mqframe.core.errors import BodyError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import RETRY_PREFIX, pop_retry_topic
 from mqframe.core.messages.properties import FIRST_POP_TIME, TAGS, UNIQUE_KEY, find_property
+from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces import CutBack, OffsetPlace, StoppedStore

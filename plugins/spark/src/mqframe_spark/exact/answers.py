@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.log import get_logger
 from mqframe_spark.exact.commit_folder import Folder, open_folder
 from mqframe_spark.exact.commit_record import CommitRecord

@@ -8,10 +8,11 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from mqframe_transactions.rules.half_batch import EndStatus, EndsUnfinished, PreparedHalf
+
 from mqframe import BatchTransactionProducer, Puller
 from mqframe.core.errors import RetryError
-from mqframe.core.transactions.half_batch import EndStatus, EndsUnfinished, PreparedHalf
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.log import get_logger
 from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.answers import Lookup

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 import attrs
+from mqframe_transactions.rules.half_batch import PreparedHalf
 
 from mqframe import Puller
 from mqframe.core.codes import ResponseCode
@@ -16,7 +17,6 @@ from mqframe.core.errors import AnswerError, GiveUpError, RouteError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
-from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe_spark.exact.answers import Lookup
 from mqframe_spark.exact.rules import SinkRecord, name_of
 from mqframe_spark.retrying import retrying

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import pyarrow as pa
+from mqframe_transactions.rules.half_batch import PreparedHalf
 
 from mqframe.core.errors import FixError, MqframeError, RetryError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe_spark.exact.rules import HalfName
 from mqframe_spark.retrying import PAUSES_SECONDS
 from mqframe_spark.sink.lanes import Lanes

@@ -42,10 +42,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
+from mqframe_transactions.rules.half_batch import PreparedHalf
 
 from mqframe.core.errors import GiveUpError
-from mqframe.core.transactions.half_batch import PreparedHalf
-from mqframe.core.transactions.outcome import TransactionOutcome
+from mqframe.core.sending.transaction_outcome import TransactionOutcome
 
 QUERY: Final = "SPARK_QUERY"
 RECORD: Final = "SPARK_RECORD"

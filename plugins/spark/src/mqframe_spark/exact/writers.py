@@ -16,13 +16,13 @@ from typing import Any
 import attrs
 import msgspec
 import pyarrow as pa
+from mqframe_transactions.rules.half_batch import PreparedHalf
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from mqframe import BatchTransactionProducer, ProducerSettings, Puller
 from mqframe.core.errors import FixError, RetryError
 from mqframe.core.messages.message import BODY_BYTES_MAX
-from mqframe.core.transactions.half_batch import PreparedHalf
 from mqframe.log import get_logger
 from mqframe_spark.exact.answering import ensure_answers, lookup
 from mqframe_spark.exact.answers import Answers

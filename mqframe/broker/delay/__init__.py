@@ -1,1 +1,0 @@
-"""Delayed messages at the broker: delay levels, the timer, and recalls."""

@@ -1,1 +1,0 @@
-"""The engine of coordination that the kernel brings: for brokers of one machine."""

@@ -1,0 +1,1 @@
+"""The engine of coordination that comes along: for brokers of one machine."""

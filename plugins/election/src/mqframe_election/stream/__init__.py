@@ -1,0 +1,1 @@
+"""How the log of a leader is sent and taken: what epochs add to the stream of replication."""

@@ -1,0 +1,36 @@
+"""Stores of slaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mqframe_replication.store.replica_log import ReplicaLog
+from mqframe_testing.manual_clock import ManualClock
+from store.conftest import clock, message, opened, small
+
+from mqframe.store.message_store import MessageStore
+from mqframe.store.settings import StoreSettings
+
+__all__ = ["clock", "message", "opened", "replica", "small"]
+
+
+@pytest.fixture
+def replica(
+    small: Callable[..., StoreSettings], clock: ManualClock, tmp_path: Path
+) -> Iterator[Callable[..., MessageStore]]:
+    """Opens stores that are copies, below `tmp_path`/replica, and lets go of them in the end."""
+    opened: list[MessageStore] = []
+
+    def open_replica(**changes: Any) -> MessageStore:
+        store = MessageStore.open(
+            small(tmp_path / "replica", **changes), clock, is_copy=True, copy=ReplicaLog.of
+        )
+        opened.append(store)
+        return store
+
+    yield open_replica
+    for store in opened:
+        store.abandon()

@@ -1,0 +1,183 @@
+"""Transactional producers of a cluster in this process, on a clock that stands still, and their listeners."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.manual_clock import ManualClock
+from mqframe_transactions.client.listener import HalfMessage, TransactionListener
+from mqframe_transactions.client.producer import AsyncTransactionProducer
+from thread_pools import at_rest
+
+from mqframe import AsyncBatchTransactionProducer, ReceivedMessage, TransactionOutcome
+from mqframe.core.messages.batch import encode_element
+from mqframe.core.requests.messages import SendHalfBatch
+from mqframe.core.storage.record import decode_records
+
+T = TypeVar("T")
+COMMIT, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.UNKNOWN
+CHECK = 30.0
+"""Between two checks of a broker, seconds."""
+
+
+def batch(*bodies: bytes, tag: str = "a") -> bytes:
+    return b"".join(encode_element(body, f"TAGS\x01{tag}\x02".encode(), 7) for body in bodies)
+
+
+class Checks:
+    """Says what the test says of each job, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[ReceivedMessage] = []
+        self.outcomes: dict[str, Any] = {}
+
+    async def say(self, half: ReceivedMessage) -> Any:
+        self.asked.append(half)
+        return self.outcomes.get(half.properties.get("job", ""), UNKNOWN)
+
+    def plainly(self, half: ReceivedMessage) -> Any:
+        self.asked.append(half)
+        outcome = self.outcomes.get(half.properties.get("job", ""), UNKNOWN)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+class Listener(TransactionListener):
+    """Does what the test says, and remembers what it was asked."""
+
+    def __init__(self, done: Any = COMMIT, checked: Any = COMMIT) -> None:
+        self.done = done
+        self.checked = checked
+        self.executed: list[tuple[HalfMessage, Any]] = []
+        self.asked: list[ReceivedMessage] = []
+
+    async def execute_local_transaction(self, message: HalfMessage, arg: Any) -> Any:
+        self.executed.append((message, arg))
+        if isinstance(self.done, BaseException):
+            raise self.done
+        return self.done
+
+    async def check_local_transaction(self, message: ReceivedMessage) -> Any:
+        self.asked.append(message)
+        if isinstance(self.checked, BaseException):
+            raise self.checked
+        return self.checked
+
+
+class PlainListener(TransactionListener):
+    """One that is called in threads."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def execute_local_transaction(self, message: HalfMessage, arg: Any) -> TransactionOutcome:
+        outcome: TransactionOutcome = arg
+        return outcome
+
+    def check_local_transaction(self, message: ReceivedMessage) -> TransactionOutcome:
+        self.asked.append(message.transaction_id)
+        return COMMIT
+
+
+class Scene:
+    """A cluster with topic `orders`."""
+
+    QUEUES = 1
+
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.started: list[Any] = []
+
+    async def start(self, producer: Any) -> None:
+        await producer.start()
+        self.started.append(producer)
+
+    def stored(self, topic: str = "orders", broker: int = 0) -> list[ReceivedMessage]:
+        store = self.cluster.brokers[broker].store
+        return [
+            message
+            for queue_id in range(self.QUEUES)
+            for part in store.reads.get(topic, queue_id, 0, 1000, bytes_max=1 << 30).parts
+            for message in decode_records(part)
+        ]
+
+    def bodies(self, topic: str = "orders") -> list[bytes]:
+        return [message.body for message in self.stored(topic)]
+
+    async def until(self, true: Callable[[], object]) -> None:
+        for _ in range(60_000):
+            if true():
+                return
+            await self.clock.aadvance(0)
+            await asyncio.sleep(0.002)
+        raise AssertionError("it did not happen in time")
+
+    async def end(self, work: Awaitable[T]) -> T:
+        """The result of `work`; time passes until it is there."""
+        return await self.clock.finish(work)
+
+    async def settle(self) -> None:
+        for _ in range(5):
+            await self.clock.aadvance(0)
+            await at_rest()
+
+
+class TransactionScene(Scene):
+    async def producer(
+        self, listener: TransactionListener | None = None, **options: Any
+    ) -> AsyncTransactionProducer:
+        made = AsyncTransactionProducer(
+            "shop", listener, nameserver=self.cluster.nameserver, clock=self.clock, **options
+        )
+        await self.start(made)
+        return made
+
+
+class BatchScene(Scene):
+    QUEUES = 2
+
+    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
+        super().__init__(cluster, clock)
+        self.checks = Checks()
+
+    async def producer(self, **options: Any) -> AsyncBatchTransactionProducer:
+        options = {"check": self.checks.say, **options}
+        made = AsyncBatchTransactionProducer(
+            "load", nameserver=self.cluster.nameserver, clock=self.clock, **options
+        )
+        await self.start(made)
+        return made
+
+    def handlers(self, broker: int = 0) -> dict[int, Any]:
+        """The request handlers of a broker, to be changed."""
+        found: dict[int, Any] = self.cluster.brokers[broker]._listeners._public._endpoint.handlers
+        return found
+
+    def forget_half_batches(self, broker: int = 0) -> None:
+        """Have the broker answer 3 from now on, as Apache's does."""
+        del self.handlers(broker)[SendHalfBatch.CODE]
+
+
+S = TypeVar("S", bound=Scene)
+
+
+def play_in(kind: type[S], scenario: Callable[[S], Awaitable[None]], brokers: int, **options: Any) -> None:
+    """Run `scenario` in a new cluster; its producers are stopped in the end."""
+
+    async def whole() -> None:
+        clock = ManualClock()
+        async with AsyncCluster(brokers, clock=clock, **options) as cluster:
+            await cluster.create_topic("orders", kind.QUEUES)
+            scene = kind(cluster, clock)
+            try:
+                await scenario(scene)
+            finally:
+                for producer in scene.started:
+                    await producer.stop()
+
+    asyncio.run(whole())
