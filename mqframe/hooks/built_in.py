@@ -12,6 +12,9 @@ DISTRIBUTION: Final = "mqframe"
 
 _NAMES: Final[Mapping[str, str]] = {
     "codec mqframe.hooks.built_in": "json",
+    "allocation mqframe.hooks.averagely": "averagely",
+    "selector mqframe.hooks.hash_selector": "hash",
+    "offset_store mqframe.hooks.remote_offset_store": "remote",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",
     "broker_service mqframe.broker.delay_levels.service": "delay_levels",
     "broker_service mqframe.broker.request_reply.replies": "request_reply",

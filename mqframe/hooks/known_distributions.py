@@ -35,7 +35,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("authentication", "plain_acl"): "mqframe-plugin-acl",
     ("authorization", "acl2"): "mqframe-plugin-acl",
     ("authorization", "plain_acl"): "mqframe-plugin-acl",
-    ("allocation", "averagely"): "mqframe-plugin-averagely",
     ("allocation", "averagely_by_circle"): "mqframe-plugin-averagelybycircle",
     ("allocation", "bounded_load"): "mqframe-plugin-boundedload",
     ("allocation", "by_config"): "mqframe-plugin-byconfig",
@@ -53,7 +52,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("coordination", "etcd"): "mqframe-plugin-etcd",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("offset_store", "local"): "mqframe-plugin-offsetstore",
-    ("offset_store", "remote"): "mqframe-plugin-offsetstore",
     ("offset_store", "sqlite"): "mqframe-plugin-offsetstore",
     ("send_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
     ("consume_hook", "opentelemetry"): "mqframe-plugin-opentelemetry",
@@ -67,7 +65,6 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "replica"): "mqframe-plugin-replication",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "schedule"): "mqframe-plugin-schedules",
-    ("selector", "hash"): "mqframe-plugin-selectors",
     ("selector", "random"): "mqframe-plugin-selectors",
     ("selector", "machine_room"): "mqframe-plugin-selectors",
     ("selector", "monotonic"): "mqframe-plugin-selectors",
@@ -129,7 +126,6 @@ KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",
-        "mqframe-plugin-averagely",
         "mqframe-plugin-delay",
         "mqframe-plugin-election",
         "mqframe-plugin-offsetstore",

@@ -52,7 +52,7 @@ def test_what_one_registers_or_blocks_holds_for_those_that_were_made_of_it() -> 
     plain = PluginManager(list)
     configured = plain.configured({})
     plain.register(Brings())
-    assert configured.names("selector") == ["first"]
+    assert configured.names("selector") == ["first", "hash"]
     configured.block("selector.first")
     with pytest.raises(PluginError, match="selector 'first' is blocked"):
         plain.create("selector", "first")

@@ -178,13 +178,12 @@ def test_an_object_takes_no_options() -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "line"),
     [
-        ("allocation", "averagely", "pip install mqframe-plugin-averagely"),
         ("allocation", "averagely_by_circle", "pip install mqframe-plugin-averagelybycircle"),
         ("allocation", "by_config", "pip install mqframe-plugin-byconfig"),
         ("allocation", "machine_room", "pip install mqframe-plugin-machineroom"),
         ("allocation", "machine_room_nearby", "pip install mqframe-plugin-machineroomnearby"),
         ("allocation", "consistent_hash", "pip install mqframe-plugin-consistenthash"),
-        ("selector", "hash", "pip install mqframe-plugin-selectors"),
+        ("selector", "monotonic", "pip install mqframe-plugin-selectors"),
         ("offset_store", "sqlite", "pip install mqframe-plugin-offsetstore"),
         ("dispatcher", "parquet", "pip install mqframe-plugin-spark"),
     ],
@@ -328,8 +327,8 @@ def test_tuples_for_hot_paths() -> None:
 
 def test_the_installed_distributions_of_this_workspace_are_found() -> None:
     found = {(info.kind, info.name): info.distribution for info in PluginManager().installed()}
-    assert found["allocation", "averagely"] == "mqframe-plugin-averagely"
-    assert isinstance(PluginManager().create("allocation", "averagely"), AllocationStrategy)
+    assert found["allocation", "consistent_hash"] == "mqframe-plugin-consistenthash"
+    assert isinstance(PluginManager().create("allocation", "consistent_hash"), AllocationStrategy)
 
 
 def test_what_the_kernel_brings_is_found_like_any_plugin() -> None:

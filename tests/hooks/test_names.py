@@ -44,5 +44,5 @@ def test_what_is_not_there_is_refused_with_what_to_install(
 
 
 def test_standard_is_proposed_for_what_it_brings() -> None:
-    line = names.install_line("mqframe-plugin-averagely")
-    assert line == 'pip install "mqframe[standard]"; it alone: pip install mqframe-plugin-averagely'
+    line = names.install_line("mqframe-plugin-selectors")
+    assert line == 'pip install "mqframe[standard]"; it alone: pip install mqframe-plugin-selectors'

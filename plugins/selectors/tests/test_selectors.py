@@ -1,5 +1,5 @@
 import pytest
-from mqframe_selectors import HashSelector, MachineRoomSelector, MonotonicSelector, RandomSelector
+from mqframe_selectors import MachineRoomSelector, MonotonicSelector, RandomSelector
 
 from mqframe.hooks.manager import PluginManager
 
@@ -7,7 +7,6 @@ from mqframe.hooks.manager import PluginManager
 @pytest.mark.parametrize(
     ("name", "kind", "options"),
     [
-        ("hash", HashSelector, {}),
         ("random", RandomSelector, {}),
         ("machine_room", MachineRoomSelector, {"rooms": ["a"]}),
         ("monotonic", MonotonicSelector, {}),

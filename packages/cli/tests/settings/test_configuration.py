@@ -125,8 +125,11 @@ def test_a_properties_file_in_any_encoding_is_read_as_java_reads_it(tmp_path: Pa
 def test_the_settings_of_servers_name_keys_that_rocketmq_has() -> None:
     named = {
         field.metadata["conf"]
-        for section in [*PROGRAMS["server"], *added_sections("server")]
-        for field in attrs.fields(settings_class(section))
+        for section in [
+            *map(settings_class, [*PROGRAMS["server"], *added_sections("server")]),
+            PluginManager().settings_class("pop"),
+        ]
+        for field in attrs.fields(section)
         if field.metadata.get("conf")
     }
     ours = {

@@ -1,28 +1,24 @@
-"""Queue selectors: `hash`, `random`, `machine_room`, `monotonic`."""
+"""Queue selectors: `random`, `machine_room`, `monotonic`. The default, `hash`, is mqframe's own."""
 
 from __future__ import annotations
 
 from mqframe.hooks.specs import Factories, hookimpl
-from mqframe_selectors.hash import HashSelector, java_hash_code
 from mqframe_selectors.machine_room import MachineRoomSelector
 from mqframe_selectors.monotonic import MonotonicSelector
 from mqframe_selectors.random import RandomSelector
 
 __all__ = [
-    "HashSelector",
     "MachineRoomSelector",
     "MonotonicSelector",
     "RandomSelector",
-    "java_hash_code",
     "register_queue_selectors",
 ]
 
 
 @hookimpl
 def register_queue_selectors() -> Factories:
-    """All four."""
+    """All three."""
     return {
-        "hash": HashSelector,
         "random": RandomSelector,
         "machine_room": MachineRoomSelector,
         "monotonic": MonotonicSelector,

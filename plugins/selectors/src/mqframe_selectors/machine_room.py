@@ -13,8 +13,8 @@ from typing import Any
 from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.hooks.hash_selector import java_hash_code
 from mqframe.hooks.interfaces import QueueSelector
-from mqframe_selectors.hash import java_hash_code
 
 
 class MachineRoomSelector(QueueSelector):

@@ -58,7 +58,7 @@ def test_hash_codes_of_truths_and_small_numbers() -> None:
 
 
 def test_hash_codes_agree_with_the_hash_selector() -> None:
-    from mqframe_selectors.hash import java_hash_code
+    from mqframe.hooks.hash_selector import java_hash_code
 
     values = [0, 1, -1, 2**31, -(2**31) - 1, 2**62 + 12345, -(2**62) - 999]
     assert key_hashes(pa.array(values)).tolist() == [java_hash_code(value) for value in values]

@@ -32,10 +32,11 @@ class TestConstruction:
         from mqframe.hooks.manager import PluginManager
 
         nothing = PluginManager(find=list)
-        with pytest.raises(PluginError, match="pip install mqframe-plugin-averagely"):
-            AsyncPushConsumer(GROUP, nameserver="n:1", plugins=nothing)
+        with pytest.raises(PluginError, match="pip install mqframe-plugin-consistenthash"):
+            AsyncPushConsumer(GROUP, nameserver="n:1", allocate="consistent_hash", plugins=nothing)
         with pytest.raises(PluginError, match="pip install mqframe-plugin-offsetstore"):
-            AsyncPushConsumer(GROUP, nameserver="n:1", allocate=AllQueues(), plugins=nothing)
+            AsyncPushConsumer(GROUP, nameserver="n:1", offset_store="sqlite", plugins=nothing)
+        AsyncPushConsumer(GROUP, nameserver="n:1", plugins=nothing)
 
     @pytest.mark.parametrize(
         ("options", "problem"),

@@ -8,8 +8,6 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.specs import Factories, hookimpl
 
-__all__ = ["Averagely", "register_allocation_strategies"]
-
 
 class Averagely(AllocationStrategy):
     """Each member gets a run of neighbouring queues, the first members one more where it does not divide."""

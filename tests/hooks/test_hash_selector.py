@@ -2,11 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
-from mqframe_selectors import HashSelector, java_hash_code
 from mqframe_testing.conformance import SelectorConformance
 
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.hooks.hash_selector import HashSelector, java_hash_code
 from mqframe.hooks.interfaces import QueueSelector
 from mqframe.hooks.manager import PluginManager
 

@@ -1,4 +1,4 @@
-"""The queue by the Java hash code of the key (SelectMessageQueueByHash.java)."""
+"""The queue by the Java hash code of the key: the default selector (SelectMessageQueueByHash.java)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from mqframe.core.errors import FixError
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
+from mqframe.hooks.specs import Factories, hookimpl
 
 
 def java_hash_code(key: Any) -> int:
@@ -35,3 +36,9 @@ class HashSelector(QueueSelector):
     def select(self, queues: Sequence[MessageQueue], message: Message, key: Any) -> MessageQueue:
         """The queue at |hash code| modulo the number of queues. Raises `FixError` for a key without one."""
         return queues[abs(java_hash_code(key)) % len(queues)]
+
+
+@hookimpl
+def register_queue_selectors() -> Factories:
+    """`hash`, without options."""
+    return {"hash": HashSelector}

@@ -1,8 +1,8 @@
 import pytest
-from mqframe_averagely import Averagely
 from mqframe_testing.conformance import AllocationConformance
 
 from mqframe.core.messages.message import MessageQueue
+from mqframe.hooks.averagely import Averagely
 
 QUEUES = [MessageQueue("orders", "broker-a", i) for i in range(8)]
 

@@ -2,12 +2,12 @@ import asyncio
 import logging
 
 import pytest
-from mqframe_offsetstore import RemoteOffsetStore
 from mqframe_testing.conformance import MemoryWire, OffsetStoreConformance
 
 from mqframe.core.errors import ConnectError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import OffsetStore, OffsetStoreContext, ReadFrom
+from mqframe.hooks.remote_offset_store import RemoteOffsetStore
 
 Q0 = MessageQueue("orders", "broker-a", 0)
 Q1 = MessageQueue("orders", "broker-b", 0)
