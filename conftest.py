@@ -47,6 +47,12 @@ settings.register_profile("shared machine", deadline=None, suppress_health_check
 settings.load_profile("shared machine")
 
 ROOT = Path(__file__).parent
+# What tests of several distributions share is imported by name: `recorded`, `strategies`.
+sys.path.insert(0, str(ROOT / "tests"))
+
+from simulated_places import place, watched_thread_pools  # noqa: E402
+
+__all__ = ["place", "watched_thread_pools"]
 
 # Each Spark of the tests lives for seconds: what its JVM compiles well would seldom be used.
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

@@ -121,6 +121,7 @@ KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker", "election"): "mqframe-plugin-election",
     ("nameserver", "metrics"): "mqframe-plugin-metrics",
     ("broker", "metrics"): "mqframe-plugin-metrics",
+    ("client", "simple"): "mqframe-plugin-pop",
     ("broker", "replication"): "mqframe-plugin-replication",
 }
 """The distribution by the program and the section of settings that it adds there."""

@@ -10,16 +10,17 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from mqframe.client.configuration.sections import KINDS, SHARED, ClientSection
+from mqframe.client.configuration.sections import SHARED, ClientSection, client_kinds
 from mqframe.core.config.configuration import DEFAULT, Resolved, resolve
 from mqframe.core.config.layers import Given, Layer, Rank, environment, toml
-from mqframe.core.config.programs import CLIENT, PROGRAMS, WITH_PROFILES, others_of
+from mqframe.core.config.missing_sections import refuse_missing_sections
+from mqframe.core.config.programs import CLIENT, PROGRAMS, others_of
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.missing import missing_services
 from mqframe.hooks.options import section_of
-from mqframe.hooks.sections import sections_of_others
+from mqframe.hooks.sections import missing_sections, sections_of_others
 from mqframe.net.settings import NetSettings
 
 _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instance", "clock", "randomness")
@@ -29,8 +30,9 @@ _COMMON: Final = ("nameserver", "settings", "client", "net", "plugins", "instanc
 class Sources(NamedTuple):
     """What the arguments of one client come from.
 
-    `section`: a key of `mqframe.client.configuration.sections.KINDS`; `profile`: which of its tables counts
-    besides; `file`: TOML, or `None`; `name`: how errors call the file; `given`: what the code itself says.
+    `section`: a key of `mqframe.client.configuration.sections.client_kinds()`; `profile`: which of its tables
+    counts besides; `file`: TOML, or `None`; `name`: how errors call the file; `given`: what the code itself
+    says.
     """
 
     section: str
@@ -43,7 +45,7 @@ class Sources(NamedTuple):
 def arguments_of(cls: type[Any], sources: Sources) -> dict[str, Any]:
     """The arguments for the constructor of `cls`. Raises `SettingError`."""
     section, given = sources.section, sources.given
-    kind = KINDS[section]
+    kind = client_kinds()[section]
     parameters = inspect.signature(cls).parameters
     settings = {field.name for field in attrs.fields(kind.section)} - kind.arguments
     _check_names(cls, given, {*parameters, *_COMMON, *kind.arguments, *settings})
@@ -76,14 +78,16 @@ def _resolve(sources: Sources, given: Mapping[str, Any]) -> Resolved:
         layers.append(_layer(sources.file, sources.name))
     values = (Given(f"{section}.{key}", value, f"argument {key}") for key, value in given.items())
     layers.append(Layer(Rank.ARGUMENT, tuple(values)))
-    sections = [*SHARED, *(kind.section for kind in KINDS.values())]
-    profiles = {**dict.fromkeys(KINDS, ""), section: sources.profile}
+    kinds = client_kinds()
+    sections = [*SHARED, *(kind.section for kind in kinds.values())]
+    profiles = {**dict.fromkeys(kinds, ""), section: sources.profile}
+    refuse_missing_sections(layers, missing_sections(CLIENT))
     plugins = sources.given.get("plugins") or PluginManager()
     # Clients need nothing of what brokers run: a file for both has sections of what is not installed here.
     of_services = {section_of(name) for name in plugins.names("broker_service")}
     of_services |= missing_services(plugins.not_installed()).keys()
     others = others_of(CLIENT) | sections_of_others(CLIENT) | of_services - set(PROGRAMS[CLIENT])
-    return resolve(sections, layers, other_sections=others, profiles=profiles, with_plugins=WITH_PROFILES)
+    return resolve(sections, layers, other_sections=others, profiles=profiles, with_plugins=kinds)
 
 
 def _layer(path: Path, name: str) -> Layer:

@@ -16,7 +16,8 @@ FILE: Final = "mqframe.toml"
 class ConfigSource:
     """Where the arguments of one client come from; looked at again when they may have changed.
 
-    `section`: a key of `mqframe.client.configuration.sections.KINDS`; else as `Configurable.from_config`.
+    `section`: a key of `mqframe.client.configuration.sections.client_kinds()`; else as
+    `Configurable.from_config`.
     """
 
     def __init__(self, section: str, file: str | Path | None, profile: str, given: Mapping[str, Any]) -> None:
@@ -54,7 +55,7 @@ class Configurable:
     """A client that can be made from a configuration."""
 
     _section: ClassVar[str]
-    """Its section, a key of `mqframe.client.configuration.sections.KINDS`."""
+    """Its section, a key of `mqframe.client.configuration.sections.client_kinds`."""
 
     @classmethod
     def from_config(

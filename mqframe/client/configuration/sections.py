@@ -15,8 +15,10 @@ import attrs
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.settings import PULL_ANSWER_SECONDS, ClientSettings, ProducerSettings
+from mqframe.core.config.programs import CLIENT
 from mqframe.core.config.settings import setting, settings
 from mqframe.core.messages.names import TOOLS_GROUP
+from mqframe.hooks.sections import added_sections, load_section
 from mqframe.net.settings import NetSettings
 
 Names = tuple[str, ...]
@@ -87,17 +89,6 @@ class LitePullSection(LitePullSettings):
     rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
 
 
-@settings("simple")
-class SimpleSection:
-    """Which simple consumer, and how it waits."""
-
-    group: str = setting("", doc="consumer group")
-    await_duration: float = setting(20.0, doc="longest wait of `receive` for the first message, s")
-    consume_from: str = setting("last", doc='where new groups begin: "last" or "first"')
-    ordered: bool = setting(False, doc="messages of a queue come in its order")
-    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
-
-
 @settings("puller")
 class PullerSection:
     """How queues are read by plain pulls."""
@@ -132,10 +123,14 @@ KINDS: Final[Mapping[str, ClientKind]] = {
     "producer": ClientKind(ProducerSection, ProducerSettings),
     "consumer": ClientKind(ConsumerSection, ConsumerSettings),
     "lite_pull": ClientKind(LitePullSection, LitePullSettings),
-    "simple": ClientKind(SimpleSection),
     "puller": ClientKind(PullerSection),
     "admin": ClientKind(AdminSection),
 }
-"""The sections that belong to one kind of client each, and may have profiles."""
+"""The sections of the kernel that belong to one kind of client each, and may have profiles."""
 SHARED: Final[tuple[type[Any], ...]] = (ClientSection, NetSettings)
 """The sections that belong to all of them."""
+
+
+def client_kinds() -> dict[str, ClientKind]:
+    """All kinds of clients, by their sections: also those that installed distributions add."""
+    return {**KINDS, **{section: ClientKind(load_section(section)) for section in added_sections(CLIENT)}}

@@ -5,7 +5,7 @@ arguments with which clients are made, so that connections are secured and signe
 `admin_client` makes one for operators. `Json`, `NameServer` and `Interval` are the options `--json`,
 `--nameserver` and `--interval`. `show`, `show_one`, `write_json` and `time_text` write results, `watch` does
 again and again; `output_file` writes a file that somebody named, unless `is_standard_output`; `ask_first` is
-for what cannot be taken back; `settings_of` has the settings of a program as files, variables and options say.
+for what cannot be taken back; `settings_of` has the settings of a program, from files, variables and options.
 An error of `mqframe.core.errors` that a command raises becomes one line and the exit code that fits it; the
 codes here are for `typer.Exit` where nothing was raised.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import pytest
+from faults import caught_by
 from mqframe_testing.conformance import (
     AccessStage,
     AuthenticationConformance,
@@ -12,7 +13,6 @@ from mqframe_testing.conformance import (
     Stranger,
 )
 from mqframe_testing.conformance.access import MemoryFile
-from testing.faults import caught_by
 
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
+from faults import caught_by
 from mqframe_testing.conformance import (
     ConsumeHookConformance,
     ForbiddenHookConformance,
     RpcHookConformance,
     SendHookConformance,
 )
-from testing.faults import caught_by
 
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.sending.transaction_outcome import TransactionOutcome

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from faults import caught_by
 from mqframe_testing.conformance import MessageFilterConformance
-from testing.faults import caught_by
 
 from mqframe.core.errors import FixError
 from mqframe.hooks.interfaces import MessageFilter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
+from faults import caught_by
 from mqframe_testing.conformance import SelectorConformance
-from testing.faults import caught_by
 
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import QueueSelector

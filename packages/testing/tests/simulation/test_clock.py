@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from echo import run
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_testing.simulation import Host, SimulatedLoop
 from mqframe_testing.simulation.clock import START_MS, instead_of_system_clocks
-from testing.simulation.echo import run
 
 from mqframe.net.clock import SystemClock
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from echo import PORT, Echo, run
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_testing.simulation import SimulatedLoop
 from mqframe_testing.simulation.connection import READ_BYTES_MAX
-from testing.simulation.echo import PORT, Echo, run
 
 
 async def connected(loop: SimulatedLoop) -> tuple[Echo, Echo]:

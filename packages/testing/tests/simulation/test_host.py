@@ -6,9 +6,9 @@ import asyncio
 from random import Random
 
 import pytest
+from echo import PORT, Echo, run
 from mqframe_testing.simulation import Host, SimulatedLoop
 from mqframe_testing.simulation.host import current_name
-from testing.simulation.echo import PORT, Echo, run
 
 
 def test_what_a_host_begins_is_its_own() -> None:

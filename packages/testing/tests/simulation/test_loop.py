@@ -6,9 +6,9 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from echo import run
 from mqframe_testing.simulation import SimulatedLoop
 from mqframe_testing.simulation.pools import work_at_once
-from testing.simulation.echo import run
 
 
 def work() -> None:

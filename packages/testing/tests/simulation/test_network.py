@@ -6,8 +6,8 @@ import asyncio
 from random import Random
 
 import pytest
+from echo import PORT, Echo, run
 from mqframe_testing.simulation import Host, SimulatedLoop, Way
-from testing.simulation.echo import PORT, Echo, run
 
 
 class Pair:

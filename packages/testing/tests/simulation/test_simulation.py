@@ -74,8 +74,8 @@ def test_a_run_replays_by_its_seed(tmp_path: Path) -> None:
 REPLAYED = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
-from testing.simulation.test_simulation import shop
+sys.path[:0] = {folders!r}
+from test_simulation import shop
 from mqframe_testing.simulation import Simulation
 with Simulation(5, drift=0.001) as simulation:
     print(*simulation.run(shop(simulation, Path({folder!r}))), sep="\\n")
@@ -83,9 +83,10 @@ with Simulation(5, drift=0.001) as simulation:
 
 
 def test_a_run_replays_in_another_process_whose_hashes_differ(tmp_path: Path) -> None:
-    tests, told = str(Path(__file__).parents[2]), []
+    here, told = Path(__file__), []
+    searched = [str(here.parent), str(here.parents[4] / "tests")]
     for seed, folder in zip(("1", "2"), folders(tmp_path), strict=False):
-        source = REPLAYED.format(tests=tests, folder=str(folder))
+        source = REPLAYED.format(folders=searched, folder=str(folder))
         done = subprocess.run(
             [sys.executable, "-c", source], env={"PYTHONHASHSEED": seed}, capture_output=True, check=False
         )

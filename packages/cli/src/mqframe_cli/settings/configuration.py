@@ -50,7 +50,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "producer": "mqframe.client.configuration.sections:ProducerSection",
     "consumer": "mqframe.client.configuration.sections:ConsumerSection",
     "lite_pull": "mqframe.client.configuration.sections:LitePullSection",
-    "simple": "mqframe.client.configuration.sections:SimpleSection",
     "puller": "mqframe.client.configuration.sections:PullerSection",
     "admin": "mqframe.client.configuration.sections:AdminSection",
 }
@@ -112,7 +111,8 @@ def load(
     if "broker" in sections and of_services:
         classes += sections_of_plugins(_chosen_services(layers, profile), plugins)
     names = {each.SECTION for each in classes}
-    with_profiles = WITH_PROFILES if client else OF_BROKERS | names - section_names()
+    of_clients = WITH_PROFILES | added_sections(CLIENT).keys()
+    with_profiles = of_clients if client else OF_BROKERS | names - section_names()
     return resolve(
         classes,
         layers,
@@ -120,7 +120,7 @@ def load(
         - names,
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
-        with_plugins=WITH_PROFILES if client else (),
+        with_plugins=of_clients if client else (),
     )
 
 
