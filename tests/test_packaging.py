@@ -25,7 +25,11 @@ import pytest
 from installed import EVERY_HELP, EVERY_PLUGIN
 
 ROOT = Path(__file__).parents[1]
-PROJECTS = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+PROJECTS = [
+    ROOT,
+    *sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml")),
+    *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")),
+]
 UV = shutil.which("uv")
 
 pytestmark = pytest.mark.skipif(UV is None, reason="uv, which builds the distributions, is not on PATH")
@@ -109,13 +113,12 @@ def test_a_wheel_carries_license_readme_and_entry_points(project: Path, built: P
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata.get_payload().strip() == (project / "README.md").read_text().strip()
+    # Of mqframe's own groups, or of the framework that a plugin is for.
+    given = {group: dict(points[group]) for group in points.sections()}
+    scripts = {"console_scripts": stated["scripts"]} if "scripts" in stated else {}
+    assert given == stated.get("entry-points", {}) | scripts
     if project == ROOT:
-        assert dict(points["console_scripts"]) == {"mqframe": "mqframe_cli:main"}
-        assert "mqframe" not in points, "the kernel brings no strategy"
-    else:
-        # Of mqframe's own group, or of the framework that a plugin is for.
-        given = {group: dict(points[group]) for group in points.sections()}
-        assert given == stated.get("entry-points", {})
+        assert given == {}, "the kernel brings no command"
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=title)
@@ -144,7 +147,7 @@ def test_the_kernel_needs_four_things() -> None:
 
 def test_every_plugin_is_in_an_extra_and_in_the_workspace() -> None:
     extras = table(ROOT)["project"]["optional-dependencies"]
-    offered = {name for names in extras.values() for name in names if name.startswith("mqframe-plugin-")}
+    offered = {name for names in extras.values() for name in names if name.startswith("mqframe-")}
     plugins = {title(project) for project in PROJECTS[1:]}
     assert offered == plugins
     assert plugins | {"mqframe"} == set(table(ROOT)["tool"]["uv"]["sources"])
