@@ -1,5 +1,64 @@
 """Programs that `test_packaging` runs where the wheels were installed, apart from this checkout."""
 
+BARE_KERNEL = """
+import asyncio
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import mqframe
+from mqframe import Broker, BrokerSections, BrokerSettings, Message, NameServer, NameServerSettings, Producer
+from mqframe import PushConsumer, StoreSettings
+from mqframe.net.clock import SystemClock
+
+
+def work(nameserver):
+    got, done = [], threading.Event()
+    consumer = PushConsumer(group="billing", nameserver=nameserver, consume_from="first")
+
+    @consumer.on("orders")
+    def handle(message):
+        if message.body == b"2" and message.reconsume_times == 0:
+            raise ValueError("not yet")
+        got.append(message.body)
+        if len(got) == 10:
+            done.set()
+
+    with Producer("shop", nameserver=nameserver) as producer:
+        for number in range(10):
+            producer.send(Message("orders", b"%d" % number), sharding_key="anna")
+        with consumer:
+            assert done.wait(60)
+    assert sorted(got) == [b"%d" % number for number in range(10)]
+    assert got[-1] == b"2"
+
+
+async def serve(folder):
+    clock = SystemClock()
+    names = NameServer(NameServerSettings(port=0), clock)
+    await names.start()
+    settings = BrokerSettings(port=0, nameservers=(names.address,))
+    broker = Broker(BrokerSections(settings, StoreSettings(directory=folder, disk_limits=False)), clock)
+    await broker.start()
+    try:
+        await asyncio.to_thread(work, names.address)
+    finally:
+        await broker.stop()
+        await names.stop()
+
+
+with tempfile.TemporaryDirectory() as folder:
+    asyncio.run(serve(Path(folder)))
+for name in ("SimpleConsumer", "TransactionProducer", "ReplicationSettings"):
+    try:
+        getattr(mqframe, name)
+    except AttributeError as problem:
+        print(problem)
+print("loaded:", *sorted(name for name in sys.modules if name.startswith("mqframe_")))
+"""
+"""Serves a producer and a consumer whose first failure comes again; then what is missing, and what was loaded."""
+
 EVERY_HELP = '''
 import json
 

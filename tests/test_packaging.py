@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installed import EVERY_HELP, EVERY_PLUGIN
+from installed import BARE_KERNEL, EVERY_HELP, EVERY_PLUGIN
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = [
@@ -153,6 +153,12 @@ def test_every_plugin_is_in_an_extra_and_in_the_workspace() -> None:
     assert plugins | {"mqframe"} == set(table(ROOT)["tool"]["uv"]["sources"])
 
 
+SUBJECTS = tuple(
+    f"mqframe-plugin-{name}" for name in ("pop", "transactions", "delay", "replication", "metrics")
+)
+"""Distributions of what brokers and clients do, which need neither each other nor the command line."""
+
+
 @pytest.mark.slow
 @slow
 def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp_path: Path) -> None:
@@ -161,21 +167,41 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
     install = [python, "-m", "pip", "install", "--quiet", "--find-links", built]
     make = (
         "from mqframe.hooks.manager import PluginManager as m\n"
-        "try: print(m().create('allocation', 'averagely').wire_name)\n"
+        "try: print(m().create('allocation', 'consistent_hash').wire_name)\n"
         "except Exception as error: print(error)\n"
     )
     run(*install, "mqframe", cwd=tmp_path)
-    assert "pip install mqframe-plugin-averagely" in run(python, "-c", make, cwd=tmp_path)
-    run(*install, "mqframe[standard]", cwd=tmp_path)
-    assert run(python, "-c", make, cwd=tmp_path).strip() == "AVG"
+    installed = json.loads(run(python, "-m", "pip", "list", "--format", "json", cwd=tmp_path))
+    ours = [each["name"] for each in installed if each["name"].startswith("mqframe")]
+    assert ours == ["mqframe"]
+    said = run(python, "-c", BARE_KERNEL, cwd=tmp_path).splitlines()
+    missing = [line.rpartition("pip install ")[2] for line in said if line.startswith("mqframe.")]
+    assert missing == [f"mqframe-plugin-{name}" for name in ("pop", "transactions", "replication")]
+    assert said[-1].strip() == "loaded:"
+    nothing = subprocess.run([python, "-m", "mqframe"], cwd=tmp_path, capture_output=True, text=True)
+    assert (nothing.returncode, 'pip install "mqframe[standard]"' in nothing.stderr) == (2, True)
+    assert "pip install mqframe-plugin-consistenthash" in run(python, "-c", make, cwd=tmp_path)
+
+    # Each distribution that was part of the kernel, alone beside it.
+    for subject in SUBJECTS:
+        run(*install, subject, cwd=tmp_path)
+    loaded = run(python, "-c", EVERY_PLUGIN, cwd=tmp_path).splitlines()
+    assert {line.split()[0] for line in loaded} == set(SUBJECTS)
+    assert [line for line in loaded if not line.endswith(" loads")] == []
+
+    run(*install, "mqframe[standard]", "mqframe-plugin-consistenthash", cwd=tmp_path)
+    assert run(python, "-c", make, cwd=tmp_path).strip().startswith("CONSISTENT_HASH")
     good = "[i for i in m().installed(options=True) if i.distribution != 'mqframe' and not i.problem]"
     names = f"print(len({good}))"
-    assert run(python, "-c", make.splitlines()[0] + "\n" + names, cwd=tmp_path).strip() == "9"
+    brought = {*table(ROOT)["project"]["optional-dependencies"]["standard"], "mqframe-plugin-consistenthash"}
+    stated = [table(each)["project"].get("entry-points", {}) for each in PROJECTS if title(each) in brought]
+    offers = sum(len(each.get("mqframe", {})) for each in stated)
+    assert run(python, "-c", make.splitlines()[0] + "\n" + names, cwd=tmp_path).strip() == str(offers)
     assert sys.executable != str(python)
 
 
 LIGHT = (
-    *(f"mqframe-plugin-{name}" for name in ("averagely", "selectors", "offsetstore", "sql92")),
+    *(f"mqframe-plugin-{name}" for name in ("selectors", "offsetstore", "sql92")),
     *(f"mqframe-plugin-{name}" for name in ("metrics", "storetools")),
     *(f"mqframe-plugin-{name}" for name in ("acl", "dashboard", "etcd", "idempotence", "schedules")),
     *(f"mqframe-plugin-{name}" for name in ("avro", "opentelemetry", "protobuf", "pydantic")),

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -90,6 +91,14 @@ def test_the_image_holds_what_was_installed_and_no_sources() -> None:
     assert any(word == "ENV" and f"PATH={place}/bin:" in rest for word, rest in last)
     (user,) = [rest for word, rest in last if word == "USER"]
     assert any(word == "RUN" and f"--uid {user} " in rest for word, rest in last)
+
+
+def test_the_image_installs_from_the_clone_what_standard_brings() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (installed,) = [rest for word, rest in stages()[0] if word == "RUN" and "pip install" in rest]
+    folders = [ROOT / word.removeprefix("/src/") for word in installed.split() if word.startswith("/src/")]
+    named = {tomllib.loads((each / "pyproject.toml").read_text())["project"]["name"] for each in folders}
+    assert {name for name in extras["standard"] if name.startswith("mqframe-")} <= named
 
 
 def test_the_image_starts_a_command_that_there_is() -> None:

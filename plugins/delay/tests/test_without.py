@@ -46,12 +46,13 @@ def test_a_broker_has_its_other_services() -> None:
 
 _SERVES = """
 import asyncio, sys
+from mqframe_metrics import BrokerSource
 from mqframe_testing.cluster import AsyncCluster
 from without import without
 
 async def serve():
     async with AsyncCluster(plugins=without(sys.argv[1])) as cluster:
-        async for _ in cluster.broker.measure().families():
+        async for _ in BrokerSource(cluster.broker).families():
             pass
 
 asyncio.run(serve())

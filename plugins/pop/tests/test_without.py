@@ -118,6 +118,7 @@ STARTS = """
 import asyncio, sys
 from importlib.metadata import entry_points
 from mqframe.hooks.manager import PluginManager
+from mqframe_metrics import BrokerSource
 from mqframe_testing.cluster import AsyncCluster
 from mqframe import Message, AsyncProducer
 
@@ -127,7 +128,7 @@ async def serve():
     async with AsyncCluster(plugins=PluginManager(lambda: found)) as cluster:
         async with AsyncProducer(group="shop", nameserver=cluster.nameserver) as producer:
             print((await producer.send(Message("t", b"x"))).status.name)
-        async for _ in cluster.broker.measure().families():
+        async for _ in BrokerSource(cluster.broker).families():
             pass
 
 asyncio.run(serve())

@@ -63,7 +63,7 @@ def test_its_section_is_refused(program: str, given: dict[str, Any], monkeypatch
     with pytest.raises(SettingError) as refused:
         load(program, {}, None, **values)
     assert str(refused.value).endswith(
-        f"broker_service 'transactions' is not installed; install it with: {LINE}"
+        f"what has the section transactions is not installed; install it with: {LINE}"
     )
 
 
@@ -89,12 +89,13 @@ def test_its_names_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
 
 _SERVES = """
 import asyncio, sys
+from mqframe_metrics import BrokerSource
 from mqframe_testing.cluster import AsyncCluster
 from without import without
 
 async def serve(**options):
     async with AsyncCluster(**options) as cluster:
-        async for _ in cluster.broker.measure().families():
+        async for _ in BrokerSource(cluster.broker).families():
             pass
 
 asyncio.run(serve(**({"plugins": without("mqframe-plugin-transactions")} if sys.argv[1:] else {})))
