@@ -1,4 +1,4 @@
-"""The kernel without any other distribution, with Java and Python clients: it sends, stores, shares and retries."""
+"""The kernel without other distributions, with Java and Python clients: it sends, stores, shares, retries."""
 
 from __future__ import annotations
 
