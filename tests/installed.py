@@ -57,7 +57,7 @@ for name in ("SimpleConsumer", "TransactionProducer", "ReplicationSettings"):
         print(problem)
 print("loaded:", *sorted(name for name in sys.modules if name.startswith("mqframe_")))
 """
-"""Serves a producer and a consumer, to whom a failure comes again; tells what is missing and what was loaded."""
+"""Serves a producer and a consumer, to whom a failure comes again; says what is missing, what was loaded."""
 
 EVERY_HELP = '''
 import json
