@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mqframe_metrics import BrokerSource
 from mqframe_replication.broker.role_by_operator import RoleByOperator
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.at_once import AtOnce
@@ -229,7 +230,7 @@ async def port_of(pair: Pair, master: Broker) -> int:
 
 async def replication_metrics(broker: Broker) -> dict[str, dict[tuple[str, ...], float]]:
     found = {}
-    async for each in broker.measure().families():
+    async for each in BrokerSource(broker).families():
         if isinstance(each, Family) and each.name.startswith("mqframe_replication") and each.series:
             found[each.name] = dict(each.series)
     return found

@@ -81,7 +81,7 @@ class Parts:
         self.clock = ManualClock()
         store = StoreSettings(directory=directory, commit_log_file_bytes=1 << 20, disk_limits=False)
         plugins = PluginManager(list)
-        plugins.block("broker_service.delay")
+        plugins.block("broker_service.delay_levels")
         settings = BrokerSettings(host="127.0.0.1")
         self.state = BrokerState(
             BrokerSections(settings, store), self.clock, StoreOpening(lambda *arrival: None), plugins

@@ -13,6 +13,7 @@ import pytest
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
+from mqframe.broker.shared_log import SharedLog
 from mqframe.broker.store_opening import StoreOpening, made_beside
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock
@@ -105,7 +106,7 @@ def test_the_store_is_opened_with_the_delays_of_the_levels(sections: BrokerSecti
                 sections, SystemClock(), lambda recovered: found.append(recovered.files.queues.delays)
             )
         else:
-            opened = StoreOpening(lambda *arrival: None).store(sections, SystemClock(), None)
+            opened = StoreOpening(lambda *arrival: None).store(sections, SystemClock(), SharedLog())
             found.append(opened._files.queues.delays)
             opened.abandon()
 

@@ -47,7 +47,7 @@ def test_what_they_offer_is_what_errors_say_to_install(distributions: ModuleType
 
 def test_names_of_one_kind_are_given_in_order(distributions: ModuleType) -> None:
     assert distributions.offered("authentication") == ("acl2", "plain_acl")
-    assert distributions.offered("selector") == ("hash", "random", "machine_room", "monotonic")
+    assert distributions.offered("selector") == ("random", "machine_room", "monotonic")
     assert distributions.offered("no such kind") == ()
 
 

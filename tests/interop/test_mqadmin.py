@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing import Cluster
 from real_time import until
 
@@ -71,7 +72,7 @@ def send_apart(producer: Producer, message: Message) -> SendResult:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     kept = {"directory": tmp_path_factory.mktemp("nameserver")}
     with (
-        Cluster(broker={"trace_topic": True}, nameserver=kept) as cluster,
+        Cluster(broker={"trace_topic": True}, nameserver=kept, sections=[ReplicationSettings()]) as cluster,
         Admin(nameserver=cluster.nameserver) as admin,
         Producer("shop", nameserver=cluster.nameserver, send_hooks=["trace"]) as producer,
     ):

@@ -61,7 +61,7 @@ def test_names_that_stand_for_nothing_that_can_be_made_give_none() -> None:
     plugins = PluginManager(list)
     plugins.register(Plugin())
     strategies = Strategies(plugins)
-    assert [strategies.find(name) for name in (None, "", "AVG", "misnamed", "broken")] == [None] * 5
+    assert [strategies.find(name) for name in (None, "", "AVG_BY_CIRCLE", "misnamed", "broken")] == [None] * 5
 
 
 def test_rocketmq_s_names_stand_for_the_installed_plugins_unless_they_are_blocked() -> None:

@@ -20,6 +20,7 @@ from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
 import attrs
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.role_settings import ROLE_SECTION, Alone, RoleSettings
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import answer_error
@@ -69,7 +70,7 @@ class AsyncCluster:
     `clock`: real time by default, or a `ManualClock`. `directory`: where the stores lie, a temporary folder
     by default. `broker`, `store` and `nameserver`: fields of `BrokerSettings`, `StoreSettings` and
     `NameServerSettings` that are to be different. `sections`: further ones, `NetSettings` of all
-    connections, and those of services, as `PopSettings(stay_ms=50)`.
+    connections, that of their role, and those of services, as `PopSettings(stay_ms=50)`.
     """
 
     def __init__(
@@ -93,9 +94,12 @@ class AsyncCluster:
         self._store_fields = {**SMALL_STORE, **(store or {})}
         self._net: NetSettings | None = None
         self._services: tuple[Any, ...] = ()
+        self._role: RoleSettings = Alone()
         for section in sections:
             if isinstance(section, NetSettings):
                 self._net = section
+            elif section.SECTION == ROLE_SECTION:
+                self._role = section
             else:
                 self._services += (section,)
         self._plugins = plugins
@@ -238,7 +242,9 @@ class AsyncCluster:
     def _make(self, index: int) -> Broker:
         settings = self._settings[index]
         store = StoreSettings(directory=self.directory / settings.name, **self._store_fields)
-        sections = BrokerSections(settings, store, self._net or NetSettings(), services=self._services)
+        sections = BrokerSections(
+            settings, store, self._net or NetSettings(), self._role, services=self._services
+        )
         broker = Broker(sections, self.clock, self._plugins)
         if self._access is not None:
             broker.enforce(self._access)
