@@ -169,7 +169,9 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
         "except Exception as error: print(error)\n"
     )
     run(*install, "mqframe", cwd=tmp_path)
-    installed = json.loads(run(python, "-m", "pip", "list", "--format", "json", cwd=tmp_path))
+    installed = json.loads(
+        run(UV, "pip", "list", "--quiet", "--python", python, "--format", "json", cwd=tmp_path)
+    )
     ours = [each["name"] for each in installed if each["name"].startswith("mqframe")]
     assert ours == ["mqframe"]
     said = run(python, "-c", BARE_KERNEL, cwd=tmp_path).splitlines()
@@ -299,7 +301,8 @@ def test_the_newest_and_the_lowest_of_what_is_needed_do_their_work(
         for project in PROJECTS
         if "mqframe" in table(project)["project"].get("entry-points", {})
     }
-    assert {line.split()[0] for line in loaded} == ours.intersection(plugins)
+    standard = table(ROOT)["project"]["optional-dependencies"]["standard"]
+    assert {line.split()[0] for line in loaded} == ours.intersection({*plugins, *standard})
     assert [line for line in loaded if not line.endswith(" loads")] == []
 
     suites = conformance_suites(set(plugins) - (NEEDS_SERVERS if plugins == LIGHT else set()), tmp_path)
