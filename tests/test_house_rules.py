@@ -153,7 +153,6 @@ FLOORS: dict[str, list[set[str]]] = {
             "manual_clock",
             "ports",
             "scripted_broker",
-            "sections",
         },
         {"cluster", "consuming", "server_process", "simulation"},
         {"conformance", "stage"},

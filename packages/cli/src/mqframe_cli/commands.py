@@ -108,10 +108,11 @@ class Commands(TyperGroup):
         except UsageError as problem:
             from mqframe.core.config.suggestions import did_you_mean
             from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
+            from mqframe.hooks.names import install_line
 
             missing = KNOWN_DISTRIBUTIONS.get(("command", args[0]))
             if missing is not None:
-                problem.message += f" Install it with: pip install {missing}"
+                problem.message += f" Install it with: {install_line(missing)}"
                 raise
             near = did_you_mean(args[0], self.list_commands(ctx))
             problem.message += f" {near.capitalize()}" if near else ""

@@ -30,9 +30,9 @@ from mqframe.store.upkeep.cutting import cuts
 from mqframe_replication.broker.behind_log import BehindLog
 from mqframe_replication.broker.comparison import LogsDiffer
 from mqframe_replication.broker.cutting_back import CuttingBack
+from mqframe_replication.broker.file_copy import COPY_SECONDS, FileCopy
 from mqframe_replication.broker.followed_master import FollowedMaster, MasterUnknown, copy_of
 from mqframe_replication.broker.tables import CopiedTables
-from mqframe_replication.broker.timer_copy import COPY_SECONDS, FileCopy
 from mqframe_replication.rules.following import FollowLimits
 from mqframe_replication.sections import replication_of
 from mqframe_replication.settings import CUT
