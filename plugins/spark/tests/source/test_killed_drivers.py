@@ -1,21 +1,26 @@
-"""Streaming queries whose driver is killed: no gap, no repetition.
+"""Streaming queries whose driver is killed, or what works for it: no gap, no repetition.
 
 The sink is Spark's own for Parquet, which is exact itself, so rows can be compared with what was sent.
 """
 
+import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from sent_rows import Row, Sender
 
 DRIVER = Path(__file__).parent / "crashing" / "dying_driver.py"
+sys.path.insert(0, str(DRIVER.parent))
+
+import dying_driver  # noqa: E402
 
 
 def landed(out: Path) -> Counter[Row]:
@@ -32,33 +37,47 @@ def landed(out: Path) -> Counter[Row]:
 
 
 class Deaths:
-    """Runs of the same query over one checkpoint, each killed at another place."""
+    """Runs of the same query over one checkpoint, each of which dies at another place.
 
-    def __init__(self, folder: Path, nameserver: str, **options: str) -> None:
+    With a `spark` that is running, what dies of its query is the process that plans for it, or reads; without
+    one, or where that is asked for, a driver of the query's own with its JVM. The checkpoint cannot tell.
+    """
+
+    def __init__(self, spark: Any, folder: Path, nameserver: str, **options: str) -> None:
         self.folder = folder
+        self._spark = spark
         self._nameserver = nameserver
         self._options = options
 
-    def run(self, kill: str, *, failing: bool = False) -> list[str]:
-        """The places that the run passed, the one where it died at last."""
+    def run(self, kill: str, *, failing: bool = False, whole: bool = False) -> list[str]:
+        """The places that the run passed, the one where it died at last. `whole`: driver and JVM die."""
         log = self.folder / "log"
         log.unlink(missing_ok=True)
         given = {
             "out": str(self.folder / "out"), "checkpoint": str(self.folder / "checkpoint"),
-            "log": str(log), "kill": kill, "failing": failing, "options": self._options,
+            "log": str(log), "kill": kill, "failing": failing,
+            "options": {"nameserver": self._nameserver, **self._options},
         }  # fmt: skip
+        run = self._whole if whole or self._spark is None else self._within
+        died, said = run(given)
+        places = log.read_text().splitlines()
+        assert died == bool(kill), said
+        assert not kill or kill in places
+        return places
+
+    def _whole(self, given: dict[str, Any]) -> tuple[bool, str]:
         done = subprocess.run(
             [sys.executable, str(DRIVER), json.dumps(given)],
-            env={**os.environ, "NAMESRV_ADDR": self._nameserver},
             capture_output=True, text=True, timeout=200, check=False,
         )  # fmt: skip
-        places = log.read_text().splitlines()
-        if kill:
-            assert done.returncode == -signal.SIGKILL, done.stderr
-            assert kill in places
-        else:
-            assert done.returncode == 0, done.stderr
-        return places
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        return done.returncode != 0, done.stderr
+
+    def _within(self, given: dict[str, Any]) -> tuple[bool, str]:
+        query = dying_driver.start(self._spark, given, [])
+        with contextlib.suppress(PySparkException):  # asked for below
+            assert query.awaitTermination(200)
+        return query.exception() is not None, str(query.exception())
 
     def batches(self, what: str) -> list[int]:
         folder = self.folder / "checkpoint" / what
@@ -71,20 +90,8 @@ class Deaths:
         return {(key.split("/")[0], int(key.split("/")[1])): offset for key, offset in queues.items()}
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "everywhere", [pytest.param(False, id="some"), pytest.param(True, id="all", marks=pytest.mark.long)]
-)
-def test_a_driver_killed_between_any_two_calls_goes_on_exactly(
-    tmp_path, mqframe_cluster, everywhere: bool
-) -> None:
+def lose_it_everywhere(deaths: Deaths, sender: Sender) -> None:
     """`latest` is the hardest beginning: it is another one each time that it is asked for."""
-    mqframe_cluster.create_topic("t", 2)
-    sender = Sender(mqframe_cluster.nameserver)
-    sender.send(3, "t")
-    deaths = Deaths(
-        tmp_path, sender.nameserver, topic="t", startingOffsets="latest", maxOffsetsPerTrigger="8"
-    )
     # Where the query begins is written down with the first batch, which dies; the next run repeats it.
     deaths.run("after partitions 1")
     assert (deaths.batches("offsets"), deaths.batches("commits")) == ([0], [])
@@ -93,31 +100,48 @@ def test_a_driver_killed_between_any_two_calls_goes_on_exactly(
     places = deaths.run("after latestOffset 1")
     assert places[:2] == ["before initialOffset 1", "after initialOffset 1"]
     assert deaths.batches("commits") == [0]
-    if everywhere:
-        deaths.run("after partitions 1")
-        assert deaths.batches("offsets") == [0, 1]
-    deaths.run("within read 2")
-    assert (deaths.batches("offsets"), deaths.batches("commits")) == ([0, 1], [0])
-    if everywhere:
-        deaths.run("after read 1")
-        assert deaths.batches("commits") == [0]
-    sender.send(5, "t")
-    if everywhere:
-        # A batch is done, and the source has not heard of it.
-        deaths.run("before commit 1")
-    # Tasks fail, and workers are killed, and are tried again.
-    sender.send(5, "t")
-    places = deaths.run("", failing=True)
+    deaths.run("after partitions 1")
+    assert deaths.batches("offsets") == [0, 1]
+    # Tasks fail, and workers are killed, and are tried again, before all of it dies.
+    places = deaths.run("within read 2", failing=True, whole=True)
     assert any(place.startswith("worker dies") for place in places)
+    assert (deaths.batches("offsets"), deaths.batches("commits")) == ([0, 1], [0])
+    deaths.run("after read 1")
+    assert deaths.batches("commits") == [0]
+    sender.send(5, "t")
+    # A batch is done, and the source has not heard of it.
+    deaths.run("before commit 1")
+    sender.send(5, "t")
+    deaths.run("")
     first = deaths.begun_at()
     assert set(first.values()) == {3}
     expected = Counter(row for row in sender.rows if row[3] >= first[row[1:3]])
     assert sum(expected.values()) == 30
-    assert landed(tmp_path / "out") == expected
+    assert landed(deaths.folder / "out") == expected
     # The sink has a batch that the query does not know to be done.
     last = deaths.batches("commits")[-1]
-    (tmp_path / "checkpoint" / "commits" / str(last)).unlink()
-    (tmp_path / "checkpoint" / "commits" / f".{last}.crc").unlink(missing_ok=True)
+    (deaths.folder / "checkpoint" / "commits" / str(last)).unlink()
+    (deaths.folder / "checkpoint" / "commits" / f".{last}.crc").unlink(missing_ok=True)
     sender.send(1, "t")
     deaths.run("")
-    assert landed(tmp_path / "out") == expected + Counter(sender.rows[-2:])
+    assert landed(deaths.folder / "out") == expected + Counter(sender.rows[-2:])
+
+
+def story(cluster: Any, folder: Path, spark: Any) -> None:
+    cluster.create_topic("t", 2)
+    sender = Sender(cluster.nameserver)
+    sender.send(3, "t")
+    options = {"topic": "t", "startingOffsets": "latest", "maxOffsetsPerTrigger": "8"}
+    lose_it_everywhere(Deaths(spark, folder, sender.nameserver, **options), sender)
+
+
+@pytest.mark.timeout(600)
+def test_a_query_killed_between_any_two_calls_goes_on_exactly(spark, tmp_path, mqframe_cluster) -> None:
+    """Once with its driver and its JVM, else with the process where the place is."""
+    story(mqframe_cluster, tmp_path, spark)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_driver_killed_between_any_two_calls_goes_on_exactly(tmp_path, mqframe_cluster) -> None:
+    story(mqframe_cluster, tmp_path, None)

@@ -5,6 +5,9 @@
 It is run by the tests of crashes. Each call of Spark to the source is written down before and after it, and
 the place to die is one of those lines: `after latestOffset 2` is the second one of this run. The source
 itself knows nothing of all this: a subclass that is registered under another name does it.
+
+Tests that have a Spark running import it, too, and let a query of that Spark lose, at such a place, the process
+that plans or reads for it: what is on disk then is the same, and no Spark needs to start for it.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 from mqframe_spark import local_session
 from mqframe_spark.source.stream import StreamReader
-from pyspark import TaskContext
+from pyspark import TaskContext, cloudpickle
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 from pyspark_mqframe import DefaultSource
@@ -29,7 +32,10 @@ ROWS_BETWEEN_KILLS = 2
 
 
 class Places:
-    """Writes places down as they are passed, and ends the driver at the one that was chosen."""
+    """Writes places down as they are passed, and ends the victims at the one that was chosen.
+
+    The process that is there dies last, with no more chance to say anything than the others.
+    """
 
     def __init__(self, log: str, kill: str, victims: list[int]) -> None:
         self._log = log
@@ -45,7 +51,7 @@ class Places:
         if line == self._kill:
             for pid in self._victims:
                 os.kill(pid, signal.SIGKILL)
-            os._exit(1)
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class DyingReader(StreamReader):
@@ -110,19 +116,13 @@ class DyingSource(DefaultSource):
         return DyingReader(self, schema)
 
 
-def main(given: dict[str, Any]) -> None:
-    """Read what the topic holds; exit code 0 when the query came to its end."""
-    spark = local_session(
-        "dying",
-        master="local[2,3]",
-        log_level="OFF",
-        **{"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
-    )
-    jvm = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
-    DyingSource.places = Places(given["log"], given["kill"], [os.getpid(), jvm])
+def start(spark: Any, given: dict[str, Any], victims: list[int]) -> Any:
+    """The query over what the topic holds now; `victims` die with the process that is at the place."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # with what its classes are told here
+    DyingSource.places = Places(given["log"], given["kill"], victims)
     DyingSource.failing = given["failing"]
     spark.dataSource.register(DyingSource)
-    query = (
+    return (
         spark.readStream.format("dying")
         .options(**given["options"])
         .load()
@@ -132,7 +132,18 @@ def main(given: dict[str, Any]) -> None:
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
+
+
+def main(given: dict[str, Any]) -> None:
+    """Read what the topic holds; exit code 0 when the query came to its end."""
+    spark = local_session(
+        "dying",
+        master="local[2,3]",
+        log_level="OFF",
+        **{"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+    )
+    jvm = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
+    start(spark, given, [os.getpid(), jvm]).awaitTermination()
     spark.stop()
 
 
