@@ -13,6 +13,12 @@ T = TypeVar("T")
 _SETTLE_TURNS: Final = 25
 """Turns of the loop after a timer fired: enough for a request, its answer and what follows, over loopback."""
 
+_QUIET_TURNS: Final = 3
+"""After so many in which the loop had nothing else to do, what follows is waiting for time, or for a thread.
+
+One is not enough: what is written to a socket in a turn is found by its reader in the next one.
+"""
+
 _REAL_SECONDS: Final = 0.001
 
 
@@ -154,5 +160,12 @@ class ManualClock:
             callback()
 
     async def _settle(self) -> None:
+        # What else is ready in this turn; loops that do not tell are given all turns. An hour has tens of
+        # thousands of timers, after most of which nothing follows.
+        ready = getattr(asyncio.get_running_loop(), "_ready", (None,))
+        quiet = 0
         for _ in range(_SETTLE_TURNS):
             await asyncio.sleep(0)
+            quiet = 0 if ready else quiet + 1
+            if quiet == _QUIET_TURNS:
+                return

@@ -47,7 +47,8 @@ def test_run_needs_a_function_a_topic_and_somebody_who_answers(command, cluster)
     assert "no function other; its functions: pipeline" in str(problem("mine.py:other", "--topic", "t"))
     assert "option topic is missing" in str(problem("mine.py:pipeline"))
     assert "knows no such topic" in str(problem("mine.py:pipeline", "--topic", "nowhere"))
-    nobody = command.refused("run", "mine.py:pipeline", "--topic", "t", "--nameserver", command.nobody)
+    where = ["--nameserver", command.nobody, "--option", "retries=0"]
+    nobody = command.refused("run", "mine.py:pipeline", "--topic", "t", *where)
     assert isinstance(nobody, RetryError)
     assert "no name server answered" in str(nobody)
 

@@ -2,16 +2,23 @@
 
 import os
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mqframe_spark.deduplication import drop_doubles
+from mqframe_spark.retrying import retrying
+from mqframe_spark.sink import writers
+from mqframe_spark.sink.options import parse_sink_options
+from mqframe_spark.writers import batch_writer
 from mqframe_testing.cluster import Cluster
 from pyspark.errors import PySparkException
+from pyspark.sql import types as t
 from pyspark.sql.streaming import StreamingQuery
 
 from mqframe import Puller
+from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import ReceivedMessage
 
 SECONDS_MAX = 120
@@ -116,7 +123,10 @@ def test_topics_by_row_large_bodies_and_delays(spark, target) -> None:
         ("cast(id as string) as body", {}, "overwrite", "topics cannot be overwritten"),
         ("cast(id as string) as body, id as price", {}, "append", "column price is unknown"),
         ("cast(id as string) as body", {"batchBytes": "1"}, "append", "option batchBytes = '1'"),
-        ("cast(id as string) as body", {"nameserver": "127.0.0.1:1"}, "append", "127.0.0.1:1"),
+        pytest.param(
+            *("cast(id as string) as body", {"nameserver": "127.0.0.1:1"}, "append", "127.0.0.1:1"),
+            marks=pytest.mark.long,  # all its pauses, in a process of Spark's
+        ),
     ],
 )
 def test_what_is_refused_before_anything_is_sent(
@@ -127,6 +137,16 @@ def test_what_is_refused_before_anything_is_sent(
         frame.write.format("mqframe").mode(mode).options(**{**target.options(), **options}).save()
     assert message in str(raised.value)
     assert target.messages() == []
+
+
+def test_a_name_server_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(writers, "retrying", partial(retrying, pauses=(0.5,), sleep=pauses.append))
+    options = parse_sink_options({"nameserver": "127.0.0.1:1", "topic": "t"})
+    schema = t.StructType([t.StructField("body", t.BinaryType())])
+    with pytest.raises(RetryError, match=r"127\.0\.0\.1:1"):
+        batch_writer(options, schema, overwrite=False)
+    assert pauses == [0.5]
 
 
 def test_options_of_the_sink_are_not_those_of_the_source(spark, target) -> None:

@@ -128,7 +128,10 @@ def test_what_is_wrong_is_said_before_a_job_starts(spark, traffic) -> None:
     for options, said in (
         ({"topic": "nowhere"}, "option topic = 'nowhere': the name server at"),
         ({"topic": "a b"}, "option topic = 'a b'"),
-        ({"nameserver": "127.0.0.1:1"}, "option nameserver = '127.0.0.1:1': no name server answered"),
+        (
+            {"nameserver": "127.0.0.1:1", "retries": "0"},
+            "option nameserver = '127.0.0.1:1': no name server answered",
+        ),
         ({"offsets": "x"}, "unknown option offsets = 'x'"),
         ({"startingOffsets": "soon"}, "option startingOffsets = 'soon'"),
         ({"startingOffsets": '{"x": {"a/0": 1}}'}, "topic x is not one of those to read"),

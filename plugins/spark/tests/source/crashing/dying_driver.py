@@ -6,8 +6,8 @@ It is run by the tests of crashes. Each call of Spark to the source is written d
 the place to die is one of those lines: `after latestOffset 2` is the second one of this run. The source
 itself knows nothing of all this: a subclass that is registered under another name does it.
 
-Tests that have a Spark running import it, too, and let a query of that Spark lose, at such a place, the process
-that plans or reads for it: what is on disk then is the same, and no Spark needs to start for it.
+Tests that have a Spark running import it, too, and let a query of that Spark lose, at such a place, the
+process that plans or reads for it: what is on disk then is the same, and no Spark needs to start for it.
 """
 
 from __future__ import annotations
