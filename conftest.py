@@ -74,15 +74,12 @@ SHARED = {
     "apache": ("tests/interop/", "apache|servers|topic"),
 }
 """What takes long to start and several files share: their folder, and the fixtures that their tests take."""
+SPARK_PAGE = re.compile(r"^spark = local_session\(", re.MULTILINE)
 LONGEST_FIRST = (
     "spark",
     "apache",
     "tests/interop/test_spark",
-    "plugins/spark/tests/exact/test_killed",
-    "plugins/spark/tests/source/test_killed",
     "packages/cli/tests/quickstart",
-    "docs/tutorial_spark",
-    "docs/howto/spark",
     "plugins/kombu/tests/test_workers",
     "tests/interop",
     "plugins/spark",
@@ -353,7 +350,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def unit(file: str) -> str:
     """What runs with the tests of `file`: those that share servers of Apache's, or a Spark and a folder.
 
-    Any other is alone. All tests with a Spark in one process would take longer than all else in the others.
+    Pages that start a Spark share its JVM, which is another one than that of tests (`OwnSpark`). Any other
+    file is alone. All tests with a Spark in one process would take longer than all else in the others.
 
     `file`: the first part of a test's identity, from `ROOT` on.
     """
@@ -362,6 +360,8 @@ def unit(file: str) -> str:
             takes = rf"^\s*(?:async )?def test_\w+\([^)]*\b(?:{fixtures})\b"
             if re.search(takes, (ROOT / file).read_text("utf-8"), re.MULTILINE):
                 return f"{name} {Path(file).parent.name}"
+    if file.endswith(".md") and SPARK_PAGE.search((ROOT / file).read_text("utf-8")):
+        return "spark pages"
     return file
 
 

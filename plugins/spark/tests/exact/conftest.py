@@ -228,13 +228,13 @@ class Deaths:
         if spark is not None:
             streaming = dying_writer.start(spark, given, [])
             with contextlib.suppress(PySparkException):  # asked for below
-                assert streaming.awaitTermination(200)
+                assert streaming.awaitTermination(400)
             self.said = str(streaming.exception())
             assert (streaming.exception() is not None) == bool(place), self.said
             return
         done = subprocess.run(
             [sys.executable, dying_writer.__file__, json.dumps(given)],
-            capture_output=True, text=True, timeout=200, check=False,
+            capture_output=True, text=True, timeout=400, check=False,
         )  # fmt: skip
         self.said = done.stdout + done.stderr
         assert done.returncode == (-signal.SIGKILL if place else 0), done.stderr

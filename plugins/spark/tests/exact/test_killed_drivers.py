@@ -1,4 +1,4 @@
-"""Exactly-once writes by a real Spark that is killed with SIGKILL, or its tasks are, or what commits for it."""
+"""Exactly-once writes by a real Spark that is killed with SIGKILL: the driver, its tasks, or what commits."""
 
 from collections import Counter
 from typing import Any
@@ -17,7 +17,7 @@ def whole(query: Any) -> None:
     assert query.bodies() == Counter(ROWS)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_stream_that_is_killed_around_its_commits(spark, query, deaths) -> None:
     """Once with its driver and its JVM, else the process that commits.
 

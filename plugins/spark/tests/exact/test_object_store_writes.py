@@ -112,14 +112,14 @@ def killed_after_the_put(stored: Any, s3: Any, dying: Any, spark: Any) -> None:
     assert stored.bodies() == Counter(ROWS)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_stream_that_is_killed_after_the_put(spark, stored, s3, deaths) -> None:
     """With SIGKILL: the process that commits."""
     killed_after_the_put(stored, s3, deaths(stored, ROWS), spark)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_stream_whose_driver_is_killed_after_the_put(stored, s3, deaths) -> None:
     """With SIGKILL, Spark's Java process too."""
     killed_after_the_put(stored, s3, deaths(stored, ROWS), None)

@@ -68,7 +68,7 @@ class Deaths:
     def _whole(self, given: dict[str, Any]) -> tuple[bool, str]:
         done = subprocess.run(
             [sys.executable, str(DRIVER), json.dumps(given)],
-            capture_output=True, text=True, timeout=200, check=False,
+            capture_output=True, text=True, timeout=400, check=False,
         )  # fmt: skip
         assert done.returncode in (0, -signal.SIGKILL), done.stderr
         return done.returncode != 0, done.stderr
@@ -76,7 +76,7 @@ class Deaths:
     def _within(self, given: dict[str, Any]) -> tuple[bool, str]:
         query = dying_driver.start(self._spark, given, [])
         with contextlib.suppress(PySparkException):  # asked for below
-            assert query.awaitTermination(200)
+            assert query.awaitTermination(400)
         return query.exception() is not None, str(query.exception())
 
     def batches(self, what: str) -> list[int]:
@@ -135,7 +135,7 @@ def story(cluster: Any, folder: Path, spark: Any) -> None:
     lose_it_everywhere(Deaths(spark, folder, sender.nameserver, **options), sender)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_query_killed_between_any_two_calls_goes_on_exactly(spark, tmp_path, mqframe_cluster) -> None:
     """Once with its driver and its JVM, else with the process where the place is."""
     story(mqframe_cluster, tmp_path, spark)

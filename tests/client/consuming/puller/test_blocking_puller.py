@@ -153,7 +153,7 @@ def test_errors_say_what_is_wrong(cluster, monkeypatch) -> None:
         with pytest.raises(RouteError, match="names no broker broker-z"):
             puller.max_offset(MessageQueue("facts", "broker-z", 0))
     with (
-        Puller(nameserver="127.0.0.1:1") as puller,
+        Puller(client=ClientSettings(nameserver="127.0.0.1:1", patience_seconds=0)) as puller,
         pytest.raises(RouteError, match="no name server answered"),
     ):
         puller.queues("facts")

@@ -14,11 +14,13 @@ from mqframe_testing.cluster import Cluster
 
 from mqframe.client.consuming.push.blocking_consumer import PushConsumer
 from mqframe.client.sending.blocking_producer import Producer
+from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import ClosedError, FixError, RouteError
 from mqframe.core.messages.message import Message, ReceivedMessage
 
 WAIT = 120.0
+NOBODY = ClientSettings(nameserver="127.0.0.1:1", patience_seconds=0)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +108,7 @@ def test_subscriptions_change_while_it_runs(cluster) -> None:
 
 
 def test_failed_start_can_be_repeated() -> None:
-    consumer = PushConsumer("nobody", nameserver="127.0.0.1:1")
+    consumer = PushConsumer("nobody", client=NOBODY)
     with pytest.raises(FixError, match="no subscription"):
         consumer.start()
     consumer.subscribe("orders", "*", Inbox())
@@ -157,7 +159,7 @@ def test_not_after_a_fork(cluster) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_waits_for_name_servers_ends_at_once_and_quietly(number, caplog) -> None:
-    consumer = PushConsumer("alone", nameserver="127.0.0.1:1")
+    consumer = PushConsumer("alone", client=NOBODY)
     consumer.subscribe("orders", "*", lambda message: None)
 
     def signal_once_it_waits() -> None:
@@ -176,7 +178,7 @@ def test_a_run_that_waits_for_name_servers_ends_at_once_and_quietly(number, capl
 
 
 def test_a_run_that_shall_not_wait_raises_one_line() -> None:
-    consumer = PushConsumer("alone", nameserver="127.0.0.1:1")
+    consumer = PushConsumer("alone", client=NOBODY)
     consumer.subscribe("orders", "*", lambda message: None)
     with pytest.raises(RouteError, match="no name server answered") as caught:
         consumer.run(fail_fast=True)
