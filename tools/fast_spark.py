@@ -48,7 +48,7 @@ def use_spark(folder: Path) -> None:
     assert gateway is not None
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(120)
+    gateway.proc.wait(600)  # it writes the archive now
 
 
 def main() -> None:
