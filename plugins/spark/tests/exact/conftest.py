@@ -1,11 +1,8 @@
 """Exactly-once writes without Spark: its calls in its order, and a crash between any two of them."""
 
 import contextlib
-import json
 import os
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -31,17 +28,15 @@ from mqframe_spark.sink.task_facts import BATCH_ID, QUERY_ID
 from mqframe_testing.cluster import Cluster
 from mqframe_transactions.rules.half_batch import EndStatus, PreparedHalf
 from mqframe_transactions.settings import TransactionSettings
-from pyspark.errors import PySparkException
 from pyspark.sql import types as t
 
-from mqframe import Admin, BatchTransactionProducer, Message, Producer, Puller, TransactionOutcome
+from mqframe import Admin, BatchTransactionProducer, Puller, TransactionOutcome
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.record import decode_records
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import dying_writer
 from s3_server import S3Server
 
 QUICK = {"timeout_ms": 200, "check_interval_ms": 100, "check_max": 10_000}
@@ -204,42 +199,6 @@ class Query:
             thread.join()
 
 
-class Deaths:
-    """Runs of one streaming query over one checkpoint, each of which dies at another place.
-
-    What dies is a driver of the query's own with its JVM, or, of a `spark` that is running, the process that
-    commits for it. Neither the record nor the brokers can tell.
-    """
-
-    def __init__(self, query: Query, rows: list[bytes]) -> None:
-        self._query = query
-        self.said = ""
-        """What the last driver wrote."""
-        query.cluster.create_topic("incoming", 2)
-        nameserver = query.given["nameserver"]
-        with Producer(group="sender", nameserver=nameserver) as producer:
-            for begin in range(0, len(rows), 50):
-                producer.send_batch([Message("incoming", row, tag="t") for row in rows[begin : begin + 50]])
-        self._read = {"nameserver": nameserver, "topic": "incoming", "maxOffsetsPerTrigger": "100"}
-
-    def run(self, place: str = "", batch: int = -1, *, spark: Any = None, failing: bool = False) -> None:
-        """Go on until the `place` of that batch, or to the end. `failing`: tasks do, and are tried again."""
-        given = {"kill": [place, batch], "failing": failing, "read": self._read, "write": self._query.given}
-        if spark is not None:
-            streaming = dying_writer.start(spark, given, [])
-            with contextlib.suppress(PySparkException):  # asked for below
-                assert streaming.awaitTermination(400)
-            self.said = str(streaming.exception())
-            assert (streaming.exception() is not None) == bool(place), self.said
-            return
-        done = subprocess.run(
-            [sys.executable, dying_writer.__file__, json.dumps(given)],
-            capture_output=True, text=True, timeout=400, check=False,
-        )  # fmt: skip
-        self.said = done.stdout + done.stderr
-        assert done.returncode == (-signal.SIGKILL if place else 0), done.stderr
-
-
 def batches(rows: Iterable[bytes], key: Callable[[bytes], str] | None = None) -> Iterator[pa.RecordBatch]:
     rows = list(rows)
     for begin in range(0, len(rows), 20):
@@ -306,12 +265,6 @@ def make_query(
 def query(make_query: Callable[..., Query]) -> Query:
     """A query that writes to a broker that asks soon, and never gives up."""
     return make_query()
-
-
-@pytest.fixture
-def deaths() -> Callable[..., Deaths]:
-    """Lets a query copy rows and die meanwhile."""
-    return Deaths
 
 
 @pytest.fixture(scope="session")

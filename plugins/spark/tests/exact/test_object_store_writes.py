@@ -1,5 +1,9 @@
 """Exactly-once writes whose record is in an object store: every row once, whatever crashes or gets lost."""
 
+import json
+import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -7,7 +11,10 @@ from typing import Any
 import pytest
 from mqframe_spark.exact.rules import Superseded
 
+from mqframe import Message, Producer
 from mqframe.core.errors import SettingError
+
+DRIVER = Path(__file__).parent / "dying_writer.py"
 
 
 @pytest.fixture
@@ -101,26 +108,35 @@ def test_a_frame_that_spark_writes(spark, stored, s3, capfd: pytest.CaptureFixtu
     assert secret not in str(told.value) + "".join(capfd.readouterr())
 
 
-ROWS = [b"row %d %s" % (number, b"." * 60) for number in range(200)]
-
-
-def killed_after_the_put(stored: Any, s3: Any, dying: Any, spark: Any) -> None:
-    for place in [("after record", 1), ()]:
-        dying.run(*place, spark=spark)
-        assert s3.options["fs.s3a.secret.key"] not in dying.said
-        assert [opened.batch for opened in stored.record().open] == [1] * bool(place)
-    assert stored.bodies() == Counter(ROWS)
-
-
-@pytest.mark.timeout(900)
-def test_a_stream_that_is_killed_after_the_put(spark, stored, s3, deaths) -> None:
-    """With SIGKILL: the process that commits."""
-    killed_after_the_put(stored, s3, deaths(stored, ROWS), spark)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_a_stream_whose_driver_is_killed_after_the_put(stored, s3, deaths) -> None:
+@pytest.mark.timeout(600)
+def test_a_stream_whose_driver_is_killed_after_the_put(stored, s3) -> None:
     """With SIGKILL, Spark's Java process too."""
-    killed_after_the_put(stored, s3, deaths(stored, ROWS), None)
+    stored.cluster.create_topic("incoming", 2)
+    rows = [b"row %d %s" % (number, b"." * 60) for number in range(200)]
+    with Producer(group="sender", nameserver=stored.given["nameserver"]) as producer:
+        for begin in range(0, 200, 50):
+            producer.send_batch([Message("incoming", row, tag="t") for row in rows[begin : begin + 50]])
+    read = {
+        "nameserver": stored.given["nameserver"],
+        "topic": "incoming",
+        "maxOffsetsPerTrigger": "100",
+    }
+
+    def run(place: str = "", batch: int = -1) -> None:
+        given = {"kill": [place, batch], "failing": False, "read": read, "write": stored.given}
+        done = subprocess.run(
+            [sys.executable, str(DRIVER), json.dumps(given)],
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        assert done.returncode == (-signal.SIGKILL if place else 0), done.stderr
+        assert s3.options["fs.s3a.secret.key"] not in done.stdout + done.stderr
+
+    run("after record", 1)
+    assert [opened.batch for opened in stored.record().open] == [1]
+    run()
+    assert stored.bodies() == Counter(rows)
+    assert stored.record().open == ()
     stored.until(lambda: stored.members() == 0)  # of the processes that answered, none is left
