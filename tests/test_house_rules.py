@@ -50,6 +50,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_testing"},
     "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"}
     | {"mqframe_delay"},
+    "mqframe_admin": {*LEVELS["net"], "client"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
     "mqframe_transactions": {*LEVELS["hooks"], "client"},
@@ -182,6 +183,11 @@ FLOORS: dict[str, list[set[str]]] = {
         {"settings", "stream"},
         {"broker"},
         {"plugin"},
+    ],
+    "mqframe_admin": [
+        {"rules", "settings"},
+        {"requests"},
+        {"broker", "client"},
     ],
     "mqframe_pop": [
         {"request_needs", "settings"},

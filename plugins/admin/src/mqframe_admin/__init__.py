@@ -1,0 +1,1 @@
+"""Administration: what operators ask brokers and name servers, and change there."""
