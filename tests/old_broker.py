@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from mqframe_admin.requests import GetConsumerConnectionList, InvokeBrokerToResetOffset
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.scripted_broker import ScriptedBroker
 from msgspec.structs import replace
@@ -27,12 +28,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody, OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.consuming.offset_rules import reset_target
-from mqframe.core.requests.admin import (
-    GetAllSubscriptionGroupConfig,
-    GetConsumerConnectionList,
-    GetConsumeStats,
-    InvokeBrokerToResetOffset,
-)
+from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetConsumeStats
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetBrokerClusterInfo
 from mqframe.core.versions import version_number

@@ -57,7 +57,7 @@ SUBJECTS: dict[str, set[str]] = {
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
     # Roles are trusted: they are made of the inside of broker and store.
-    "mqframe_replication": {*LEVELS["broker"], "mqframe_cli"},
+    "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
@@ -78,7 +78,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "monitoring", "specs"},
+        {"failed_requests", "interfaces", "monitoring", "specs", "table_reply"},
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
         | {"averagely", "hash_selector", "remote_offset_store"},
@@ -119,7 +119,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"chosen_services", "role_settings"},
         {"sections", "tables"},
         {"service", "store_opening"},
-        {"admin", "consuming", "missing_plugins", "sending"},
+        {"administration", "consuming", "dispatch_lag", "missing_plugins", "runtime", "sending"},
         {"state"},
         {"cluster", "services"},
         {"measured", "roles"},
@@ -185,7 +185,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"plugin"},
     ],
     "mqframe_admin": [
-        {"rules", "settings"},
+        {"request_needs", "rules", "settings"},
         {"requests"},
         {"broker", "client"},
     ],
@@ -581,6 +581,7 @@ def test_a_class_name_means_one_thing() -> None:
 SERVICES = {
     "mqframe/broker/delay_levels": "mqframe.broker.delay_levels",
     "mqframe/broker/request_reply": "mqframe.broker.request_reply",
+    "plugins/admin/src/mqframe_admin/broker": "mqframe_admin",
     "plugins/delay/src/mqframe_delay/broker": "mqframe_delay",
     "plugins/pop/src/mqframe_pop/broker": "mqframe_pop",
     "plugins/transactions/src/mqframe_transactions/broker": "mqframe_transactions",

@@ -10,14 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mqframe_admin.requests import InvokeBrokerToResetOffset
 from mqframe_pop.requests import PopMessage
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.broker.admin.dispatch_lag import DispatchLag
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.consuming.processor import PullProcessor
+from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.service import BrokerPart
@@ -28,7 +29,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.requests import Request
-from mqframe.core.requests.admin import GetBrokerRuntimeInfo, InvokeBrokerToResetOffset
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import PullMessage, SendMessageV2

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mqframe_admin.requests import (
+    ConfigAnswer,
+    GetBrokerConfig,
+    GetBrokerConsumeStats,
+    UpdateBrokerConfig,
+    ViewBrokerStatsData,
+)
+
 from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.cluster.broker_info import BrokerStatsData, ConsumeStatsList
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError
 from mqframe.core.requests import decode_fields
-from mqframe.core.requests.admin import (
-    ConfigAnswer,
-    GetBrokerConfig,
-    GetBrokerRuntimeInfo,
-    UpdateBrokerConfig,
-)
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.insight import GetBrokerConsumeStats, ViewBrokerStatsData
 from mqframe.core.requests.nameserver import (
     AddAnswer,
     AddWritePermOfBroker,

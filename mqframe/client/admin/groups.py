@@ -6,6 +6,12 @@ import builtins
 from itertools import chain
 from operator import itemgetter
 
+from mqframe_admin.requests import (
+    DeleteSubscriptionGroup,
+    UpdateAndCreateSubscriptionGroup,
+    UpdateAndGetGroupForbidden,
+)
+
 from mqframe.client.admin.calls import AdminCalls
 from mqframe.client.admin.members import AsyncMemberAdmin
 from mqframe.core.cluster.assignment import POP, PULL
@@ -17,14 +23,8 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig, Subscri
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group, check_topic
-from mqframe.core.requests.admin import (
-    DeleteSubscriptionGroup,
-    GetAllSubscriptionGroupConfig,
-    GetConsumeStats,
-    UpdateAndCreateSubscriptionGroup,
-)
+from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetConsumeStats
 from mqframe.core.requests.assignment import GetAllMessageRequestMode, SetMessageRequestMode
-from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
 
 
 class AsyncGroupAdmin:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqframe_admin.requests import (
+    GetConsumerConnectionList,
+    GetProducerConnectionList,
+    InvokeBrokerToGetConsumerStatus,
+)
+
 from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerConnection
 from mqframe.core.codes import ResponseCode
@@ -11,13 +17,8 @@ from mqframe.core.consuming.running_info import ConsumerRunningInfo, ConsumerSta
 from mqframe.core.errors import AnswerError, FixError, MqframeError
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.requests.admin import GetConsumerConnectionList, GetProducerConnectionList
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.insight import (
-    ConsumeMessageDirectly,
-    GetConsumerRunningInfo,
-    InvokeBrokerToGetConsumerStatus,
-)
+from mqframe.core.requests.insight import ConsumeMessageDirectly, GetConsumerRunningInfo
 from mqframe.core.wire.frame import Frame
 
 _NOBODY = (

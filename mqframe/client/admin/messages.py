@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from mqframe_admin.requests import QueryConsumeQueue
+
 from mqframe.client.admin.calls import AdminCalls, unless
 from mqframe.core.cluster.broker_info import QueueEntries
 from mqframe.core.codes import ResponseCode
@@ -15,7 +17,6 @@ from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.moments import moment_ms
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
-from mqframe.core.requests.insight import QueryConsumeQueue
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
 from mqframe.core.retry.dead_letters import END_OF_TIME
 from mqframe.core.storage.record import decode_record, decode_records

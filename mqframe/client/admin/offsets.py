@@ -7,6 +7,14 @@ from datetime import datetime
 from itertools import chain
 from typing import Final
 
+from mqframe_admin.requests import (
+    CloneGroupOffset,
+    GetConsumerConnectionList,
+    InvokeBrokerToResetOffset,
+    QueryConsumeTimeSpan,
+    QueryCorrectionOffset,
+)
+
 from mqframe.client.admin.calls import AdminCalls, Server, unless
 from mqframe.core.cluster.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueTimeSpan
 from mqframe.core.codes import ResponseCode
@@ -18,12 +26,7 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.core.moments import moment_ms
 from mqframe.core.parameters import understands
 from mqframe.core.requests import decode_fields
-from mqframe.core.requests.admin import (
-    GetAllSubscriptionGroupConfig,
-    GetConsumerConnectionList,
-    GetConsumeStats,
-    InvokeBrokerToResetOffset,
-)
+from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetConsumeStats
 from mqframe.core.requests.consumers import (
     GetEarliestMsgStoretime,
     GetMaxOffset,
@@ -33,11 +36,6 @@ from mqframe.core.requests.consumers import (
     SearchOffsetByTimestamp,
     TimestampAnswer,
     UpdateConsumerOffset,
-)
-from mqframe.core.requests.insight import (
-    CloneGroupOffset,
-    QueryConsumeTimeSpan,
-    QueryCorrectionOffset,
 )
 from mqframe.core.versions import version_number, version_text
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from itertools import chain
 from operator import itemgetter
 
+from mqframe_admin.requests import DeleteTopicInBroker, GetTopicStatsInfo, QueryTopicConsumeByWho
+
 from mqframe.client.admin.calls import AdminCalls, body_of, unless
 from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE, order_text, parse_order
 from mqframe.core.cluster.route_bodies import TopicList, TopicRouteData
@@ -19,12 +21,9 @@ from mqframe.core.errors import AnswerError, MessageError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, check_topic
 from mqframe.core.requests.admin import (
-    DeleteTopicInBroker,
     GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
     GetTopicConfig,
-    GetTopicStatsInfo,
-    QueryTopicConsumeByWho,
     UpdateAndCreateTopic,
 )
 from mqframe.core.requests.fields import decode_fields

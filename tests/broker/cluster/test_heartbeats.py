@@ -1,4 +1,10 @@
 import pytest
+from mqframe_admin.requests import (
+    GetAllProducerInfo,
+    GetConsumerConnectionList,
+    GetProducerConnectionList,
+    UpdateAndCreateSubscriptionGroup,
+)
 
 from mqframe.broker.cluster.heartbeats import NOTICES
 from mqframe.core.cluster.client_bodies import (
@@ -12,13 +18,7 @@ from mqframe.core.cluster.client_bodies import (
 )
 from mqframe.core.codes import VERSION
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests.admin import (
-    GetAllProducerInfo,
-    GetConsumerConnectionList,
-    GetProducerConnectionList,
-    GetTopicConfig,
-    UpdateAndCreateSubscriptionGroup,
-)
+from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.requests.consumers import (
     CheckClientConfig,
     GetConsumerListByGroup,

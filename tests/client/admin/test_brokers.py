@@ -1,10 +1,11 @@
 """Administration of single brokers."""
 
 import pytest
+from mqframe_admin.requests import UpdateBrokerConfig
 
 from mqframe import Producer
 from mqframe.core.errors import FixError, MqframeError
-from mqframe.core.requests.admin import GetBrokerRuntimeInfo, UpdateBrokerConfig
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode
 

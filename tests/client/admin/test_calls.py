@@ -3,6 +3,11 @@
 from typing import Any
 
 import pytest
+from mqframe_admin.requests import (
+    DeleteSubscriptionGroup,
+    DeleteTopicInBroker,
+    UpdateAndCreateSubscriptionGroup,
+)
 from old_broker import GROUP, TOPIC, play
 from request_kinds import ROCKETMQ_S
 
@@ -10,12 +15,7 @@ from mqframe import MessageQueue
 from mqframe.core.consuming.group_config import GroupRetryPolicy, SubscriptionGroupConfig
 from mqframe.core.errors import FixError, HeaderError
 from mqframe.core.parameters import parameters
-from mqframe.core.requests.admin import (
-    DeleteSubscriptionGroup,
-    DeleteTopicInBroker,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateTopic,
-)
+from mqframe.core.requests.admin import UpdateAndCreateTopic
 from mqframe.core.requests.consumers import HeartBeat, SearchOffsetByTimestamp
 from mqframe.core.requests.fields import Request, decode_fields
 from mqframe.core.requests.nameserver import DeleteTopicInNamesrv

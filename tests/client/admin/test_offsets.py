@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import old_broker
 import pytest
+from mqframe_admin.requests import InvokeBrokerToResetOffset
 from operators import GROUP, QUEUES, play
 
 from mqframe import (
@@ -15,7 +16,6 @@ from mqframe import (
     MessageQueue,
 )
 from mqframe.core.errors import AnswerError, FixError, RouteError
-from mqframe.core.requests.admin import InvokeBrokerToResetOffset
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 
 BOTH_WAYS = pytest.mark.parametrize("server_side", [True, False])

@@ -1,6 +1,7 @@
 """Administration of topics, on two brokers."""
 
 import pytest
+from mqframe_admin.requests import QueryTopicConsumeByWho
 from mqframe_testing.consuming import ClientScene, play_in
 
 from mqframe.client.admin.calls import AdminCalls
@@ -8,12 +9,7 @@ from mqframe.client.admin.topics import AsyncTopicAdmin
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.consuming.group_config import GroupList, SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.errors import AnswerError, FixError, MessageError
-from mqframe.core.requests.admin import (
-    GetAllSubscriptionGroupConfig,
-    GetAllTopicConfig,
-    GetTopicConfig,
-    QueryTopicConsumeByWho,
-)
+from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetAllTopicConfig, GetTopicConfig
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
 
