@@ -12,12 +12,10 @@ from mqframe.core.errors import FixError
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import dead_letter_topic, retry_topic
-from mqframe.core.retry.policy import TIMER_NAMES
+from mqframe.core.retry.policy import DEAD_LETTER_REASON, TIMER_NAMES
 
 MARK: Final = "MQFRAME_DEAD_LETTER"
 """Property of a copy that was sent again: "group@id", where id is the broker's id of the dead letter."""
-REASON: Final = "MQFRAME_REASON"
-"""Property of a dead letter: why it was given up, where its consumer knew."""
 END_OF_TIME: Final = 2**63 - 1
 NOTED_ON_THE_WAY: Final = TIMER_NAMES.union(
     (
@@ -37,7 +35,7 @@ NOTED_ON_THE_WAY: Final = TIMER_NAMES.union(
         p.CLUSTER,
         p.POP_CHECK_POINT,
         MARK,
-        REASON,
+        DEAD_LETTER_REASON,
     )
 )
 """What brokers and clients noted on the way; a new way begins without it."""
@@ -91,7 +89,7 @@ class DeadLetter:
     @property
     def reason(self) -> str:
         """Why it was given up, for example what is wrong with its body; "" where nobody said."""
-        return self.message.properties.get(REASON, "")
+        return self.message.properties.get(DEAD_LETTER_REASON, "")
 
     @property
     def unique_key(self) -> str:
