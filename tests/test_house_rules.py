@@ -46,8 +46,8 @@ LEVELS["__main__"] = {"__main__"}
 broker, nameserver, client → store → net → hooks → core."""
 
 SUBJECTS: dict[str, set[str]] = {
-    "mqframe_testing": {*LEVELS["__init__"], "__init__"},
-    "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_testing"},
+    "mqframe_testing": {*LEVELS["__init__"], "__init__", "mqframe_admin"},
+    "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_admin", "mqframe_testing"},
     "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"}
     | {"mqframe_delay"},
     "mqframe_admin": {*LEVELS["net"], "client"},
@@ -134,7 +134,6 @@ FLOORS: dict[str, list[set[str]]] = {
         {"connection"},
         {"sending"},
         {"consuming"},
-        {"admin"},
     ],
     "mqframe_store_tools": [
         {"checking"},
@@ -260,6 +259,8 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.trouble",
     "mqframe.turns",
     "mqframe_cli.extension",
+    "mqframe_admin.requests",
+    "mqframe_admin.rules",
     "mqframe_transactions.rules",
     "mqframe_transactions.settings",
 )
@@ -957,21 +958,29 @@ def test_the_kernel_imports_no_plugin() -> None:
 
 
 def test_distributions_depend_on_what_they_import() -> None:
-    """But for the command line: it is there where commands are run."""
+    """Also for names of `mqframe`; but for the command line: it is there where commands are run."""
     projects = {
         distribution(path / "src"): tomllib.loads((path / "pyproject.toml").read_text())["project"]
         for path in [*ROOT.glob("packages/*"), *ROOT.glob("plugins/*")]
         if (path / "pyproject.toml").exists()
     }
     titles = {package: project["name"] for package, project in projects.items()}
+    homes = {
+        name: package
+        for package, project in projects.items()
+        for name in project.get("entry-points", {}).get("mqframe.names", {})
+    }
     wrong = []
     for path in plugin_sources():
         own = distribution(path)
         needs = {re.split(r"[><=\[ ]", each, maxsplit=1)[0] for each in projects[own]["dependencies"]}
         wrong += [
             f"{place(path, line)}: {titles[own]} does not depend on {titles[other]}"
-            for module, _, line in imports(path)
-            for other in [module.partition(".")[0]]
+            for module, names, line in imports(path)
+            for other in [
+                module.partition(".")[0],
+                *(homes.get(name) for name in names if module == "mqframe"),
+            ]
             if other in titles and other not in (own, "mqframe_cli") and titles[other] not in needs
         ]
     none(wrong)

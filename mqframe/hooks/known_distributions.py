@@ -81,6 +81,10 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 """The distribution by kind and name of what it offers."""
 
 KNOWN_NAMES: Final[Mapping[str, str]] = {
+    "Admin": "mqframe-plugin-admin",
+    "AsyncAdmin": "mqframe-plugin-admin",
+    "DeadLetter": "mqframe-plugin-admin",
+    "QueueExpansion": "mqframe-plugin-admin",
     "AsyncSimpleConsumer": "mqframe-plugin-pop",
     "PoppedMessage": "mqframe-plugin-pop",
     "SimpleConsumer": "mqframe-plugin-pop",
@@ -169,6 +173,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-sql92",
         "mqframe-plugin-storetools",
         "mqframe-plugin-transactions",
+        "mqframe-testing",
     ]
 )
 """Distributions that the extra `standard` brings."""
