@@ -9,7 +9,7 @@ from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.messages.message import MessageQueue
 
 
-class QueueEnds(Protocol):
+class ProgressQueues(Protocol):
     """What queues hold; offsets count messages."""
 
     def max_offset(self, topic: str, queue_id: int) -> int:
@@ -24,7 +24,7 @@ class Progress:
 
     __slots__ = ("_broker", "_offsets", "_queues")
 
-    def __init__(self, queues: QueueEnds, offsets: OffsetTable, broker: str) -> None:
+    def __init__(self, queues: ProgressQueues, offsets: OffsetTable, broker: str) -> None:
         self._queues = queues
         self._offsets = offsets
         self._broker = broker

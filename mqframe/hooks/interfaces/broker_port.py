@@ -12,7 +12,7 @@ from mqframe.core.delay.rules import DelayRules
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
-from mqframe.hooks.interfaces.broker_administration import BrokerAdministration
+from mqframe.hooks.interfaces.administration.broker import BrokerAdministration
 from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageRedelivery, MessageWriter
 from mqframe.hooks.interfaces.broker_requests import BrokerRequests
 from mqframe.hooks.interfaces.broker_store import BrokerStore
