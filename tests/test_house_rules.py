@@ -184,7 +184,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"plugin"},
     ],
     "mqframe_admin": [
-        {"request_needs", "rules", "settings"},
+        {"bodies", "request_needs", "rules", "settings"},
         {"requests"},
         {"broker", "client"},
     ],
@@ -259,6 +259,7 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.trouble",
     "mqframe.turns",
     "mqframe_cli.extension",
+    "mqframe_admin.bodies",
     "mqframe_admin.requests",
     "mqframe_admin.rules",
     "mqframe_transactions.rules",

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mqframe_admin.requests import InvokeBrokerToResetOffset
 from mqframe_pop.requests import PopMessage
 from mqframe_testing.manual_clock import ManualClock
 
@@ -177,13 +176,8 @@ def test_services_hear_of_a_reset(with_parts: Any) -> None:
     one, two = Service("one", []), Service("two", [])
 
     async def scenario(parts: Parts) -> None:
-        for _ in range(3):
-            await parts.ask(send_of(queue_id=1), b"body")
-        parts.state.store.dispatch.now()
-        reset = InvokeBrokerToResetOffset(
-            topic="t", group="g", timestamp=0, is_force=True, queue_id=1, offset=2
-        )
-        await parts.ask(reset)
+        parts.state.administration.reset_offset("g", "t", 1, 2)
+        assert parts.state.offsets.query("g", "t", 1) == 2
         assert one.resets == two.resets == [("g", "t", 1)]
 
     with_parts(scenario, one, two)

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from mqframe_admin.bodies import ConsumeTimeSpans, QueueTimeSpan
 
-from mqframe.core.cluster.broker_info import ConsumeTimeSpans, QueueTimeSpan
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper, QueueBody
 from mqframe.core.messages.message import MessageQueue

@@ -1,4 +1,5 @@
 import pytest
+from mqframe_admin.bodies import GroupConfigList
 from mqframe_admin.requests import (
     CloneGroupOffset,
     DeleteSubscriptionGroup,
@@ -8,11 +9,7 @@ from mqframe_admin.requests import (
 )
 from popping import pop_request
 
-from mqframe.core.consuming.group_config import (
-    GroupConfigList,
-    SubscriptionGroupConfig,
-    SubscriptionGroupTable,
-)
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetSubscriptionGroupConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.wire.loose_json import decode, dumps

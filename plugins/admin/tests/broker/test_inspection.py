@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_admin.bodies import (
+    BrokerStatsData,
+    ConsumeStatsList,
+    ConsumeTimeSpans,
+    GroupForbidden,
+    QueueEntries,
+)
 from mqframe_admin.requests import (
     CleanExpiredConsumeQueue,
     CleanUnusedTopic,
@@ -16,13 +23,6 @@ from mqframe_admin.requests import (
     ViewBrokerStatsData,
 )
 
-from mqframe.core.cluster.broker_info import (
-    BrokerStatsData,
-    ConsumeStatsList,
-    ConsumeTimeSpans,
-    GroupForbidden,
-    QueueEntries,
-)
 from mqframe.core.consuming.bodies import ConsumeStats
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.message import MessageQueue

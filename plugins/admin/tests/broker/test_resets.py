@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_admin.bodies import CorrectionOffsets
 from mqframe_admin.requests import CloneGroupOffset, InvokeBrokerToResetOffset, QueryCorrectionOffset
+from mqframe_admin.rules.offset_rules import NEVER
 from popping import pop_request, popped
 
-from mqframe.core.cluster.broker_info import CorrectionOffsets, pushed_offsets
+from mqframe.core.cluster.broker_info import pushed_offsets
 from mqframe.core.consuming.bodies import OffsetTableBody
-from mqframe.core.consuming.offset_rules import NEVER
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset

@@ -1,4 +1,5 @@
 import pytest
+from mqframe_admin.bodies import GroupList, SubscriptionAnswer, TopicStatsTable
 from mqframe_admin.requests import (
     GetTopicStatsInfo,
     InvokeBrokerToResetOffset,
@@ -8,9 +9,8 @@ from mqframe_admin.requests import (
 )
 
 from mqframe.core.cluster.route_bodies import TopicList
-from mqframe.core.consuming.bodies import OffsetTableBody, TopicStatsTable
-from mqframe.core.consuming.group_config import GroupList
-from mqframe.core.filtering.bodies import SubscriptionAnswer, SubscriptionData
+from mqframe.core.consuming.bodies import OffsetTableBody
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.core.wire.loose_json import decode

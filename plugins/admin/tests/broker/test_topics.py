@@ -1,9 +1,10 @@
 import pytest
+from mqframe_admin.bodies import TopicConfigList
 from mqframe_admin.broker.topics import LIST_MAX
 from mqframe_admin.requests import DeleteTopicInBroker, GetSystemTopicListFromBroker, UpdateAndCreateTopicList
 
 from mqframe.core.cluster.route_bodies import TopicList
-from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigList, TopicConfigTable
+from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import GetAllTopicConfig, GetTopicConfig, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset

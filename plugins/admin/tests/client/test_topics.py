@@ -1,13 +1,14 @@
 """Administration of topics, on two brokers."""
 
 import pytest
+from mqframe_admin.bodies import GroupList
 from mqframe_admin.client.calls import AdminCalls
 from mqframe_admin.client.topics import AsyncTopicAdmin
 from mqframe_admin.requests import QueryTopicConsumeByWho
 from mqframe_testing.consuming import ClientScene, play_in
 
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
-from mqframe.core.consuming.group_config import GroupList, SubscriptionGroupConfig, SubscriptionGroupTable
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.errors import AnswerError, FixError, MessageError
 from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetAllTopicConfig, GetTopicConfig
 from mqframe.core.wire import loose_json

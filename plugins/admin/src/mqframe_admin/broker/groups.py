@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.group_config import GroupConfigList, SubscriptionGroupConfig
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import BROKER_GROUP_PREFIX
 from mqframe.core.requests.lasting import not_saved
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.turns import in_turns
+from mqframe_admin.bodies import GroupConfigList
 from mqframe_admin.broker.processor import AdminProcessor
 from mqframe_admin.requests import (
     DeleteSubscriptionGroup,

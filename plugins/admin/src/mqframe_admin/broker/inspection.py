@@ -7,16 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.cluster.broker_info import (
-    BrokerStatsData,
-    ConsumeStatsList,
-    ConsumeTimeSpans,
-    GroupForbidden,
-    QueueEntries,
-    QueueEntry,
-    QueueTimeSpan,
-    StatsItem,
-)
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, QueueBody
 from mqframe.core.consuming.progress import Progress
@@ -27,6 +17,16 @@ from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
 from mqframe.hooks.table_reply import table_reply
 from mqframe.turns import Pace
+from mqframe_admin.bodies import (
+    BrokerStatsData,
+    ConsumeStatsList,
+    ConsumeTimeSpans,
+    GroupForbidden,
+    QueueEntries,
+    QueueEntry,
+    QueueTimeSpan,
+    StatsItem,
+)
 from mqframe_admin.broker.processor import AdminProcessor
 from mqframe_admin.requests import (
     CleanExpiredConsumeQueue,

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.cluster.broker_info import CorrectionOffsets, PushedOffset, PushedOffsets
+from mqframe.core.cluster.broker_info import PushedOffset, PushedOffsets
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import OffsetTableBody
-from mqframe.core.consuming.offset_rules import correction_offsets, reset_target, topics_to_clone
 from mqframe.core.errors import ConnectionLost, Refusal, TooMuchInFlight
 from mqframe.core.requests.insight import ResetConsumerClientOffset
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
 from mqframe.log import get_logger
+from mqframe_admin.bodies import CorrectionOffsets
 from mqframe_admin.broker.processor import AdminProcessor
 from mqframe_admin.requests import CloneGroupOffset, InvokeBrokerToResetOffset, QueryCorrectionOffset
+from mqframe_admin.rules.offset_rules import correction_offsets, reset_target, topics_to_clone
 
 log = get_logger("broker")
 

@@ -7,25 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mqframe.core.cluster.client_bodies import (
-    ConnectionBody,
-    ConsumerConnection,
-    ProducerConnection,
-    ProducerInfo,
-    ProducerTable,
-)
 from mqframe.core.cluster.client_registry import Member
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.bodies import TopicOffset, TopicStatsTable
-from mqframe.core.consuming.group_config import GroupList
 from mqframe.core.errors import Refusal
-from mqframe.core.filtering.bodies import SubscriptionAnswer
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.table_reply import table_reply
+from mqframe_admin.bodies import (
+    ConnectionBody,
+    ConsumerConnection,
+    GroupList,
+    ProducerConnection,
+    ProducerInfo,
+    ProducerTable,
+    SubscriptionAnswer,
+    TopicOffset,
+    TopicStatsTable,
+)
 from mqframe_admin.broker.processor import AdminProcessor
 from mqframe_admin.requests import (
     GetAllProducerInfo,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.cluster.route_bodies import TopicList
-from mqframe.core.cluster.topic_bodies import TopicConfigList
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import is_path_part
@@ -13,6 +12,7 @@ from mqframe.core.requests.lasting import not_saved
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.turns import in_turns
+from mqframe_admin.bodies import TopicConfigList
 from mqframe_admin.broker.processor import AdminProcessor
 from mqframe_admin.requests import DeleteTopicInBroker, GetSystemTopicListFromBroker, UpdateAndCreateTopicList
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqframe.core.cluster.broker_info import BrokerStatsData, ConsumeStatsList
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import FixError
 from mqframe.core.requests import decode_fields
@@ -19,6 +18,7 @@ from mqframe.core.requests.nameserver import (
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.frame import Frame
+from mqframe_admin.bodies import BrokerStatsData, ConsumeStatsList
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
 from mqframe_admin.requests import (
     ConfigAnswer,

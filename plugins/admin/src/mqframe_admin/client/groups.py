@@ -8,7 +8,6 @@ from operator import itemgetter
 
 from mqframe.core.cluster.assignment import POP, PULL
 from mqframe.core.cluster.assignment_bodies import RequestModeBody, RequestModeTable
-from mqframe.core.cluster.broker_info import GroupForbidden
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
@@ -17,6 +16,7 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group, check_topic
 from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetConsumeStats
 from mqframe.core.requests.assignment import GetAllMessageRequestMode, SetMessageRequestMode
+from mqframe_admin.bodies import GroupForbidden
 from mqframe_admin.client.calls import AdminCalls
 from mqframe_admin.client.members import AsyncMemberAdmin
 from mqframe_admin.requests import (

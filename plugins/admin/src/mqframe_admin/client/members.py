@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerConnection
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.running_info import ConsumerRunningInfo, ConsumerStatus, DirectResult
 from mqframe.core.errors import AnswerError, FixError, MqframeError
@@ -13,6 +12,7 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.insight import ConsumeMessageDirectly, GetConsumerRunningInfo
 from mqframe.core.wire.frame import Frame
+from mqframe_admin.bodies import ConsumerConnection, ProducerConnection
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
 from mqframe_admin.requests import (
     GetConsumerConnectionList,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from mqframe.core.cluster.broker_info import QueueEntries
 from mqframe.core.codes import ResponseCode
 from mqframe.core.measuring.trace import TraceKind, TraceRecord
 from mqframe.core.measuring.trace import decode_records as decode_trace
@@ -16,6 +15,7 @@ from mqframe.core.moments import moment_ms
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
 from mqframe.core.storage.record import decode_record, decode_records
+from mqframe_admin.bodies import QueueEntries
 from mqframe_admin.client.calls import AdminCalls, unless
 from mqframe_admin.requests import QueryConsumeQueue
 from mqframe_admin.rules.dead_letters import END_OF_TIME

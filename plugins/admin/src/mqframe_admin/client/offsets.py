@@ -7,11 +7,9 @@ from datetime import datetime
 from itertools import chain
 from typing import Final
 
-from mqframe.core.cluster.broker_info import ConsumeTimeSpans, CorrectionOffsets, QueueTimeSpan
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody
 from mqframe.core.consuming.group_config import SubscriptionGroupTable
-from mqframe.core.consuming.offset_rules import reset_target
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.moments import moment_ms
@@ -29,6 +27,7 @@ from mqframe.core.requests.consumers import (
     UpdateConsumerOffset,
 )
 from mqframe.core.versions import version_number, version_text
+from mqframe_admin.bodies import ConsumeTimeSpans, CorrectionOffsets, QueueTimeSpan
 from mqframe_admin.client.calls import AdminCalls, Server, unless
 from mqframe_admin.requests import (
     CloneGroupOffset,
@@ -37,6 +36,7 @@ from mqframe_admin.requests import (
     QueryConsumeTimeSpan,
     QueryCorrectionOffset,
 )
+from mqframe_admin.rules.offset_rules import reset_target
 
 TO_THE_END = -1
 """A time that stands for the end of each queue."""

@@ -12,8 +12,7 @@ from mqframe.core.cluster.order_config import ORDER_TOPIC_NAMESPACE, order_text,
 from mqframe.core.cluster.route_bodies import TopicList, TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.codes import PERM_READ, PERM_WRITE, ResponseCode
-from mqframe.core.consuming.bodies import TopicOffset, TopicStatsTable
-from mqframe.core.consuming.group_config import GroupList, SubscriptionGroupTable
+from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.errors import AnswerError, MessageError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, check_topic
@@ -35,6 +34,7 @@ from mqframe.core.requests.nameserver import (
 )
 from mqframe.core.requests.refusals import is_unserved
 from mqframe.log import get_logger
+from mqframe_admin.bodies import GroupList, TopicOffset, TopicStatsTable
 from mqframe_admin.client.calls import AdminCalls, body_of, unless
 from mqframe_admin.requests import DeleteTopicInBroker, GetTopicStatsInfo, QueryTopicConsumeByWho
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mqframe_admin.bodies import ConsumerConnection, ProducerInfo, ProducerTable
 from mqframe_admin.requests import GetAllProducerInfo
 
-from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerInfo, ProducerTable
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.names import is_system_group
 from mqframe.core.versions import version_text

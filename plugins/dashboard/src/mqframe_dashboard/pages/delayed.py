@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 import attrs
+from mqframe_admin.bodies import TopicStatsTable
 from mqframe_admin.requests import GetTopicStatsInfo
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.bodies import TopicStatsTable
 from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.delay.recall_handle import delete_key

@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqframe.client.connection.sync_api import SyncSubject
-from mqframe.core.cluster.broker_info import QueueEntries
 from mqframe.core.measuring.trace import TraceRecord
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC
+from mqframe_admin.bodies import QueueEntries
 from mqframe_admin.client.messages import AsyncMessageAdmin
 from mqframe_admin.rules.dead_letters import END_OF_TIME
 

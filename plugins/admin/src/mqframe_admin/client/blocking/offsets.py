@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mqframe.client.connection.sync_api import SyncSubject
-from mqframe.core.cluster.broker_info import QueueTimeSpan
 from mqframe.core.messages.message import MessageQueue
+from mqframe_admin.bodies import QueueTimeSpan
 from mqframe_admin.client.offsets import AsyncOffsetAdmin
 
 
