@@ -78,7 +78,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "monitoring", "specs", "table_reply"},
+        {"dialects", "failed_requests", "interfaces", "monitoring", "specs", "table_reply"},
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
         | {"averagely", "hash_selector", "remote_offset_store"},

@@ -18,11 +18,11 @@ from mqframe_cli.settings.configuration import (
     service_kinds,
     settings_class,
 )
+from mqframe_cli.settings.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
+from mqframe_cli.settings.rocketmq_meanings import HINTS, REFUSED
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
 
 from mqframe.core.config.programs import PROGRAMS, SERVICES, STANDARD_SERVICES
-from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
-from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
 from mqframe.hooks import sections
 from mqframe.hooks.manager import PluginManager

@@ -3,11 +3,11 @@
 import re
 
 import pytest
+from mqframe_cli.settings.rocketmq_keys import DOCUMENTED, JAVA_PROPERTIES, KEYS_BY_PART, ROCKETMQ_KEYS
+from mqframe_cli.settings.rocketmq_meanings import HINTS, REFUSED, RENAMED, ROCKETMQ, Meaning, meaning
 
 from mqframe.core.config.configuration import resolve
 from mqframe.core.config.layers import broker_conf
-from mqframe.core.config.rocketmq_keys import DOCUMENTED, JAVA_PROPERTIES, KEYS_BY_PART, ROCKETMQ_KEYS
-from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED, RENAMED, Meaning, meaning
 
 
 def test_keys_are_written_as_in_a_broker_conf() -> None:
@@ -19,7 +19,7 @@ def test_keys_are_written_as_in_a_broker_conf() -> None:
 def test_every_key_of_the_table_is_classified_and_taken(key: str) -> None:
     assert isinstance(meaning(key), Meaning)
     for value in ("", "false"):
-        resolved = resolve([], [broker_conf(f"{key}={value}", "broker.conf")])
+        resolved = resolve([], [broker_conf(f"{key}={value}", "broker.conf")], dialect=ROCKETMQ)
         assert sum(key in re.split(r"[ ,:]+", text) for text in resolved.warnings) == 1
 
 

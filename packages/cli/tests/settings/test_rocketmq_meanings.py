@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 from mqframe_replication.settings import ReplicationSettings
 
 from mqframe.core.config.configuration import Resolved, resolve
@@ -23,7 +24,7 @@ BROKER = [ReplicationSettings, StoreSettings]
 
 
 def of(conf: str, *more: object, kinds: object = BROKER) -> Resolved:
-    return resolve(kinds, [broker_conf(conf, "broker.conf"), *more])  # type: ignore[arg-type,list-item]
+    return resolve(kinds, [broker_conf(conf, "broker.conf"), *more], dialect=ROCKETMQ)  # type: ignore[arg-type,list-item]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from enum import Enum
 from posixpath import normpath
 from typing import Final
 
+from mqframe.core.config.dialect import Dialect
 from mqframe.core.config.layers import Given
-from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, KEYS_BY_PART, ROCKETMQ_KEYS
+from mqframe_cli.settings.rocketmq_keys import JAVA_PROPERTIES, KEYS_BY_PART, ROCKETMQ_KEYS
 
 RENAMED: Final[Mapping[str, str]] = {"haSlaveFallbehindMax": "haMaxGapNotInSync"}
 """Keys of 4.x by the names that they have now."""
@@ -153,6 +154,21 @@ def _other_store(given: Mapping[str, Given], moved: bool) -> str:
     )
 
 
+class RocketmqDialect(Dialect):
+    """Keys of RocketMQ's `broker.conf` and `namesrv.conf`."""
+
+    keys = ROCKETMQ_KEYS | JAVA_PROPERTIES
+    renamed = RENAMED
+
+    def refusal(self, given: Mapping[str, Given], sections: Iterable[str], role: str, moved: bool) -> str:
+        """Why no server with `sections` may start with the keys that were `given`; "" where it may."""
+        return refusal(given, sections, role, moved)
+
+    def warnings(self, given: Mapping[str, Given]) -> Iterator[str]:
+        """For people, what becomes of the keys that were `given` and that no setting names."""
+        return warnings(given)
+
+
 def _on(given: Given) -> bool:
     return str(given.value).strip().lower() not in OFF
 
@@ -174,3 +190,4 @@ REFUSED: Final = frozenset(
     )
 )
 """Keys of which some values stop a start."""
+ROCKETMQ: Final = RocketmqDialect()
