@@ -52,6 +52,7 @@ SUBJECTS: dict[str, set[str]] = {
     | {"mqframe_delay"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
+    "mqframe_pull": {*LEVELS["net"], "client"},
     "mqframe_transactions": {*LEVELS["hooks"], "client"},
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
@@ -188,6 +189,10 @@ FLOORS: dict[str, list[set[str]]] = {
         {"requests"},
         {"rules"},
         {"broker", "client"},
+    ],
+    "mqframe_pull": [
+        {"settings"},
+        {"lite_pull", "puller", "sections"},
     ],
     "mqframe_transactions": [
         {"rules", "settings"},

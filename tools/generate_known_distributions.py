@@ -100,7 +100,7 @@ def text() -> str:
         "",
     ]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    standard = sorted({distribution for distribution, _ in offered} & set(extras["standard"]))
+    standard = sorted({project["name"] for project in projects()} & set(extras["standard"]))
     lines += [f"STANDARD: Final = frozenset({standard!r})"]
     lines += ['"""Distributions that the extra `standard` brings."""']
     formatting = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]

@@ -83,6 +83,11 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
     "AsyncSimpleConsumer": "mqframe-plugin-pop",
     "PoppedMessage": "mqframe-plugin-pop",
     "SimpleConsumer": "mqframe-plugin-pop",
+    "AsyncLitePullConsumer": "mqframe-plugin-pull",
+    "AsyncPuller": "mqframe-plugin-pull",
+    "LitePullConsumer": "mqframe-plugin-pull",
+    "LitePullSettings": "mqframe-plugin-pull",
+    "Puller": "mqframe-plugin-pull",
     "ReplicationSettings": "mqframe-plugin-replication",
     "AsyncBatchTransactionProducer": "mqframe-plugin-transactions",
     "AsyncTransaction": "mqframe-plugin-transactions",
@@ -122,6 +127,8 @@ KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("nameserver", "metrics"): "mqframe-plugin-metrics",
     ("broker", "metrics"): "mqframe-plugin-metrics",
     ("client", "simple"): "mqframe-plugin-pop",
+    ("client", "lite_pull"): "mqframe-plugin-pull",
+    ("client", "puller"): "mqframe-plugin-pull",
     ("broker", "replication"): "mqframe-plugin-replication",
 }
 """The distribution by the program and the section of settings that it adds there."""
@@ -134,11 +141,13 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-metrics",
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-pop",
+        "mqframe-plugin-pull",
         "mqframe-plugin-replication",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
         "mqframe-plugin-storetools",
         "mqframe-plugin-transactions",
+        "mqframe-testing",
     ]
 )
 """Distributions that the extra `standard` brings."""

@@ -25,7 +25,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "nameserver": ("nameserver", "access", "net", "monitoring"),
     "broker": ("broker", "store", *SERVICES, "access", "net", "monitoring"),
-    CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "puller", "admin"),
+    CLIENT: ("client", "net", "producer", "consumer", "admin"),
 }
 """The sections that each program has, besides those that plugins bring. `client` stands for
 programs that make clients `from_config`."""

@@ -49,8 +49,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "client": "mqframe.client.configuration.sections:ClientSection",
     "producer": "mqframe.client.configuration.sections:ProducerSection",
     "consumer": "mqframe.client.configuration.sections:ConsumerSection",
-    "lite_pull": "mqframe.client.configuration.sections:LitePullSection",
-    "puller": "mqframe.client.configuration.sections:PullerSection",
     "admin": "mqframe.client.configuration.sections:AdminSection",
 }
 """Where the settings of each section of the kernel are; imported when a program has it."""

@@ -1,6 +1,6 @@
 """LitePullConsumer: `AsyncLitePullConsumer` for plain threads.
 
-Generated from mqframe.client.consuming.lite_pull.consumer, not to be edited:
+Generated from mqframe_pull.lite_pull.consumer, not to be edited:
 run `python tools/generate_sync_api.py`.
 """
 
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.connection.sync_api import SyncClient, called_in_thread
-from mqframe.client.consuming.group.queue_watch import AssignmentListener, QueuesListener
 from mqframe.client.consuming.group.subscriptions import Expression
-from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.settings import NetSettings
+from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
+from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener
+from mqframe_pull.settings import LitePullSettings
 
 
 class LitePullConsumer(SyncClient[AsyncLitePullConsumer]):

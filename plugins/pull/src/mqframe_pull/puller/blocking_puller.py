@@ -1,6 +1,6 @@
 """Puller: `AsyncPuller` for plain threads.
 
-Generated from mqframe.client.consuming.puller.puller, not to be edited:
+Generated from mqframe_pull.puller.puller, not to be edited:
 run `python tools/generate_sync_api.py`.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from mqframe.client.consuming.puller.blocking_transport import BlockingPullCalls
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.consuming.pull import BYTES_MAX, MESSAGES_MAX, PullResult, RawPull
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
+from mqframe_pull.puller.blocking_transport import BlockingPullCalls
 
 
 class Puller(BlockingPullCalls):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from client.consuming.puller.test_blocking_transport import ROUTE, Remoting
+from mqframe_pull.puller.blocking_transport import BlockingPullTransport
+from mqframe_pull.puller.patient_transport import PatientTransport
 from mqframe_testing.manual_clock import ManualClock
+from pull_remoting import ROUTE, Remoting
 
 from mqframe.client.connection.patience import Patience
-from mqframe.client.consuming.puller.blocking_transport import BlockingPullTransport
-from mqframe.client.consuming.puller.patient_transport import PatientTransport
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.core.cluster.name_servers import NameServers
 from mqframe.core.errors import ConnectError, ConnectionLost

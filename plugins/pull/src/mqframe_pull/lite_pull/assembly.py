@@ -6,14 +6,12 @@ from typing import ClassVar
 
 import attrs
 
-from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.queue_fetcher import FetchStrategy, QueueFetcher
 from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.consuming.group.running_info import RunningInfoSource
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime
-from mqframe.client.consuming.lite_pull.prefetch_buffer import PrefetchBuffer
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming import running_info as info
 from mqframe.core.consuming.assigned_queue import AssignedQueue
@@ -21,6 +19,8 @@ from mqframe.core.consuming.group_member import GroupMember, MemberKind
 from mqframe.core.consuming.running_info import DirectResult
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe_pull.lite_pull.prefetch_buffer import PrefetchBuffer
+from mqframe_pull.settings import LitePullSettings
 
 
 @attrs.frozen(kw_only=True)

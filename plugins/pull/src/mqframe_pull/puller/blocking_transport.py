@@ -12,8 +12,6 @@ from mqframe.client.connection.identity import nameserver_text, with_nameserver
 from mqframe.client.connection.lifecycle import described
 from mqframe.client.connection.patience import Patience
 from mqframe.client.connection.route_cache import ask_any, plain, read_route
-from mqframe.client.consuming.puller.calls import PullCalls
-from mqframe.client.consuming.puller.patient_transport import PatientTransport
 from mqframe.client.sending.blocking_transport import run_blocking, sleep_blocking
 from mqframe.client.settings import PULL_ANSWER_SECONDS, ClientSettings
 from mqframe.core.cluster.name_servers import NameServers, parse_addresses
@@ -28,6 +26,8 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 from mqframe.net.settings import NetSettings
+from mqframe_pull.puller.calls import PullCalls
+from mqframe_pull.puller.patient_transport import PatientTransport
 
 P = ParamSpec("P")
 T = TypeVar("T")

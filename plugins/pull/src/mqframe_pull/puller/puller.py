@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from mqframe.client.connection.identity import with_nameserver
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import AsyncClient
-from mqframe.client.consuming.puller.calls import PullCalls
-from mqframe.client.consuming.puller.patient_transport import PatientTransport
 from mqframe.client.settings import PULL_ANSWER_SECONDS, ClientSettings
 from mqframe.core.messages.names import TOOLS_GROUP
 from mqframe.core.requests.fields import Request
@@ -22,6 +20,8 @@ from mqframe.core.wire.frame import Frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
+from mqframe_pull.puller.calls import PullCalls
+from mqframe_pull.puller.patient_transport import PatientTransport
 
 
 class AsyncPuller(PullCalls, AsyncClient):

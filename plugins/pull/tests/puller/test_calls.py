@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
+from mqframe_pull.puller.calls import PullCalls
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.scripted_broker import ScriptedBroker
 
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.puller.calls import PullCalls
 from mqframe.client.settings import ClientSettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import PullStatus

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mqframe_pull.settings import LitePullSettings
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.core.consuming.flow_control import FetchLimits, FlowLimits
 
 

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 
-from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.connection.identity import consumer_client
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.connection.lifecycle import InstanceLease
@@ -23,12 +22,8 @@ from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.consumer import GroupConsumer
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
 from mqframe.client.consuming.group.offsets import QueueOffsets
-from mqframe.client.consuming.group.queue_watch import AssignmentListener, QueuesListener, QueueWatch
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions, SubscriptionTable
-from mqframe.client.consuming.lite_pull.assembly import LitePlan, lite_pull_runtime
-from mqframe.client.consuming.lite_pull.commits import PolledOffsets
-from mqframe.client.consuming.lite_pull.prefetch_buffer import PrefetchBuffer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.cluster.client_bodies import ConsumerData
 from mqframe.core.consuming.consume_rules import MessageModel
@@ -41,6 +36,11 @@ from mqframe.hooks.isolate import after_each, before_each
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
+from mqframe_pull.lite_pull.assembly import LitePlan, lite_pull_runtime
+from mqframe_pull.lite_pull.commits import PolledOffsets
+from mqframe_pull.lite_pull.prefetch_buffer import PrefetchBuffer
+from mqframe_pull.lite_pull.queue_watch import AssignmentListener, QueuesListener, QueueWatch
+from mqframe_pull.settings import LitePullSettings
 
 
 class AsyncLitePullConsumer(GroupConsumer):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+from mqframe_pull.puller.blocking_puller import Puller
 from mqframe_testing.cluster import Cluster
 
-from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.client.sending.blocking_producer import Producer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.codes import ResponseCode

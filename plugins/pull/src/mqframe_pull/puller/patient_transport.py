@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqframe.client.connection.patience import Patience
-from mqframe.client.consuming.puller.calls import PullTransport
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire.frame import Frame
+from mqframe_pull.puller.calls import PullTransport
 
 
 class PatientTransport:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from mqframe.client.consuming.group.queue_watch import QueueWatch
+from mqframe_pull.lite_pull.queue_watch import QueueWatch
+
 from mqframe.core.messages.message import MessageQueue
 
 QUEUES = [MessageQueue("orders", "a", n) for n in range(3)]

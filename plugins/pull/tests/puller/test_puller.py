@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_pull.puller.blocking_puller import Puller
+from mqframe_pull.puller.puller import AsyncPuller
 from mqframe_testing.cluster import Cluster
 
-from mqframe.client.consuming.puller.blocking_puller import Puller
-from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.sending.blocking_producer import Producer
 from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import AnswerError, ClosedError, FixError

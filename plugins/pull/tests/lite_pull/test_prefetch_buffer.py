@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_pull.lite_pull.prefetch_buffer import PrefetchBuffer
 from mqframe_testing.consuming import play, received
 
-from mqframe.client.consuming.lite_pull.prefetch_buffer import PrefetchBuffer
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.messages.message import MessageQueue
 

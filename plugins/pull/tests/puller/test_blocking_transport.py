@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import pytest
+from mqframe_pull.puller.blocking_transport import BlockingPullTransport
+from pull_remoting import ROUTE, Remoting
 
-from mqframe.client.consuming.puller.blocking_transport import BlockingPullTransport
 from mqframe.client.sending.blocking_transport import run_blocking
 from mqframe.core.cluster.name_servers import NameServers
-from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.codes import ResponseCode
-from mqframe.core.errors import AnswerError, ConnectError, MqframeError, RouteError
-from mqframe.core.requests.fields import Request
+from mqframe.core.errors import AnswerError, ConnectError, RouteError
 from mqframe.core.requests.nameserver import GetAllTopicList
-from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
-
-ROUTE = loose_json.dumps(
-    TopicRouteData(
-        broker_datas=[BrokerData("a", {0: "10.0.0.1:10911"}, "c")], queue_datas=[QueueData("a", 6, 2, 2)]
-    )
-)
-
-
-class Remoting:
-    """Gives what it was told to, one after the other; notes the addresses and time-outs."""
-
-    def __init__(self, *answers: Frame | MqframeError) -> None:
-        self.answers = deque(answers)
-        self.asked: list[tuple[str, float]] = []
-
-    def invoke(self, address: str, request: Request, body: bytes = b"", *, timeout: float) -> Frame:
-        self.asked.append((address, timeout))
-        answer = self.answers.popleft()
-        if isinstance(answer, MqframeError):
-            raise answer
-        return answer
-
-    def invoke_all(self, address: str, requests: list[Request], *, timeout: float) -> list[Frame]:
-        return [self.invoke(address, each, timeout=timeout) for each in requests]
 
 
 def transport(*answers: Any) -> tuple[BlockingPullTransport, Remoting]:

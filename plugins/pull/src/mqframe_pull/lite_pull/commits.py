@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
-from mqframe.client.consuming.lite_pull.assembly import LitePlan
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue
+from mqframe_pull.lite_pull.assembly import LitePlan
 
 
 class PolledOffsets:
