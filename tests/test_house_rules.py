@@ -78,7 +78,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "monitoring", "specs"},
+        {"failed_requests", "interfaces", "specs"},
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
         | {"averagely", "hash_selector", "remote_offset_store"},

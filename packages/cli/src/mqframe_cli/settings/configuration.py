@@ -45,7 +45,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "access": "mqframe.net.access.settings:AccessSettings",
     "net": "mqframe.net.settings:NetSettings",
-    "monitoring": "mqframe.hooks.monitoring:MonitoringSettings",
+    "monitoring": "mqframe_cli.settings.monitoring:MonitoringSettings",
     "client": "mqframe.client.configuration.sections:ClientSection",
     "producer": "mqframe.client.configuration.sections:ProducerSection",
     "consumer": "mqframe.client.configuration.sections:ConsumerSection",
