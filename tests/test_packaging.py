@@ -153,7 +153,9 @@ def test_every_plugin_is_in_an_extra_and_in_the_workspace() -> None:
     assert plugins | {"mqframe"} == set(table(ROOT)["tool"]["uv"]["sources"])
 
 
-SUBJECTS = tuple(f"mqframe-plugin-{name}" for name in "delay metrics pop replication transactions".split())
+SUBJECTS = tuple(
+    f"mqframe-plugin-{name}" for name in "delay metrics pop replication requestreply transactions".split()
+)
 """Distributions of what brokers and clients do, which need neither each other nor the command line."""
 
 

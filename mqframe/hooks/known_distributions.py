@@ -63,6 +63,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_role", "sync_master"): "mqframe-plugin-replication",
     ("broker_role", "slave"): "mqframe-plugin-replication",
     ("command", "replica"): "mqframe-plugin-replication",
+    ("broker_service", "request_reply"): "mqframe-plugin-requestreply",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "schedule"): "mqframe-plugin-schedules",
     ("selector", "random"): "mqframe-plugin-selectors",
@@ -105,7 +106,16 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
 }
 """The distribution by what it adds to the names of `mqframe`."""
 
+KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
+    "replies": "mqframe-plugin-requestreply",
+    "requests": "mqframe-plugin-requestreply",
+}
+"""The distribution by the parts of clients that it brings."""
+
 KNOWN_REQUESTS: Final[Mapping[int, str]] = {
+    324: "mqframe-plugin-requestreply",
+    325: "mqframe-plugin-requestreply",
+    326: "mqframe-plugin-requestreply",
     21330: "mqframe-plugin-schedules",
     21331: "mqframe-plugin-schedules",
     21332: "mqframe-plugin-schedules",
@@ -120,7 +130,7 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
     200056: "mqframe-plugin-pop",
     200151: "mqframe-plugin-pop",
 }
-"""The distribution by the code of a request that it declares."""
+"""The distribution by the code of a request that it declares, or alone serves."""
 
 KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker", "election"): "mqframe-plugin-election",
@@ -143,6 +153,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-pop",
         "mqframe-plugin-pull",
         "mqframe-plugin-replication",
+        "mqframe-plugin-requestreply",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
         "mqframe-plugin-storetools",

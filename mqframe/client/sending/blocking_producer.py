@@ -212,7 +212,8 @@ class Producer(ProducerThread):
         `timeout`: longest time in all, s, by default `reply_timeout_seconds`. Any number of requests may
         wait at once; a reply that comes later is dropped. Raises `RequestTimeout` when the request was sent
         and no reply came in time, `RequestFailed` with the error of a consumer that failed at it, and what
-        `send` raises when it was not sent or may not have been.
+        `send` raises when it was not sent or may not have been. Requests are `mqframe-plugin-requestreply`:
+        without it, raises `FixError`, which says how to install it.
         """
         return self._call(
             self._client.request,

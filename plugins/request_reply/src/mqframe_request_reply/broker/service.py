@@ -5,18 +5,19 @@ from __future__ import annotations
 from random import randrange
 from typing import Final
 
-from mqframe.broker.request_reply.settings import ReplySettings
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import MqframeError, Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
-from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessage, SendReplyMessageV2
+from mqframe.core.requests.replies import SendReplyMessage, SendReplyMessageV2
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.storage.stored import Stored
 from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
+from mqframe_request_reply.requests import PushReplyMessageToClient
+from mqframe_request_reply.settings import ReplySettings
 
 log = get_logger("broker")
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
+from mqframe_request_reply.requests import PushReplyMessageToClient
 from mqframe_testing import AsyncCluster, Cluster, ManualClock
 from mqframe_testing.consuming import play as play_client
 
@@ -34,7 +35,6 @@ from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
-from mqframe.core.requests.replies import PushReplyMessageToClient
 from mqframe.core.requests.serving import Call
 from mqframe.core.wire.frame import Frame
 

@@ -6,14 +6,14 @@ import asyncio
 from typing import cast
 
 import pytest
+from mqframe_request_reply.client.replies import Replies
+from mqframe_request_reply.requests import PushReplyMessageToClient
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.scripted_broker import ScriptedBroker
 
-from mqframe.client.connection.replies import Replies
 from mqframe.core.errors import ClosedError, RequestTimeout
 from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.peer import Peer
-from mqframe.core.requests.replies import PushReplyMessageToClient
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
 

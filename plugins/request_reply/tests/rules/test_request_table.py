@@ -6,9 +6,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from mqframe_request_reply.rules.request_table import Expired, RequestTable
 
 from mqframe.core.errors import TooMuchInFlight
-from mqframe.core.wire.request_table import Expired, RequestTable
 
 
 def test_a_reply_finds_who_waits_once():

@@ -12,12 +12,12 @@ from mqframe.core.clock import Timer
 from mqframe.core.errors import ClosedError, RequestTimeout
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import CORRELATION_ID
-from mqframe.core.requests.replies import PushReplyMessageToClient
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.core.sending.request_reply import pushed_reply
-from mqframe.core.wire.request_table import RequestTable
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
+from mqframe_request_reply.requests import PushReplyMessageToClient
+from mqframe_request_reply.rules.replies import pushed_reply
+from mqframe_request_reply.rules.request_table import RequestTable
 
 log = get_logger("client")
 

@@ -13,10 +13,12 @@ from mqframe.core.messages.checks import check_message, check_properties_size
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import reply_topic
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.sending.request_reply import check_reply, request_properties
+from mqframe.core.sending.request_reply import request_properties
 from mqframe.core.sending.time_limit import time_limit
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
+from mqframe_request_reply.client.replies import Replies
+from mqframe_request_reply.rules.replies import check_reply
 
 log = get_logger("client")
 
@@ -48,7 +50,7 @@ class Requests:
         known = self._known.get(message.topic)
         if known is None or not known.done() or known.cancelled() or known.exception() is not None:
             await self._make_known(message.topic, seconds)
-        replies = self._instance.replies
+        replies: Replies = self._instance.replies
         correlation_id, reply = replies.expect(deadline)
         try:
             asked = request_properties(correlation_id, self._instance.client_id, seconds)
