@@ -280,10 +280,9 @@ class AsyncProducer(AsyncClient):
         """Send `message` and wait for the reply that a consumer of its topic makes (`mqframe.reply_to`).
 
         `timeout`: longest time in all, s, by default `reply_timeout_seconds`. Any number of requests may
-        wait at once; a reply that comes later is dropped. Raises `RequestTimeout` when the request was sent
-        and no reply came in time, `RequestFailed` with the error of a consumer that failed at it, and what
-        `send` raises when it was not sent or may not have been. Requests are `mqframe-plugin-requestreply`:
-        without it, raises `FixError`, which says how to install it.
+        wait at once; late replies are dropped. Raises `RequestTimeout` when the request was sent and no reply
+        came in time, `RequestFailed` with the error of a consumer that failed at it, what `send` raises when
+        it was not sent or may not have been, and `FixError` without `mqframe-plugin-requestreply`.
         """
         api = self._running()
         if self._requests is None:
