@@ -10,7 +10,7 @@ from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe_pull.settings import LitePullSettings
 from mqframe_testing.consuming import ClientScene, play_in
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, CallTimeout, ConnectionLost
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset

@@ -11,7 +11,7 @@ from lite_scenes import numbered, play, queue
 from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe_pull.settings import LitePullSettings
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, ClosedError, FixError, RouteError, SettingError
 from mqframe.core.filtering.filter_expression import Sql

@@ -32,6 +32,7 @@ from mqframe.hooks.sections import (
     section_names,
     sections_of_others,
 )
+from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def load(
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=of_clients if client else (),
+        dialect=ROCKETMQ,
     )
 
 
