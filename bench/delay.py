@@ -25,8 +25,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mqframe_pull.puller.blocking_puller import Puller
+
 from mqframe import Admin, AsyncProducer, Message
-from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.store.reader import StoreReader
 
 BODY_BYTES = 256

@@ -22,8 +22,9 @@ import threading
 import time
 from collections.abc import Iterator
 
+from mqframe_pull.puller.blocking_puller import Puller
+
 from mqframe import Admin, AsyncProducer, Message, Producer
-from mqframe.client.consuming.puller.blocking_puller import Puller
 
 
 @contextlib.contextmanager

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from mqframe_pop.client.blocking_consumer import SimpleConsumer as SimpleConsumer
     from mqframe_pop.client.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe_pop.rules.popped import PoppedMessage as PoppedMessage
+    from mqframe_pull.lite_pull.blocking_consumer import LitePullConsumer as LitePullConsumer
+    from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer as AsyncLitePullConsumer
+    from mqframe_pull.puller.blocking_puller import Puller as Puller
+    from mqframe_pull.puller.puller import AsyncPuller as AsyncPuller
+    from mqframe_pull.settings import LitePullSettings as LitePullSettings
     from mqframe_replication.settings import ReplicationSettings as ReplicationSettings
     from mqframe_transactions.client.batch_producer import (
         AsyncBatchTransactionProducer as AsyncBatchTransactionProducer,
@@ -40,12 +45,7 @@ if TYPE_CHECKING:
     from mqframe.broker.sections import BrokerSections as BrokerSections
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
     from mqframe.client.configuration.consumer_settings import ConsumerSettings as ConsumerSettings
-    from mqframe.client.configuration.lite_pull_settings import LitePullSettings as LitePullSettings
     from mqframe.client.connection.instance import ClientInstance as ClientInstance
-    from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer as LitePullConsumer
-    from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer as AsyncLitePullConsumer
-    from mqframe.client.consuming.puller.blocking_puller import Puller as Puller
-    from mqframe.client.consuming.puller.puller import AsyncPuller as AsyncPuller
     from mqframe.client.consuming.push.blocking_consumer import PushConsumer as PushConsumer
     from mqframe.client.consuming.push.consumer import AsyncPushConsumer as AsyncPushConsumer
     from mqframe.client.consuming.push.listener import BatchListener as BatchListener
@@ -157,14 +157,9 @@ _HOME = {
         "broker.settings": "BrokerSettings",
         "client.connection.instance": "ClientInstance",
         "client.sending.blocking_producer": "Producer",
-        "client.consuming.lite_pull.blocking_consumer": "LitePullConsumer",
-        "client.consuming.puller.blocking_puller": "Puller",
         "client.consuming.push.blocking_consumer": "PushConsumer",
-        "client.consuming.lite_pull.consumer": "AsyncLitePullConsumer",
-        "client.configuration.lite_pull_settings": "LitePullSettings",
         "core.sending.transaction_outcome": "TransactionOutcome",
         "client.sending.producer": "AsyncProducer",
-        "client.consuming.puller.puller": "AsyncPuller",
         "client.configuration.consumer_settings": "ConsumerSettings",
         "client.consuming.push.consumer": "AsyncPushConsumer",
         "client.consuming.push.listener": "BatchListener Handler ListenerContext",

@@ -50,7 +50,7 @@ async def serve(folder):
 
 with tempfile.TemporaryDirectory() as folder:
     asyncio.run(serve(Path(folder)))
-for name in ("SimpleConsumer", "TransactionProducer", "ReplicationSettings"):
+for name in ("SimpleConsumer", "Puller", "TransactionProducer", "ReplicationSettings"):
     try:
         getattr(mqframe, name)
     except AttributeError as problem:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import Message, MessageQueue

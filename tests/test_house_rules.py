@@ -53,6 +53,8 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_admin": {*LEVELS["net"], "client"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
+    "mqframe_pull": {*LEVELS["net"], "client"},
+    "mqframe_request_reply": {*LEVELS["net"], "client"},
     "mqframe_transactions": {*LEVELS["hooks"], "client"},
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
@@ -78,12 +80,12 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"dialects", "failed_requests", "interfaces", "monitoring", "specs", "table_reply"},
+        {"dialects", "failed_requests", "interfaces", "specs", "table_reply"},
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
         | {"averagely", "hash_selector", "remote_offset_store"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},
-        {"missing", "sections"},
+        {"client_parts", "missing", "sections"},
         {"catalog"},
         {"manager"},
     ],
@@ -115,7 +117,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"server"},
     ],
     "mqframe.broker": [
-        {"delay_levels", "due_task", "log_reader", "request_reply", "settings", "shared_log"},
+        {"delay_levels", "due_task", "log_reader", "settings", "shared_log"},
         {"chosen_services", "role_settings"},
         {"sections", "tables"},
         {"service", "store_opening"},
@@ -191,6 +193,15 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe_pop": [
         {"request_needs", "settings"},
         {"requests"},
+        {"rules"},
+        {"broker", "client"},
+    ],
+    "mqframe_pull": [
+        {"settings"},
+        {"lite_pull", "puller", "sections"},
+    ],
+    "mqframe_request_reply": [
+        {"requests", "settings"},
         {"rules"},
         {"broker", "client"},
     ],
@@ -582,10 +593,10 @@ def test_a_class_name_means_one_thing() -> None:
 
 SERVICES = {
     "mqframe/broker/delay_levels": "mqframe.broker.delay_levels",
-    "mqframe/broker/request_reply": "mqframe.broker.request_reply",
     "plugins/admin/src/mqframe_admin/broker": "mqframe_admin",
     "plugins/delay/src/mqframe_delay/broker": "mqframe_delay",
     "plugins/pop/src/mqframe_pop/broker": "mqframe_pop",
+    "plugins/request_reply/src/mqframe_request_reply/broker": "mqframe_request_reply",
     "plugins/transactions/src/mqframe_transactions/broker": "mqframe_transactions",
 }
 """The rooms of services that every broker runs, with what is their own: built as any plugin is."""

@@ -153,7 +153,9 @@ def test_every_plugin_is_in_an_extra_and_in_the_workspace() -> None:
     assert plugins | {"mqframe"} == set(table(ROOT)["tool"]["uv"]["sources"])
 
 
-SUBJECTS = tuple(f"mqframe-plugin-{name}" for name in "delay metrics pop replication transactions".split())
+SUBJECTS = tuple(
+    f"mqframe-plugin-{name}" for name in "delay metrics pop replication requestreply transactions".split()
+)
 """Distributions of what brokers and clients do, which need neither each other nor the command line."""
 
 
@@ -176,7 +178,7 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
     assert ours == ["mqframe"]
     said = run(python, "-c", BARE_KERNEL, cwd=tmp_path).splitlines()
     missing = [line.rpartition("pip install ")[2] for line in said if line.startswith("mqframe.")]
-    assert missing == [f"mqframe-plugin-{name}" for name in ("pop", "transactions", "replication")]
+    assert missing == [f"mqframe-plugin-{name}" for name in ("pop", "pull", "transactions", "replication")]
     assert said[-1].strip() == "loaded:"
     nothing = subprocess.run([python, "-m", "mqframe"], cwd=tmp_path, capture_output=True, text=True)
     assert (nothing.returncode, 'pip install "mqframe[standard]"' in nothing.stderr) == (2, True)

@@ -42,6 +42,12 @@ def project(folder: Path) -> dict[str, Any]:
     return found
 
 
+def tools(folder: Path) -> dict[str, Any]:
+    """The table `[tool]` of the distribution in `folder`."""
+    found: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8")).get("tool", {})
+    return found
+
+
 def projects() -> list[dict[str, Any]]:
     """The tables `[project]` of all distributions but the kernel's, in the order of their folders."""
     return list(map(project, folders()))
@@ -60,8 +66,16 @@ def requests_in(text: str) -> list[int]:
 
 
 def known_requests() -> dict[int, str]:
-    """The distribution by the code of each request kind that it declares."""
-    return {
+    """The distribution by the code of each request kind that it declares, or is said to serve.
+
+    `[tool.mqframe] serves` has the codes of those that the kernel declares, since it sends them, too.
+    """
+    served = {
+        code: project(folder)["name"]
+        for folder in folders()
+        for code in tools(folder).get("mqframe", {}).get("serves", ())
+    }
+    return served | {
         code: project(folder)["name"]
         for folder in folders()
         for source in sorted(folder.glob("src/**/*.py"))
@@ -86,9 +100,14 @@ def text() -> str:
         for name in project.get("entry-points", {}).get("mqframe.names", {}):
             lines.append(f"{name!r}: {project['name']!r},")
     lines += ["}", '"""The distribution by what it adds to the names of `mqframe`."""', ""]
+    lines += ["KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {"]
+    for project in projects():
+        for name in project.get("entry-points", {}).get("mqframe.client_parts", {}):
+            lines.append(f"{name!r}: {project['name']!r},")
+    lines += ["}", '"""The distribution by the parts of clients that it brings."""', ""]
     lines += ["KNOWN_REQUESTS: Final[Mapping[int, str]] = {"]
     lines += [f"{code}: {distribution!r}," for code, distribution in sorted(known_requests().items())]
-    lines += ["}", '"""The distribution by the code of a request that it declares."""', ""]
+    lines += ["}", '"""The distribution by the code of a request that it declares, or alone serves."""', ""]
     lines += ["KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {"]
     for project in projects():
         for offer in project.get("entry-points", {}).get("mqframe.sections", {}):

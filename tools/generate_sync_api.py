@@ -28,7 +28,8 @@ from typing import Any, NamedTuple, cast
 ROOT = Path(__file__).resolve().parents[1]
 CLIENT = "mqframe.client"
 TRANSACTIONS = "mqframe_transactions.client"
-OF_CLIENTS = re.compile(r"mqframe(_\w+)?\.client\.")
+PULLS = "mqframe_pull"
+OF_CLIENTS = re.compile(r"mqframe(_\w+)?\.client\.|mqframe_pull\.")
 """Modules of the clients: those of the kernel, and of distributions that bring more of them."""
 LOOP_PARAMETERS = {"instance", "clock", "randomness"}
 LISTENER_TYPES = {"AssignmentListener", "QueuesListener"}
@@ -127,8 +128,8 @@ SPECS = [
         '"consumer", group',
     ),
     Spec(
-        f"{CLIENT}.consuming.lite_pull.consumer:AsyncLitePullConsumer",
-        f"{CLIENT}.consuming.lite_pull.blocking_consumer",
+        f"{PULLS}.lite_pull.consumer:AsyncLitePullConsumer",
+        f"{PULLS}.lite_pull.blocking_consumer",
         "LitePullConsumer",
         f"{SYNC}:SyncClient",
         '"consumer", group',
@@ -141,10 +142,10 @@ SPECS = [
         '"consumer", group',
     ),
     Spec(
-        f"{CLIENT}.consuming.puller.puller:AsyncPuller",
-        f"{CLIENT}.consuming.puller.blocking_puller",
+        f"{PULLS}.puller.puller:AsyncPuller",
+        f"{PULLS}.puller.blocking_puller",
         "Puller",
-        f"{CLIENT}.consuming.puller.blocking_transport:BlockingPullCalls",
+        f"{PULLS}.puller.blocking_transport:BlockingPullCalls",
         about="The calling thread itself writes to and waits at the socket; many threads may share one.",
     ),
 ]

@@ -17,7 +17,6 @@ _NAMES: Final[Mapping[str, str]] = {
     "offset_store mqframe.hooks.remote_offset_store": "remote",
     "message_filter mqframe.broker.consuming.tag_filter": "TAG",
     "broker_service mqframe.broker.delay_levels.service": "delay_levels",
-    "broker_service mqframe.broker.request_reply.replies": "request_reply",
     "broker_role mqframe.broker.lone_role": "none",
 }
 """Names by kind and by the module that registers them, through the same hooks as any plugin."""

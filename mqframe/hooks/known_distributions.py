@@ -64,6 +64,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_role", "sync_master"): "mqframe-plugin-replication",
     ("broker_role", "slave"): "mqframe-plugin-replication",
     ("command", "replica"): "mqframe-plugin-replication",
+    ("broker_service", "request_reply"): "mqframe-plugin-requestreply",
     ("broker_service", "schedules"): "mqframe-plugin-schedules",
     ("command", "schedule"): "mqframe-plugin-schedules",
     ("selector", "random"): "mqframe-plugin-selectors",
@@ -88,6 +89,11 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
     "AsyncSimpleConsumer": "mqframe-plugin-pop",
     "PoppedMessage": "mqframe-plugin-pop",
     "SimpleConsumer": "mqframe-plugin-pop",
+    "AsyncLitePullConsumer": "mqframe-plugin-pull",
+    "AsyncPuller": "mqframe-plugin-pull",
+    "LitePullConsumer": "mqframe-plugin-pull",
+    "LitePullSettings": "mqframe-plugin-pull",
+    "Puller": "mqframe-plugin-pull",
     "ReplicationSettings": "mqframe-plugin-replication",
     "AsyncBatchTransactionProducer": "mqframe-plugin-transactions",
     "AsyncTransaction": "mqframe-plugin-transactions",
@@ -104,6 +110,12 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
     "TransactionSendResult": "mqframe-plugin-transactions",
 }
 """The distribution by what it adds to the names of `mqframe`."""
+
+KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
+    "replies": "mqframe-plugin-requestreply",
+    "requests": "mqframe-plugin-requestreply",
+}
+"""The distribution by the parts of clients that it brings."""
 
 KNOWN_REQUESTS: Final[Mapping[int, str]] = {
     18: "mqframe-plugin-admin",
@@ -128,6 +140,9 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
     316: "mqframe-plugin-admin",
     317: "mqframe-plugin-admin",
     321: "mqframe-plugin-admin",
+    324: "mqframe-plugin-requestreply",
+    325: "mqframe-plugin-requestreply",
+    326: "mqframe-plugin-requestreply",
     328: "mqframe-plugin-admin",
     329: "mqframe-plugin-admin",
     343: "mqframe-plugin-admin",
@@ -148,13 +163,15 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
     200056: "mqframe-plugin-pop",
     200151: "mqframe-plugin-pop",
 }
-"""The distribution by the code of a request that it declares."""
+"""The distribution by the code of a request that it declares, or alone serves."""
 
 KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker", "election"): "mqframe-plugin-election",
     ("nameserver", "metrics"): "mqframe-plugin-metrics",
     ("broker", "metrics"): "mqframe-plugin-metrics",
     ("client", "simple"): "mqframe-plugin-pop",
+    ("client", "lite_pull"): "mqframe-plugin-pull",
+    ("client", "puller"): "mqframe-plugin-pull",
     ("broker", "replication"): "mqframe-plugin-replication",
 }
 """The distribution by the program and the section of settings that it adds there."""
@@ -168,7 +185,9 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-metrics",
         "mqframe-plugin-offsetstore",
         "mqframe-plugin-pop",
+        "mqframe-plugin-pull",
         "mqframe-plugin-replication",
+        "mqframe-plugin-requestreply",
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
         "mqframe-plugin-storetools",

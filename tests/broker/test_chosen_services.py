@@ -70,7 +70,7 @@ ROOMS = {
     "delay_levels": "mqframe.broker.delay_levels",
     "delay": "mqframe_delay",
     "transactions": "mqframe_transactions",
-    "request_reply": "mqframe.broker.request_reply",
+    "request_reply": "mqframe_request_reply",
     "admin": "mqframe_admin.broker",
 }
 """Where each service is."""

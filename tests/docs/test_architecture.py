@@ -24,6 +24,8 @@ SUBJECTS = [
     ROOT / "plugins/metrics/src/mqframe_metrics",
     ROOT / "plugins/store_tools/src/mqframe_store_tools",
     ROOT / "plugins/pop/src/mqframe_pop",
+    ROOT / "plugins/pull/src/mqframe_pull",
+    ROOT / "plugins/request_reply/src/mqframe_request_reply",
     ROOT / "plugins/transactions/src/mqframe_transactions",
     ROOT / "plugins/delay/src/mqframe_delay",
     ROOT / "plugins/replication/src/mqframe_replication",

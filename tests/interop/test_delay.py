@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from mqframe_delay.rules.timer_layout import UNIT, decode_unit
+from mqframe_pull.puller.blocking_puller import Puller
 from mqframe_testing import Cluster
 from real_time import until
 
 from interop.apache import Apache
 from mqframe import Admin, Message, Producer
-from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.record import decode_records
 

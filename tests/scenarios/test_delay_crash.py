@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
+from mqframe_pull.puller.blocking_puller import Puller
 from scenarios.killed_server import Server
 
 from mqframe import Admin, Message, Producer
-from mqframe.client.consuming.puller.blocking_puller import Puller
 
 MESSAGES = 150
 LATE_SECONDS_MAX = 120

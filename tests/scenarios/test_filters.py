@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from mqframe_pull.puller.blocking_puller import Puller
 from mqframe_testing import AsyncCluster, Cluster, ManualClock
 
 from mqframe import (
@@ -21,7 +22,6 @@ from mqframe import (
     Sql,
 )
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.puller.blocking_puller import Puller
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import AnswerError, AnswerFix

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hostile import HostileClient
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
+from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
+from mqframe_pull.puller.puller import AsyncPuller
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_transactions.client.producer import AsyncTransactionProducer
@@ -21,8 +23,6 @@ from mqframe_transactions.client.producer import AsyncTransactionProducer
 from mqframe import AsyncAdmin
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
-from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings

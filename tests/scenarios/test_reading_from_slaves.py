@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from mqframe_admin.requests import UpdateBrokerConfig
+from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
 from replicas import Pair, Scenario, texts
 from replicas import play as play_in
 
 from mqframe.broker.broker import Broker
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
-from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.consumers import QueryConsumerOffset

@@ -13,24 +13,15 @@ from typing import Any, Final
 import attrs
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
-from mqframe.client.configuration.lite_pull_settings import LitePullSettings
-from mqframe.client.settings import PULL_ANSWER_SECONDS, ClientSettings, ProducerSettings
+from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.config.programs import CLIENT
 from mqframe.core.config.settings import setting, settings
-from mqframe.core.messages.names import TOOLS_GROUP
 from mqframe.hooks.sections import added_sections, load_section
 from mqframe.net.settings import NetSettings
 
 Names = tuple[str, ...]
 Options = Mapping[str, Any]
 _RPC_HOOKS: Final = "RPC hooks; by default those of the section client"
-_ALLOCATE: Final = "allocation strategy: how queues are shared among the members"
-_ALLOCATE_OPTIONS: Final = "options of this allocation strategy, before those of a table of plugins"
-_STORE_OPTIONS: Final = "options of this offset store, likewise"
-_FROM: Final = 'where new groups begin: "last", "first", or a date and time with its zone'
-_OFFSET_STORE: Final = 'offset store; empty: "remote", and "local" when broadcasting'
-_BROADCASTING: Final = "every member gets every message"
-_CONSUME_HOOKS: Final = "consume hooks, in the order in which they are called"
 
 
 @settings("client")
@@ -59,42 +50,27 @@ class ConsumerSection(ConsumerSettings):
     """Which push consumer, and how messages are pulled and handed to listeners."""
 
     group: str = setting("", doc="consumer group")
-    allocate: str = setting("averagely", doc=_ALLOCATE, plugin="allocation")
-    allocate_options: Options = setting(factory=dict, doc=_ALLOCATE_OPTIONS)
-    broadcasting: bool = setting(False, doc=_BROADCASTING)
+    allocate: str = setting(
+        "averagely", doc="allocation strategy: how queues are shared among the members", plugin="allocation"
+    )
+    allocate_options: Options = setting(
+        factory=dict, doc="options of this allocation strategy, before those of a table of plugins"
+    )
+    broadcasting: bool = setting(False, doc="every member gets every message")
     ordered: bool = setting(False, doc="messages of a queue are handed to listeners one after the other")
-    consume_from: str | int | datetime = setting("last", doc=_FROM)
-    offset_store: str = setting("", doc=_OFFSET_STORE, plugin="offset_store")
-    offset_store_options: Options = setting(factory=dict, doc=_STORE_OPTIONS)
+    consume_from: str | int | datetime = setting(
+        "last", doc='where new groups begin: "last", "first", or a date and time with its zone'
+    )
+    offset_store: str = setting(
+        "", doc='offset store; empty: "remote", and "local" when broadcasting', plugin="offset_store"
+    )
+    offset_store_options: Options = setting(factory=dict, doc="options of this offset store, likewise")
     codec: str = setting(
         "", doc="codec of bodies for typed handlers; empty: by each message's content type", plugin="codec"
     )
-    consume_hooks: Names = setting((), doc=_CONSUME_HOOKS, plugin="consume_hook")
-    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
-
-
-@settings("lite_pull")
-class LitePullSection(LitePullSettings):
-    """Which lite pull consumer, how it fetches ahead, and when it commits by itself."""
-
-    group: str = setting("", doc="consumer group")
-    allocate: str = setting("averagely", doc=_ALLOCATE, plugin="allocation")
-    allocate_options: Options = setting(factory=dict, doc=_ALLOCATE_OPTIONS)
-    broadcasting: bool = setting(False, doc=_BROADCASTING)
-    consume_from: str | int | datetime = setting("last", doc=_FROM)
-    auto_commit: bool = setting(True, doc="polls commit what earlier ones handed out")
-    offset_store: str = setting("", doc=_OFFSET_STORE, plugin="offset_store")
-    offset_store_options: Options = setting(factory=dict, doc=_STORE_OPTIONS)
-    consume_hooks: Names = setting((), doc=_CONSUME_HOOKS, plugin="consume_hook")
-    rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
-
-
-@settings("puller")
-class PullerSection:
-    """How queues are read by plain pulls."""
-
-    group: str = setting(TOOLS_GROUP, doc="group that brokers count the reads for")
-    timeout: float = setting(PULL_ANSWER_SECONDS, doc="wait for an answer beyond what the broker may wait, s")
+    consume_hooks: Names = setting(
+        (), doc="consume hooks, in the order in which they are called", plugin="consume_hook"
+    )
     rpc_hooks: Names | None = setting(None, doc=_RPC_HOOKS, plugin="rpc_hook")
 
 
@@ -107,23 +83,26 @@ class AdminSection:
 
 @attrs.frozen
 class ClientKind:
-    """One kind of client: the class of its section, and that of the `settings` of its constructor, if any."""
+    """One kind of client, by the class of its section."""
 
     section: type[Any]
-    settings: type[Any] | None = None
+
+    @property
+    def settings(self) -> type[Any] | None:
+        """The class of the `settings` of its constructor, if any: what the section's class extends."""
+        return next((base for base in self.section.__bases__ if attrs.has(base)), None)
 
     @property
     def arguments(self) -> frozenset[str]:
         """The fields that are arguments of the constructor."""
-        taken = {field.name for field in attrs.fields(self.settings)} if self.settings else set()
+        settings = self.settings
+        taken = {field.name for field in attrs.fields(settings)} if settings else set()
         return frozenset(field.name for field in attrs.fields(self.section) if field.name not in taken)
 
 
 KINDS: Final[Mapping[str, ClientKind]] = {
-    "producer": ClientKind(ProducerSection, ProducerSettings),
-    "consumer": ClientKind(ConsumerSection, ConsumerSettings),
-    "lite_pull": ClientKind(LitePullSection, LitePullSettings),
-    "puller": ClientKind(PullerSection),
+    "producer": ClientKind(ProducerSection),
+    "consumer": ClientKind(ConsumerSection),
     "admin": ClientKind(AdminSection),
 }
 """The sections of the kernel that belong to one kind of client each, and may have profiles."""

@@ -29,6 +29,7 @@ from mqframe.core.requests.refusals import refusal
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
+from mqframe.hooks.client_parts import load_part, offered_parts
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.log import get_logger
 from mqframe.net.client import Client
@@ -37,10 +38,11 @@ from mqframe.net.settings import NetSettings
 
 if TYPE_CHECKING:
     from mqframe.client.connection.operator_requests import OperatorRequests
-    from mqframe.client.connection.replies import Replies
 
 log = get_logger("client")
 
+REPLIES: Final = "replies"
+"""The part of a client that replies are handed to."""
 _LAST_BEAT_SECONDS: Final = 1.0
 """How long the leaving of a broker waits at most for the answer to a heartbeat."""
 
@@ -95,19 +97,20 @@ class ClientInstance:
         remoting.serve(self)
         remoting.on_open = self._connection_opened
         remoting.on_close = self._connection_closed
-        self._replies: Replies | None = None
+        self._replies: Any = None
         self._stopped = False
         remoting.serve_late(lambda: self.operator_requests)
-        remoting.serve_late(lambda: self.replies)
+        remoting.serve_late(lambda: self.replies if REPLIES in offered_parts() else None)
 
     @property
-    def replies(self) -> Replies:
-        """The replies that brokers hand to this client; made for the first request, or the first reply."""
-        if self._replies is None:
-            # Few producers ask for replies.
-            from mqframe.client.connection.replies import Replies
+    def replies(self) -> Any:
+        """The replies that brokers hand to this client: a part of clients, made with its clock for the first
+        request, or the first reply. As long as somebody waits for one, it is true; `close` ends that.
 
-            self._replies = Replies(self.clock)
+        Raises `FixError` where the distribution of requests is not installed.
+        """
+        if self._replies is None:
+            self._replies = load_part(REPLIES)(self.clock)
             if self._stopped:
                 self._replies.close()
         return self._replies

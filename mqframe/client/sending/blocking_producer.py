@@ -210,9 +210,9 @@ class Producer(ProducerThread):
         """Send `message` and wait for the reply that a consumer of its topic makes (`mqframe.reply_to`).
 
         `timeout`: longest time in all, s, by default `reply_timeout_seconds`. Any number of requests may
-        wait at once; a reply that comes later is dropped. Raises `RequestTimeout` when the request was sent
-        and no reply came in time, `RequestFailed` with the error of a consumer that failed at it, and what
-        `send` raises when it was not sent or may not have been.
+        wait at once; late replies are dropped. Raises `RequestTimeout` when the request was sent and no reply
+        came in time, `RequestFailed` with the error of a consumer that failed at it, what `send` raises when
+        it was not sent or may not have been, and `FixError` without `mqframe-plugin-requestreply`.
         """
         return self._call(
             self._client.request,

@@ -7,6 +7,7 @@ import random
 import weakref
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from mqframe.client.connection.identity import nameserver_text, with_nameserver
 from mqframe.client.connection.instance import ClientInstance
@@ -17,7 +18,6 @@ from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
 from mqframe.client.sending.pipeline import Randomness
 from mqframe.client.sending.prepared_sends import preparing_hooks
 from mqframe.client.sending.producer_parts import ProducerParts, ProducerStrategies
-from mqframe.client.sending.requests import Requests
 from mqframe.client.sending.result_futures import Item, LoopResults
 from mqframe.client.sending.submit import Submitter
 from mqframe.client.settings import ClientSettings, ProducerSettings
@@ -27,6 +27,7 @@ from mqframe.core.errors import ClosedError, MqframeError
 from mqframe.core.messages.checks import check_message
 from mqframe.core.messages.message import Message, MessageQueue, ReceivedMessage, SendResult
 from mqframe.core.sending.encoding import element_size
+from mqframe.hooks.client_parts import load_part
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock, SystemClock
 from mqframe.net.settings import NetSettings
@@ -61,7 +62,6 @@ class AsyncProducer(AsyncClient):
     group: str
     """The producer group."""
     _submitter: Submitter  # these from the start on
-    _requests: Requests
     _attached: AttachedHooks
 
     def __init__(
@@ -102,6 +102,7 @@ class AsyncProducer(AsyncClient):
         self._lease = InstanceLease(instance, settings_of_client, self._clock, net, self._parts.rpc_hooks)
         self._instance: ClientInstance | None = None
         self._api: SendApi | None = None
+        self._requests: Any = None
         self._stopped = False
         self._in_flight = AsyncInFlightLimit(self._parts.in_flight_count(), self._clock)
         self._waiting = AsyncInFlightLimit(self._parts.waiting_count(), self._clock)
@@ -123,7 +124,6 @@ class AsyncProducer(AsyncClient):
         api = SendApi(self._parts, pipeline, self._in_flight)
         # Whatever still has something to send holds the submitter: what it leaves when it goes is lost.
         self._ending = weakref.finalize(self._submitter, self._submitter.cut_off.tell)
-        self._requests = Requests(instance, api, self._clock, settings)
         self._attached = AttachedHooks(self._parts.send_hooks, instance, self._clock, self.group, "PRODUCE")
         self._api = api
 
@@ -280,12 +280,15 @@ class AsyncProducer(AsyncClient):
         """Send `message` and wait for the reply that a consumer of its topic makes (`mqframe.reply_to`).
 
         `timeout`: longest time in all, s, by default `reply_timeout_seconds`. Any number of requests may
-        wait at once; a reply that comes later is dropped. Raises `RequestTimeout` when the request was sent
-        and no reply came in time, `RequestFailed` with the error of a consumer that failed at it, and what
-        `send` raises when it was not sent or may not have been.
+        wait at once; late replies are dropped. Raises `RequestTimeout` when the request was sent and no reply
+        came in time, `RequestFailed` with the error of a consumer that failed at it, what `send` raises when
+        it was not sent or may not have been, and `FixError` without `mqframe-plugin-requestreply`.
         """
-        self._running()
-        return await self._requests.request(message, queue, selector, sharding_key, timeout)
+        api = self._running()
+        if self._requests is None:
+            self._requests = load_part("requests")(self._instance, api, self._clock, self._settings)
+        reply: ReceivedMessage = await self._requests.request(message, queue, selector, sharding_key, timeout)
+        return reply
 
     async def submit(
         self,

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
-SERVICES: Final = ("request_reply",)
-"""The sections of services that the kernel brings, which are called as these are."""
 STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply", "admin")
 """The services that a broker runs wherever they are installed, unless they are left out, in their order:
 
@@ -18,14 +16,13 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
         "nameserver",
         "broker",
         "store",
-        *SERVICES,
         "access",
         "net",
         "monitoring",
     ),
     "nameserver": ("nameserver", "access", "net", "monitoring"),
-    "broker": ("broker", "store", *SERVICES, "access", "net", "monitoring"),
-    CLIENT: ("client", "net", "producer", "consumer", "lite_pull", "puller", "admin"),
+    "broker": ("broker", "store", "access", "net", "monitoring"),
+    CLIENT: ("client", "net", "producer", "consumer", "admin"),
 }
 """The sections that each program has, besides those that plugins bring. `client` stands for
 programs that make clients `from_config`."""

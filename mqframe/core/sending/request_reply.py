@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mqframe.core.errors import FixError, HeaderError, RequestFailed
+from mqframe.core.errors import FixError
 from mqframe.core.messages import properties as p
-from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import Message, ReceivedMessage
 from mqframe.core.messages.names import reply_topic
 from mqframe.core.messages.properties import plain_text
-from mqframe.core.requests.replies import PushReplyMessageToClient
 
 REPLY = "reply"
 """The type of a message that is a reply (MixAll.REPLY_MESSAGE_FLAG)."""
@@ -115,15 +113,6 @@ def failure_reply(message: ReceivedMessage, problem: BaseException) -> ReplyMess
     return reply_to(message, text.encode("utf-8", "replace"), properties={FAILED: text})
 
 
-def check_reply(reply: ReceivedMessage) -> ReceivedMessage:
-    """`reply`. Raises `RequestFailed` when it says that the request failed."""
-    problem = reply.properties.get(FAILED)
-    if problem is not None:
-        correlation_id = reply.properties.get(p.CORRELATION_ID, "")
-        raise RequestFailed(f"request {correlation_id} failed at its receiver {reply.born_host}: {problem}")
-    return reply
-
-
 def request_properties(correlation_id: str, client_id: str, timeout_seconds: float) -> str:
     """What makes a message a request, in text form."""
     return p.encode_properties(
@@ -132,34 +121,4 @@ def request_properties(correlation_id: str, client_id: str, timeout_seconds: flo
             p.REPLY_TO_CLIENT: client_id,
             p.TTL: str(int(timeout_seconds * 1000)),
         }
-    )
-
-
-def pushed_reply(fields: PushReplyMessageToClient, body: bytes, arrived_ms: int) -> ReceivedMessage:
-    """The reply that a broker handed to this client at `arrived_ms`. Raises `HeaderError`."""
-    text = fields.properties or ""
-    if text and text[-1] != p.PAIR_END:
-        text += p.PAIR_END
-    text += p.encode_properties({p.ARRIVE_TIME: str(arrived_ms)})
-    try:
-        born_host, store_host = encode_host(fields.born_host), encode_host(fields.store_host)
-    except ValueError as problem:
-        raise HeaderError(f"PushReplyMessageToClient: {problem}") from None
-    return ReceivedMessage(
-        fields.topic,
-        fields.queue_id,
-        0,
-        0,
-        0,
-        fields.born_timestamp,
-        fields.store_timestamp,
-        born_host,
-        store_host,
-        fields.reconsume_times or 0,
-        fields.sys_flag,
-        fields.flag,
-        0,
-        0,
-        body,
-        text.encode(),
     )

@@ -37,7 +37,12 @@ def test_config_show_tells_values_and_origins(tmp_path: Path, monkeypatch: pytes
 
 def test_config_show_of_clients_knows_their_sections() -> None:
     rows = json.loads(run("config", "show", "--for", "client", "--json"))
-    assert {row["setting"].partition(".")[0] for row in rows} == {*PROGRAMS["client"], "simple"}
+    assert {row["setting"].partition(".")[0] for row in rows} == {
+        *PROGRAMS["client"],
+        "lite_pull",
+        "puller",
+        "simple",
+    }
     assert {row["origin"] for row in rows} == {"default"}
 
 

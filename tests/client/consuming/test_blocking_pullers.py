@@ -9,10 +9,10 @@ from collections import Counter
 
 import pytest
 from mqframe_pop.client.blocking_consumer import SimpleConsumer
+from mqframe_pull.lite_pull.blocking_consumer import LitePullConsumer
 from mqframe_testing.cluster import Cluster
 from real_time import until
 
-from mqframe.client.consuming.lite_pull.blocking_consumer import LitePullConsumer
 from mqframe.client.sending.blocking_producer import Producer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.errors import ClosedError, FixError, ReceiptError, RouteError

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 
 import pytest
+from mqframe_pull.puller.puller import AsyncPuller
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.simulation.pools import work_at_once
@@ -13,7 +14,6 @@ from mqframe_testing.simulation.pools import work_at_once
 from mqframe import AsyncAdmin
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.puller.puller import AsyncPuller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings

@@ -12,5 +12,5 @@ def test_each_program_passes_over_what_the_others_have() -> None:
 
 
 def test_clients_have_profiles_where_there_may_be_several_of_a_kind() -> None:
-    assert {"producer", "consumer", "lite_pull", "puller", "admin"} == WITH_PROFILES
+    assert {"producer", "consumer", "admin"} == WITH_PROFILES
     assert set(PROGRAMS[CLIENT]) > WITH_PROFILES

@@ -5,18 +5,17 @@ from __future__ import annotations
 import pytest
 from recorded import REQUESTS as RECORDED
 
-from mqframe.core.errors import FixError, HeaderError, MessageError
+from mqframe.core.errors import FixError, MessageError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import Message, ReceivedMessage
 from mqframe.core.messages.properties import decode_properties, encode_properties
 from mqframe.core.requests import decode_fields
-from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessageV2
+from mqframe.core.requests.replies import SendReplyMessageV2
 from mqframe.core.sending.encoding import element_size, encode_elements, message_properties
 from mqframe.core.sending.request_reply import (
     ReplyMessage,
     is_expired,
     is_request,
-    pushed_reply,
     reply_to,
     request_properties,
 )
@@ -93,17 +92,6 @@ def recorded_requests(code):
     return [each for each in RECORDED if each.facts["code"] == code]
 
 
-@pytest.mark.parametrize("recorded", recorded_requests(326), ids=str)
-def test_recorded_replies_are_read(recorded):
-    fields = decode_fields(recorded.facts["extFields"], PushReplyMessageToClient)
-    message = pushed_reply(fields, b"reply", 17)
-    assert message.properties["ARRIVE_TIME"] == "17"
-    assert message.properties["MSG_TYPE"] == "reply"
-    assert len(message.properties["CORRELATION_ID"]) == 36
-    assert (message.body, message.born_host) == (b"reply", recorded.facts["extFields"]["bornHost"])
-    assert message.message_id == message.properties["UNIQ_KEY"]
-
-
 @pytest.mark.parametrize("recorded", recorded_requests(325), ids=str)
 def test_recorded_replies_on_their_way(recorded):
     fields = decode_fields(recorded.facts["extFields"], SendReplyMessageV2)
@@ -113,10 +101,3 @@ def test_recorded_replies_on_their_way(recorded):
     ours = reply_to(received(asked | {"CLUSTER": "DefaultCluster"}), b"reply")
     made = decode_properties(message_properties(ours, pairs["UNIQ_KEY"]))
     assert {name: made[name] for name in pairs} == pairs
-
-
-def test_a_reply_from_nowhere_is_refused():
-    recorded = recorded_requests(326)[0]
-    fields = decode_fields(recorded.facts["extFields"] | {"bornHost": "here"}, PushReplyMessageToClient)
-    with pytest.raises(HeaderError, match="PushReplyMessageToClient"):
-        pushed_reply(fields, b"reply", 17)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -58,7 +58,6 @@ def show_settings(
         data_option,
         file_here,
         load,
-        services_left_out,
     )
 
     _check(program, profile, data)
@@ -71,13 +70,12 @@ def show_settings(
     for warning in resolved.warnings:
         typer.echo(f"mqframe: {warning}", err=True)
     entries = [*with_changes(resolved), *_not_in_use(resolved), *_plugin_entries(resolved)]
-    left_out = services_left_out(resolved)
     rows = [
         {
             "setting": entry.path,
             "value": _plain(entry.value, json),
             "origin": entry.origin,
-            "meaning": _told(entry, left_out),
+            "meaning": entry.doc,
         }
         for entry in entries
         if not (changed and entry.origin in (DEFAULT, SERVER_DEFAULT))
@@ -146,12 +144,6 @@ def _not_in_use(resolved: Resolved) -> Iterator[Entry]:
             if path.startswith(f"{name}."):
                 said = "(secret)" if is_secret_name(path) else given.value
                 yield Entry(path, said, given.origin, _NOT_IN_USE.format(name))
-
-
-def _told(entry: Entry, left_out: Collection[str]) -> str:
-    """What `entry` means, and whether nothing heeds it."""
-    section = entry.path.partition(".")[0]
-    return f"{_NOT_IN_USE.format(section)}; {entry.doc}" if section in left_out else entry.doc
 
 
 def _of_plugin(place: str, options: Any, origins: Mapping[str, str]) -> Iterator[Entry]:

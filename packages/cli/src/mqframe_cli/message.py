@@ -221,7 +221,7 @@ def read(
 
     With --json each has its properties, too.
     """
-    from mqframe.client.consuming.puller.blocking_puller import Puller
+    from mqframe import Puller
 
     rows = []
     with admin_client(nameserver) as admin:

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from mqframe_cli.processes.exporters import Exporters
 from mqframe_cli.settings.configuration import load
+from mqframe_cli.settings.monitoring import MonitoringSettings
 
 from mqframe.broker.host import BrokerHost
 from mqframe.core.errors import PluginError
 from mqframe.hooks.interfaces import Exporter, ExporterPort
-from mqframe.hooks.monitoring import MonitoringSettings
 from mqframe.hooks.specs import hookimpl
 from mqframe.nameserver.server import NameServer
 

@@ -22,7 +22,7 @@ from mqframe_cli.settings.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
 from mqframe_cli.settings.rocketmq_meanings import HINTS, REFUSED
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
 
-from mqframe.core.config.programs import PROGRAMS, SERVICES, STANDARD_SERVICES
+from mqframe.core.config.programs import PROGRAMS, STANDARD_SERVICES
 from mqframe.core.errors import SettingError
 from mqframe.hooks import sections
 from mqframe.hooks.manager import PluginManager
@@ -292,12 +292,6 @@ def test_where_it_does_not_run_its_section_is_passed_over_and_it_is_not_imported
 
 def test_a_service_that_is_not_installed_is_left_to_who_runs_it() -> None:
     assert values("broker", items=["broker.services=nobody"])["broker.services"] == ("nobody",)
-
-
-def test_services_of_the_broker_are_known_by_name_and_class() -> None:
-    assert [settings_class(name) for name in SERVICES] == [
-        PluginManager().settings_class(name) for name in SERVICES
-    ]
 
 
 def test_old_names_are_those_that_were() -> None:

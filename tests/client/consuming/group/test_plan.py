@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_pull.lite_pull.assembly import LitePlan
+from mqframe_pull.settings import LitePullSettings
 from mqframe_testing.consuming import AllQueues, MemoryOffsets, play
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
-from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.group_offsets import OffsetChoice
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable, TopicSubscription
-from mqframe.client.consuming.lite_pull.assembly import LitePlan
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
 from mqframe.core.filtering.filter_expression import filter_of

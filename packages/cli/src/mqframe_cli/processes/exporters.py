@@ -10,10 +10,10 @@ import attrs
 from mqframe.core.config.configuration import Resolved
 from mqframe.hooks.interfaces import Exporter
 from mqframe.hooks.manager import PluginManager
-from mqframe.hooks.monitoring import MonitoringSettings
 from mqframe.log import get_logger
 from mqframe_cli.processes.serving import Service, Services
 from mqframe_cli.settings.configuration import given_origins
+from mqframe_cli.settings.monitoring import MonitoringSettings
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 S = TypeVar("S")

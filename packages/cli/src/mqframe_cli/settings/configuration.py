@@ -18,7 +18,6 @@ from mqframe.core.config.programs import (
     CLIENT,
     OF_BROKERS,
     PROGRAMS,
-    SERVICES,
     STANDARD_SERVICES,
     WITH_PROFILES,
     others_of,
@@ -43,15 +42,12 @@ _CLASSES: Final[Mapping[str, str]] = {
     "nameserver": "mqframe.nameserver.settings:NameServerSettings",
     "broker": "mqframe.broker.settings:BrokerSettings",
     "store": "mqframe.store.settings:StoreSettings",
-    "request_reply": "mqframe.broker.request_reply.settings:ReplySettings",
     "access": "mqframe.net.access.settings:AccessSettings",
     "net": "mqframe.net.settings:NetSettings",
-    "monitoring": "mqframe.hooks.monitoring:MonitoringSettings",
+    "monitoring": "mqframe_cli.settings.monitoring:MonitoringSettings",
     "client": "mqframe.client.configuration.sections:ClientSection",
     "producer": "mqframe.client.configuration.sections:ProducerSection",
     "consumer": "mqframe.client.configuration.sections:ConsumerSection",
-    "lite_pull": "mqframe.client.configuration.sections:LitePullSection",
-    "puller": "mqframe.client.configuration.sections:PullerSection",
     "admin": "mqframe.client.configuration.sections:AdminSection",
 }
 """Where the settings of each section of the kernel are; imported when a program has it."""
@@ -205,7 +201,7 @@ def sections_of_plugins(services: Iterable[str], plugins: PluginManager) -> list
 def service_kinds(resolved: Resolved) -> list[type[Any]]:
     """The classes of the sections of services among those of `resolved`."""
     known = section_names()
-    return [kind for kind in resolved.kinds if kind.SECTION in SERVICES or kind.SECTION not in known]
+    return [kind for kind in resolved.kinds if kind.SECTION not in known]
 
 
 def added_kinds(resolved: Resolved) -> list[type[Any]]:
@@ -217,14 +213,6 @@ def added_kinds(resolved: Resolved) -> list[type[Any]]:
 def of_broker(resolved: Resolved) -> bool:
     """Whether these are settings of a program that has a broker."""
     return any(kind.SECTION == "broker" for kind in resolved.kinds)
-
-
-def services_left_out(resolved: Resolved) -> frozenset[str]:
-    """The services of the kernel that do not run with these settings; their sections are read, too."""
-    if not of_broker(resolved):
-        return frozenset()
-    out = next(entry.value for entry in resolved.entries if entry.path == "broker.services_blocked")
-    return frozenset(SERVICES).difference(set(plugin_manager().names(BROKER_SERVICE)).difference(out))
 
 
 def _file(path: Path, sections: Sequence[str]) -> Layer:

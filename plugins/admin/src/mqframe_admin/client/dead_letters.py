@@ -6,19 +6,30 @@ import builtins
 import random
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import attrs
 from msgspec.structs import replace
 
 from mqframe.client.connection.route_cache import is_unknown_topic
-from mqframe.client.consuming.puller.puller import AsyncPuller
+from mqframe.client.consuming.group.offsets import QueueOffsets, broker_address
+from mqframe.client.settings import PULL_ANSWER_SECONDS
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, SysFlag
+from mqframe.core.consuming.pull import BYTES_MAX, PullResult, pull_request, read_answer
 from mqframe.core.errors import AnswerError, FixError, MqframeError, RouteError
+from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.messages.java_hash import java_hash
-from mqframe.core.messages.message import MessageQueue, ReceivedMessage, SendResult
-from mqframe.core.messages.names import DEFAULT_TOPIC, DLQ_PREFIX, check_group, dead_letter_topic, retry_topic
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage, SendResult, guard_bodies
+from mqframe.core.messages.names import (
+    DEFAULT_TOPIC,
+    DLQ_PREFIX,
+    TOOLS_GROUP,
+    check_group,
+    dead_letter_topic,
+    retry_topic,
+)
 from mqframe.core.messages.properties import SHARDING_KEY, encode_properties
 from mqframe.core.moments import moment_ms
 from mqframe.core.requests.messages import SendMessageV2
@@ -187,13 +198,13 @@ class AsyncDeadLetterAdmin:
     async def _read(
         self, group: str, queue: MessageQueue, which: DeadLetterFilter
     ) -> AsyncIterator[DeadLetter]:
-        puller = AsyncPuller(instance=self._calls.instance)
-        end = await puller.max_offset(queue)
-        offset = await puller.min_offset(queue)
+        offsets, through = QueueOffsets(self._calls.instance), self._calls.instance.patience.through
+        end = await through(partial(offsets.max_offset, queue))
+        offset = await through(partial(offsets.min_offset, queue))
         if which.begin_ms > 0:
-            offset = max(offset, await puller.offset_at(queue, which.begin_ms))
+            offset = max(offset, await through(partial(offsets.offset_at, queue, which.begin_ms)))
         while offset < end:
-            result = await puller.pull(queue, offset, READ_AT_ONCE_MAX)
+            result = await self._pull(queue, offset)
             for message in result.messages:
                 if message.store_timestamp > which.end_ms:
                     return
@@ -201,6 +212,25 @@ class AsyncDeadLetterAdmin:
                 if which.matches(letter):
                     yield letter
             offset = max(result.next_offset, offset + 1)
+
+    async def _pull(self, queue: MessageQueue, offset: int) -> PullResult:
+        """All that `queue` holds from `offset` on, as far as one answer has it; restarts are waited for."""
+        instance, everything = self._calls.instance, filter_of()
+        address = await broker_address(instance, queue)
+        request = pull_request(
+            TOOLS_GROUP,
+            queue,
+            offset,
+            messages_max=READ_AT_ONCE_MAX,
+            bytes_max=BYTES_MAX,
+            expression=everything.expression,
+            expression_type=everything.expression_type,
+        )
+        ask = partial(instance.remoting.invoke, address, request, timeout=PULL_ANSWER_SECONDS)
+        answer = await instance.patience.through(ask)
+        result = read_answer(answer, queue, everything, address, offset)
+        guard_bodies(result.messages, instance.settings.unpacked_bytes_max, instance.settings.check_body_crc)
+        return result
 
     async def _by_offset_id(self, topic: str, message_id: str) -> ReceivedMessage | None:
         try:

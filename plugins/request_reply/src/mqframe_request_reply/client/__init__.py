@@ -1,0 +1,1 @@
+"""Producers that ask, and the replies that brokers hand to their client."""

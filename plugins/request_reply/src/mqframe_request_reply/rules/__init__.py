@@ -1,0 +1,1 @@
+"""Rules of requests and replies: values in, values out."""
