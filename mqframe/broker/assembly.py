@@ -16,6 +16,7 @@ from mqframe.broker.admin.resets import ResetProcessor
 from mqframe.broker.admin.runtime import RuntimeProcessor
 from mqframe.broker.admin.stats import StatsProcessor
 from mqframe.broker.admin.topics import TopicProcessor
+from mqframe.broker.chosen_services import service_names
 from mqframe.broker.cluster.assignment import AssignmentProcessor
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
 from mqframe.broker.cluster.registration import NameServerRegistration
@@ -30,6 +31,7 @@ from mqframe.broker.services import notified
 from mqframe.broker.state import BrokerState
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.hooks.interfaces import BrokerService
+from mqframe.hooks.missing import why_missing
 
 
 def make_parts(
@@ -56,7 +58,7 @@ def make_parts(
         HeartbeatProcessor(shared, state.filters),
         OffsetProcessor(shared),
         QueueLockProcessor(state.locks, registry),
-        LookupProcessor(shared),
+        LookupProcessor(shared, _why_no_index(state)),
         TopicProcessor(shared, registration.announced, state.keeper.save_tables, pulls.topic_deleted),
         GroupProcessor(shared, state.keeper.save_tables),
         StatsProcessor(shared),
@@ -77,6 +79,12 @@ def make_parts(
             ],
         ),
     ]  # fmt: skip
+
+
+def _why_no_index(state: BrokerState) -> str:
+    blocked = state.live.current.services_blocked
+    there = state.plugins.key_indexing(service_names(state.live.current, state.plugins))
+    return "" if there else why_missing("index", blocked)
 
 
 def _unique_ids(state: BrokerState) -> UniqueIds:

@@ -18,7 +18,7 @@ def names(**settings):
 
 
 def test_a_broker_has_its_own_services_then_those_that_are_named():
-    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply"]
+    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply", "index"]
     assert names(services=("mine", "pop")) == [*BUILT_IN, "mine"]
 
 
@@ -71,6 +71,7 @@ ROOMS = {
     "delay": "mqframe_delay",
     "transactions": "mqframe_transactions",
     "request_reply": "mqframe.broker.request_reply",
+    "index": "mqframe_index",
 }
 """Where each service is."""
 _STARTS = """
