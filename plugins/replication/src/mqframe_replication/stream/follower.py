@@ -7,12 +7,12 @@ import logging
 from typing import Final, Generic, cast
 
 from mqframe.core.errors import ConnectError, FrameError, StoreError
-from mqframe.core.measuring.per_second import PerSecond
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.trouble import Trouble
 from mqframe_replication.rules.following import F, Following, FollowLimits
 from mqframe_replication.rules.hello import Welcome
+from mqframe_replication.rules.per_second import PerSecond
 from mqframe_replication.stream.copy_rules import CopyRules, CopyTarget
 from mqframe_replication.stream.dialing import Dialer
 

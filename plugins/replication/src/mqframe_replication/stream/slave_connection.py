@@ -6,11 +6,11 @@ import asyncio
 from typing import Final, Protocol, cast
 
 from mqframe.core.errors import FrameError
-from mqframe.core.measuring.per_second import PerSecond
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe_replication.rules.feed import Due, Feed, FeedLimits
 from mqframe_replication.rules.hello import Hello
+from mqframe_replication.rules.per_second import PerSecond
 from mqframe_replication.rules.send_rate import SendRate
 from mqframe_replication.stream.feed_rules import LogSource
 from mqframe_replication.stream.refusals import Refusals

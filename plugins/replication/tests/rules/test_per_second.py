@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mqframe.core.measuring.per_second import PerSecond
+from mqframe_replication.rules.per_second import PerSecond
 
 
 def test_a_second_counts_in_the_one_after_it_alone() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from mqframe_cli.sending.forwarding import MARK, Forwarding, Together, forwarded
 from mqframe_testing.consuming import received
 
 from mqframe.core.messages.batch import decode_batch
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.sending.forwarding import MARK, Forwarding, Together, forwarded
 
 QUEUES = [MessageQueue("wide", "b", number) for number in range(4)]
 
