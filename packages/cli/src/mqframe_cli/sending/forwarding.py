@@ -7,11 +7,12 @@ from enum import Enum
 from itertools import count
 from typing import Final
 
+from mqframe_admin.rules.dead_letters import NOTED_ON_THE_WAY
+
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
-from mqframe.core.retry.dead_letters import NOTED_ON_THE_WAY
 
 MARK: Final = "MQFRAME_FORWARDED_FROM"
 """Property of a copy: where the message lies that it was made of, "topic@broker:queue id:queue offset"."""
