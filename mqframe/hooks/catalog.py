@@ -27,13 +27,7 @@ from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
-from mqframe.hooks.options import (
-    OptionInfo,
-    build,
-    declared_class,
-    describe,
-    settings_class,
-)
+from mqframe.hooks.options import OptionInfo, build, declared_class, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
 if TYPE_CHECKING:
