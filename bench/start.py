@@ -17,19 +17,25 @@ import tempfile
 import time
 from pathlib import Path
 
+from mqframe_index.settings import IndexSettings
+from mqframe_index.store.indexing import FileIndexing
+
 from mqframe.core.messages.batch import encode_element
 from mqframe.net.clock import SystemClock
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 
+INDEX = FileIndexing(IndexSettings()).open
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 BODY = b"x" * 100
 BATCH = 16
 
 
 def opened(directory: Path) -> MessageStore:
-    return MessageStore.open(StoreSettings(directory=directory, disk_limits=False), SystemClock())
+    return MessageStore.open(
+        StoreSettings(directory=directory, disk_limits=False), SystemClock(), open_index=INDEX
+    )
 
 
 async def fill(directory: Path, count: int, queues: int) -> None:

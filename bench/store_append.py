@@ -14,6 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from mqframe_index.settings import IndexSettings
+from mqframe_index.store.indexing import FileIndexing
+
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.net.clock import SystemClock
@@ -21,6 +24,7 @@ from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 
+INDEX = FileIndexing(IndexSettings()).open
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 BODY = b"x" * 100
 
@@ -112,7 +116,9 @@ def skips(store: MessageStore, count: int) -> None:
 
 
 async def sync_flush(directory: Path, senders: int, rounds: int) -> None:
-    store = MessageStore.open(StoreSettings(directory=directory, flush="SYNC_FLUSH"), SystemClock())
+    store = MessageStore.open(
+        StoreSettings(directory=directory, flush="SYNC_FLUSH"), SystemClock(), open_index=INDEX
+    )
     store.start()
 
     async def send() -> None:
@@ -132,7 +138,7 @@ async def sync_flush(directory: Path, senders: int, rounds: int) -> None:
 
 async def main(directory: Path, count: int, topics: int, property_crc: bool) -> None:
     settings = StoreSettings(directory=directory / "a", property_crc=property_crc)
-    store = MessageStore.open(settings, SystemClock())
+    store = MessageStore.open(settings, SystemClock(), open_index=INDEX)
     store.start()
     singles(store, count, 1)
     singles(store, count, 16)
@@ -151,7 +157,7 @@ async def main(directory: Path, count: int, topics: int, property_crc: bool) -> 
         if after == "kill":
             (directory / "a" / "abort").write_text("1")
         elapsed = time.perf_counter()
-        store = MessageStore.open(settings, SystemClock())
+        store = MessageStore.open(settings, SystemClock(), open_index=INDEX)
         elapsed = time.perf_counter() - elapsed
         queues, checked = len(list(store.queues)), store.recovered.records
         print(f"open after {after}: {elapsed:.3f} s, {checked} records checked, {queues} queues")

@@ -18,7 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mqframe_store_tools.checking.sizes import with_sizes
+from mqframe_index.settings import IndexSettings
+from mqframe_index.store.indexing import FileIndexing
+from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_store_tools.checking.store_check import StoreCheck
 
 from mqframe.core.messages.batch import encode_element
@@ -33,6 +35,7 @@ HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 BODY = b"x" * 100
 QUEUES = 16
 BATCH = 100
+INDEX = IndexSettings()
 
 
 def properties(number: int) -> bytes:
@@ -40,7 +43,7 @@ def properties(number: int) -> bytes:
 
 
 def fill(settings: StoreSettings, messages: int) -> None:
-    store = MessageStore.open(settings, SystemClock())
+    store = MessageStore.open(settings, SystemClock(), open_index=FileIndexing(INDEX).open)
     for first in range(0, messages, BATCH):
         batch = b"".join(encode_element(BODY, properties(first + n)) for n in range(BATCH))
         store.writes.put_batch(Incoming("t", first // BATCH % QUEUES, b"", "", 1, HOST, HOST), batch)
@@ -68,13 +71,15 @@ def recover(settings: StoreSettings) -> None:
         shutil.rmtree(root / name)
     (root / "queue-ends").unlink(missing_ok=True)
     (root / "abort").touch()
-    store = MessageStore.open(settings, SystemClock(), care=Care.THOROUGH)
+    store = MessageStore.open(
+        settings, SystemClock(), care=Care.THOROUGH, open_index=FileIndexing(INDEX).open
+    )
     store.abandon()
 
 
 def check(settings: StoreSettings) -> None:
     layout = known_store(settings.directory)
-    found = StoreCheck(layout, with_sizes(settings, layout)).run()
+    found = StoreCheck(layout, with_sizes(settings, layout), with_index_sizes(INDEX, layout)).run()
     assert not found.total, found.findings[:3]
 
 

@@ -6,7 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from mqframe_store_tools.checking.sizes import with_sizes
+from mqframe_index.settings import IndexSettings
+from mqframe_index.store.indexing import FileIndexing
+from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_store_tools.checking.store_check import Checked, StoreCheck
 from mqframe_testing.manual_clock import ManualClock
 
@@ -22,10 +24,10 @@ COUNT = 60
 SIZES: dict[str, Any] = {
     "commit_log_file_bytes": 8192,
     "queue_file_bytes": 400,
-    "index_slots": 7,
-    "index_entries": 50,
     "disk_limits": False,
 }
+INDEX = IndexSettings(slots=7, entries=50)
+OPEN_INDEX = FileIndexing(INDEX).open
 PROGRESS = b'{"dataVersion":{"counter":1},"offsetTable":{"t@g":{0:12,1:20}}}'
 
 
@@ -37,7 +39,7 @@ def fill(root: Path, *, stop: bool = True, count: int = COUNT, **changes: Any) -
     """`count` messages in two queues, a second apart; keys, tags; progress of a group."""
     clock = ManualClock()
     made = settings(root, **changes)
-    store = MessageStore.open(made, clock)
+    store = MessageStore.open(made, clock, open_index=OPEN_INDEX)
     for n in range(count):
         properties = f"KEYS\x01k{n} all\x02TAGS\x01a\x02UNIQ_KEY\x01{n:032X}\x02"
         store.writes.put(Incoming("t", n % 2, b"%d:" % n * 60, properties, 1, HOST, HOST))
@@ -55,7 +57,8 @@ def fill(root: Path, *, stop: bool = True, count: int = COUNT, **changes: Any) -
 def checked(root: Path) -> Checked:
     """What a check says of the store in `root`; sizes are what the files tell."""
     layout = known_store(root)
-    return StoreCheck(layout, with_sizes(StoreSettings(), layout)).run()
+    index = with_index_sizes(IndexSettings(), layout)
+    return StoreCheck(layout, with_sizes(StoreSettings(), layout), index).run()
 
 
 def messages(root: Path) -> list[tuple[Any, ...]]:

@@ -49,7 +49,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__", "mqframe_admin"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_admin", "mqframe_testing"},
     "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"}
-    | {"mqframe_delay"},
+    | {"mqframe_delay", "mqframe_index"},
     "mqframe_admin": {*LEVELS["net"], "client"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
@@ -58,6 +58,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_transactions": {*LEVELS["hooks"], "client"},
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
+    "mqframe_index": {*LEVELS["hooks"], "store"},
     # Roles are trusted: they are made of the inside of broker and store.
     "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
@@ -103,7 +104,7 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe.store": [
         {"incoming", "settings"},
         {"files"},
-        {"index", "log", "queues"},
+        {"log", "queues"},
         {"message_files"},
         {"appending", "reading"},
         {"following", "upkeep"},
@@ -213,6 +214,11 @@ FLOORS: dict[str, list[set[str]]] = {
         {"rules", "settings"},
         {"store"},
         {"broker"},
+    ],
+    "mqframe_index": [
+        {"settings"},
+        {"store"},
+        {"service"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},

@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 
+from mqframe.broker.chosen_services import service_names
 from mqframe.broker.cluster.assignment import AssignmentProcessor
 from mqframe.broker.cluster.groups import GroupProcessor
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
@@ -26,6 +27,7 @@ from mqframe.broker.services import notified
 from mqframe.broker.state import BrokerState
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.hooks.interfaces import BrokerService
+from mqframe.hooks.missing import why_missing
 
 
 def make_parts(
@@ -56,7 +58,7 @@ def make_parts(
         OffsetProcessor(shared),
         ProgressProcessor(shared),
         QueueLockProcessor(state.locks, registry),
-        LookupProcessor(shared),
+        LookupProcessor(shared, _why_no_index(state)),
         TopicProcessor(shared, registration.announced),
         GroupProcessor(shared),
         AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
@@ -72,6 +74,12 @@ def make_parts(
             ],
         ),
     ]  # fmt: skip
+
+
+def _why_no_index(state: BrokerState) -> str:
+    blocked = state.live.current.services_blocked
+    there = state.plugins.key_indexing(service_names(state.live.current, state.plugins))
+    return "" if there else why_missing("index", blocked)
 
 
 def _unique_ids(state: BrokerState) -> UniqueIds:

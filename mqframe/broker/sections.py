@@ -42,6 +42,10 @@ class BrokerSections:
         """The section of the class `kind` among those `added`; its defaults where nothing else was said."""
         return next((each for each in self.added if isinstance(each, kind)), None) or kind()
 
+    def of_service(self, kind: type[S]) -> S:
+        """The section of the class `kind` of a service; its defaults where nothing else was said."""
+        return next((each for each in self.services if isinstance(each, kind)), None) or kind()
+
     @property
     def delays(self) -> tuple[int, ...]:
         """The delays of levels 1, 2, … in ms, which the store counts by, whoever delivers what waits."""

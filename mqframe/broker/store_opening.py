@@ -7,8 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from mqframe.broker.chosen_services import service_names
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.shared_log import SharedLog
+from mqframe.hooks.interfaces.key_index import OpenIndex
+from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.store.appending.inline_dispatch import OnArrival
 from mqframe.store.message_store import MessageStore
@@ -24,16 +27,36 @@ class StoreOpening(NamedTuple):
     on_arrival: OnArrival
     recovered: RecoveredStore | None = None
 
-    def store(self, sections: BrokerSections, clock: LoopClock, shared: SharedLog) -> MessageStore:
-        """The store of `sections`. Raises `StoreError`."""
+    def store(
+        self, sections: BrokerSections, clock: LoopClock, shared: SharedLog, plugins: PluginManager
+    ) -> MessageStore:
+        """The store of `sections`. Raises `StoreError`, `PluginError`."""
         recovered = self.recovered
         if recovered is None:
             recovered = recover_store(
-                sections.store, clock, is_copy=sections.is_slave, delays=sections.delays
+                sections.store,
+                clock,
+                is_copy=sections.is_slave,
+                delays=sections.delays,
+                open_index=index_of(sections, plugins),
             )
         return MessageStore.of(
             recovered, clock, on_arrival=self.on_arrival, replicas=shared.replicas, copy=shared.copy
         )
+
+
+def index_of(sections: BrokerSections, plugins: PluginManager) -> OpenIndex | None:
+    """What opens the index of keys that a service brings; `None` where none does.
+
+    Raises `PluginError`, `SettingError`.
+    """
+    found = plugins.key_indexing(service_names(sections.broker, plugins))
+    if found is None:
+        return None
+    service, indexing = found
+    kind = plugins.settings_class(service)
+    settings = None if kind is None else sections.of_service(kind)
+    return indexing(settings).open
 
 
 async def made_beside(
@@ -41,11 +64,13 @@ async def made_beside(
     clock: LoopClock,
     make: Callable[[RecoveredStore], T],
     progress: OpeningProgress | None = None,
+    plugins: PluginManager | None = None,
 ) -> T:
     """What `make` makes of the store of `sections`, which is recovered in a thread: that may take long.
 
-    `progress`: is told how far it is. Whoever is cancelled waits for its end: else nobody could open the
-    store again. Raises `StoreError`, and what `make` does; the directory is let go then.
+    `progress`: is told how far it is; `plugins`: those of the broker. Whoever is cancelled waits for its end:
+    else nobody could open the store again. Raises `StoreError`, and what `make` does; the directory is let go
+    then.
     """
     work = partial(
         recover_store,
@@ -54,6 +79,7 @@ async def made_beside(
         is_copy=sections.is_slave,
         progress=progress,
         delays=sections.delays,
+        open_index=index_of(sections, plugins or PluginManager()),
     )
     recovering = asyncio.ensure_future(asyncio.to_thread(work))
     try:

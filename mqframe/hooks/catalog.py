@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import pluggy
@@ -27,20 +27,17 @@ from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
-from mqframe.hooks.options import (
-    OptionInfo,
-    build,
-    cut_back_class,
-    describe,
-    settings_class,
-)
+from mqframe.hooks.options import OptionInfo, build, declared_class, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
 if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_port import BrokerPort
     from mqframe.hooks.interfaces.broker_service import SlaveCopies
+    from mqframe.hooks.interfaces.key_index import KeyIndexing
 
+T = TypeVar("T")
 GROUP: Final = specs.PROJECT
+_SERVICE: Final = "broker_service"
 FAILURES: Final = (Exception, SystemExit)
 """What code of plugins may raise: a module that ends the program when it is imported is broken as well."""
 
@@ -111,7 +108,7 @@ class Catalog:
 
     def settings_class(self, service: str) -> type[Any] | None:
         """As `PluginManager.settings_class`."""
-        return settings_class(service, self._factory(kind_of("broker_service"), service))
+        return settings_class(service, self._factory(kind_of(_SERVICE), service))
 
     def runs_at_slaves(self, service: str) -> bool:
         """As `PluginManager.runs_at_slaves`."""
@@ -119,22 +116,28 @@ class Catalog:
 
     def cut_backs(self) -> list[CutBack]:
         """As `PluginManager.cut_backs`."""
-        kind = kind_of("broker_service")
-        found = ((name, self._factory(kind, name)) for name in self.names(kind.name))
-        return [made() for name, factory in found if (made := cut_back_class(name, factory)) is not None]
+        return [made() for _, made in self._declared(self.names(_SERVICE), CutBack)]
 
     def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
         """As `PluginManager.slave_copies`."""
         from mqframe.hooks.interfaces.broker_service import SlaveCopies
 
-        kind, made = kind_of("broker_service"), []
-        for name in (each for each in services if each in self.names(kind.name)):
-            declared = getattr(self._factory(kind, name), "SlaveCopies", None)
-            if isinstance(declared, type) and issubclass(declared, SlaveCopies):
-                made.append(declared(port))
-            elif declared is not None:
-                raise PluginError(f"{name}: SlaveCopies must be a class that inherits it, not {declared!r}")
-        return made
+        there = self.names(_SERVICE)
+        found = self._declared([name for name in services if name in there], SlaveCopies)
+        return [made(port) for _, made in found]
+
+    def key_indexing(self, services: Iterable[str]) -> tuple[str, type[KeyIndexing]] | None:
+        """As `PluginManager.key_indexing`."""
+        from mqframe.hooks.interfaces.key_index import KeyIndexing
+
+        return next(self._declared(services, KeyIndexing), None)  # type: ignore[type-abstract]
+
+    def _declared(self, services: Iterable[str], wanted: type[T]) -> Iterator[tuple[str, type[T]]]:
+        """Of these broker services what their factories name in the attribute that is called as `wanted`."""
+        for name in services:
+            made = declared_class(name, self._factory(kind_of(_SERVICE), name), wanted)
+            if made is not None:
+                yield name, made
 
     def names(self, kind: str) -> list[str]:
         """As `PluginManager.names`."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_port import BrokerPort
     from mqframe.hooks.interfaces.broker_service import SlaveCopies
     from mqframe.hooks.interfaces.cut_back import CutBack
+    from mqframe.hooks.interfaces.key_index import KeyIndexing
     from mqframe.hooks.plugin_info import PluginInfo
 
 
@@ -95,6 +96,13 @@ class PluginManager:
         They are imported. Raises `PluginError` for one that cannot be.
         """
         return self._catalog.slave_copies(services, port)
+
+    def key_indexing(self, services: Iterable[str]) -> tuple[str, type[KeyIndexing]] | None:
+        """The first of these services that brings an index of keys, by name, with what opens it.
+
+        They are imported. Raises `PluginError` for one that cannot be.
+        """
+        return self._catalog.key_indexing(services)
 
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""

@@ -33,3 +33,13 @@ def missing_requests(not_installed: Collection[str]) -> dict[int, str]:
         for code, brings in KNOWN_REQUESTS.items()
         if brings in not_installed
     }
+
+
+def why_missing(service: str, blocked: Collection[str]) -> str:
+    """Why a broker does not run `service`. `blocked`: the services that its settings leave out."""
+    if service in blocked:
+        return f"its service {service} is left out (broker.services_blocked)"
+    distribution = KNOWN_DISTRIBUTIONS.get((_SERVICE, service))
+    if distribution is None:
+        return f"it has no service {service}"
+    return f"its service {service} is not installed; install it with: {install_line(distribution)}"

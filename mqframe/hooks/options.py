@@ -1,20 +1,21 @@
 """Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it.
 
-A broker service may have a section of settings besides, its factory's `Settings` class, and in `CutBack` a
-class that puts back what it keeps where a log is cut.
+A broker service may have a section of settings besides, its factory's `Settings` class, and further classes
+in attributes that are called as what these inherit: `CutBack`, `SlaveCopies`, `KeyIndexing`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from mqframe.core.config.field_types import convert, field_types, name_of
 from mqframe.core.config.settings import shown
 from mqframe.core.errors import PluginError, SettingError
-from mqframe.hooks.interfaces.cut_back import CutBack
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -57,14 +58,16 @@ def settings_class(name: str, factory: Any) -> type[Any] | None:
     return declared
 
 
-def cut_back_class(name: str, factory: Any) -> type[CutBack] | None:
-    """The class in `factory.CutBack`, or `None`. Raises `PluginError` when it is something else.
+def declared_class(name: str, factory: Any, kind: type[T]) -> type[T] | None:
+    """The class in the attribute of `factory` that is called as `kind`, `None` where there is none.
 
-    `name`: by which the factory was chosen.
+    `name`: by which the factory was chosen. Raises `PluginError` when it does not inherit `kind`.
     """
-    declared = getattr(factory, "CutBack", None)
-    if declared is not None and not (isinstance(declared, type) and issubclass(declared, CutBack)):
-        raise PluginError(f"{name}: CutBack must be a class that inherits CutBack, not {declared!r}")
+    declared = getattr(factory, kind.__name__, None)
+    if declared is not None and not (isinstance(declared, type) and issubclass(declared, kind)):
+        raise PluginError(
+            f"{name}: {kind.__name__} must be a class that inherits {kind.__name__}, not {declared!r}"
+        )
     return declared
 
 

@@ -1,8 +1,8 @@
-"""Messages handed to the store, and what is found by key."""
+"""Messages handed to the store."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -26,14 +26,6 @@ class Incoming(msgspec.Struct, gc=False):
     sys_flag: int = 0
     reconsume_times: int = 0
     prepared_transaction_offset: int = 0
-
-
-class QueryFound(NamedTuple):
-    """Records with a key, newest first; how far the index reaches (ms, bytes)."""
-
-    records: list[bytes]
-    last_timestamp: int
-    last_offset: int
 
 
 ENTRY_BYTES: Final = 20

@@ -10,6 +10,7 @@ from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.storage.recovery import Care
 from mqframe.core.storage.replicas import Replicas
+from mqframe.hooks.interfaces.key_index import OpenIndex
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
 from mqframe.store.appending.appender import Appender
@@ -154,6 +155,7 @@ class MessageStore:
         sync: Sync = sync_really,
         care: Care = Care.USUAL,
         delays: tuple[int, ...] = USUAL_DELAYS,
+        open_index: OpenIndex | None = None,
     ) -> Self:
         """`recover_store`, and a store of what that has found. Raises as that does.
 
@@ -161,7 +163,9 @@ class MessageStore:
         copies of the log count, what they confirm. `copy`: makes what writes the log of a slave.
         """
         disk = Disk(allocate, usage, sync)
-        recovered = recover_store(settings, clock, is_copy=is_copy, disk=disk, care=care, delays=delays)
+        recovered = recover_store(
+            settings, clock, is_copy=is_copy, disk=disk, care=care, delays=delays, open_index=open_index
+        )
         return cls.of(recovered, clock, on_arrival=on_arrival, replicas=replicas, copy=copy)
 
     @classmethod

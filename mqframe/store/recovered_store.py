@@ -9,6 +9,7 @@ from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
 from mqframe.core.storage.recovery import Care
+from mqframe.hooks.interfaces.key_index import OpenIndex
 from mqframe.net.clock import LoopClock
 from mqframe.store.files.disk import Disk
 from mqframe.store.files.layout import Layout
@@ -78,12 +79,13 @@ def recover_store(
     care: Care = Care.USUAL,
     progress: OpeningProgress | None = None,
     delays: tuple[int, ...] = USUAL_DELAYS,
+    open_index: OpenIndex | None = None,
 ) -> RecoveredStore:
     """Lock the directory, recover what is in it, and bring that to disk. For any thread.
 
     `is_copy`: whether it is a copy of another broker's, see `Recovery`; `care`: how thoroughly, and whether
     to go on where messages may have been lost; `progress`: is told how far it is; `delays`: of the delay
-    levels, ms.
+    levels, ms; `open_index`: opens the index of keys, without it none is kept.
 
     Raises `UndecidedDamage` where it may not go on, and `StoreError` when another broker holds the directory,
     when files have another size than configured, or when the disk is full or not readable; the message names
@@ -102,7 +104,9 @@ def recover_store(
             undo.callback(ownership.release)
             finish_cuts(layout)
             recovered = RecoveredStore(settings, disk, ownership, threads)
-            recovered.files = open_files(layout, settings, disk, threads, clock.now_ms, care, delays)
+            recovered.files = open_files(
+                layout, settings, disk, threads, clock.now_ms, care, delays, open_index
+            )
             undo.callback(recovered.files.close)
             recovered.recover(clock, (care, is_copy), progress)
             undo.pop_all()

@@ -65,13 +65,6 @@ class StoreSettings:
         conf="messageDelayLevel",
         was="delay.levels",
     )
-    index_slots: int = setting(
-        5_000_000, doc="hash slots of an index file", check=at_least(1), conf="maxHashSlotNum"
-    )
-    index_entries: int = setting(
-        20_000_000, doc="entries of an index file", check=at_least(2), conf="maxIndexNum"
-    )
-    index_enabled: bool = setting(True, doc="index messages by key", conf="messageIndexEnable")
     flush: str = setting(
         "ASYNC_FLUSH",
         doc="whether an answer waits for the disk",

@@ -34,7 +34,7 @@ from mqframe.net.clock import SystemClock
 from mqframe.store.settings import StoreSettings
 
 KEY = "UNIQ_KEY\x01FD00AA\x02"
-SMALL = {"commit_log_file_bytes": 1 << 20, "queue_file_bytes": 20_000, "index_enabled": False}
+SMALL = {"commit_log_file_bytes": 1 << 20, "queue_file_bytes": 20_000}
 
 
 async def route(world, topic="t"):

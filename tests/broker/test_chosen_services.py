@@ -18,7 +18,7 @@ def names(**settings):
 
 
 def test_a_broker_has_its_own_services_then_those_that_are_named():
-    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply", "admin"]
+    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply", "admin", "index"]
     assert names(services=("mine", "pop")) == [*BUILT_IN, "mine"]
 
 
@@ -72,6 +72,7 @@ ROOMS = {
     "transactions": "mqframe_transactions",
     "request_reply": "mqframe_request_reply",
     "admin": "mqframe_admin.broker",
+    "index": "mqframe_index",
 }
 """Where each service is."""
 _STARTS = """

@@ -16,6 +16,7 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.shared_log import SharedLog
 from mqframe.broker.store_opening import StoreOpening, made_beside
 from mqframe.core.errors import StoreError
+from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import SystemClock
 from mqframe.store.message_store import MessageStore
 from mqframe.store.recovered_store import RecoveredStore
@@ -106,7 +107,9 @@ def test_the_store_is_opened_with_the_delays_of_the_levels(sections: BrokerSecti
                 sections, SystemClock(), lambda recovered: found.append(recovered.files.queues.delays)
             )
         else:
-            opened = StoreOpening(lambda *arrival: None).store(sections, SystemClock(), SharedLog())
+            opened = StoreOpening(lambda *arrival: None).store(
+                sections, SystemClock(), SharedLog(), PluginManager()
+            )
             found.append(opened._files.queues.delays)
             opened.abandon()
 

@@ -28,6 +28,7 @@ SUBJECTS = [
     ROOT / "plugins/request_reply/src/mqframe_request_reply",
     ROOT / "plugins/transactions/src/mqframe_transactions",
     ROOT / "plugins/delay/src/mqframe_delay",
+    ROOT / "plugins/index/src/mqframe_index",
     ROOT / "plugins/replication/src/mqframe_replication",
     ROOT / "plugins/election/src/mqframe_election",
 ]

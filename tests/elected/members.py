@@ -12,6 +12,7 @@ from mqframe_delay.settings import DelaySettings
 from mqframe_election.broker.role_by_election import RoleByElection
 from mqframe_election.rules.history import EpochHistory
 from mqframe_election.settings import ElectionSettings
+from mqframe_index.settings import IndexSettings
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.coordination import MemoryCoordination, MemoryEngine
 from mqframe_testing.simulation import FailingCoordination, Simulation
@@ -36,8 +37,6 @@ DELAY = DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200)
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": FILE_BYTES,
     "queue_file_bytes": 20 * 64,
-    "index_slots": 50,
-    "index_entries": 200,
     "disk_limits": False,
     "property_crc": True,  # so that each bit of a record that turns is noticed
 }
@@ -150,7 +149,7 @@ class Members:
             StoreSettings(directory=self.folder / member.folder, flush=self.flush, **STORE),
             replication=ReplicationSettings(role="ELECTED", id=member.number, **self.replication),
             added=(ElectionSettings(coordination="memory"),),
-            services=(DELAY,),
+            services=(DELAY, IndexSettings(slots=50, entries=200)),
         )
 
     async def start(self, name: str) -> None:

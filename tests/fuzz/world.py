@@ -17,6 +17,7 @@ from fuzz.sentinel import Sentinel
 from fuzz.steps import Step
 from fuzz.stored import HOST
 from mqframe_delay.settings import DelaySettings
+from mqframe_index.settings import IndexSettings
 from mqframe_testing.simulation import SimulatedLoop
 from mqframe_transactions.settings import TransactionSettings
 
@@ -37,14 +38,13 @@ LINES = 3
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": 8 << 20,
     "queue_file_bytes": 20 * 512,
-    "index_slots": 500,
-    "index_entries": 2000,
     "queue_descriptors_max": 16,
     "flush_interval_ms": 2000,
     "disk_limits": False,
 }
 SERVICES = (
     DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200),
+    IndexSettings(slots=500, entries=2000),
     TransactionSettings(timeout_ms=3000, check_interval_ms=4000),
 )
 TOP = {

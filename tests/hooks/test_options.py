@@ -10,7 +10,7 @@ import pytest
 from mqframe.core.config.settings import setting, settings
 from mqframe.core.errors import PluginError, SettingError
 from mqframe.hooks.interfaces import CutBack
-from mqframe.hooks.options import OptionInfo, build, cut_back_class, describe, options_class, settings_class
+from mqframe.hooks.options import OptionInfo, build, declared_class, describe, options_class, settings_class
 
 
 class Nodes:
@@ -157,7 +157,7 @@ def test_what_puts_back_is_a_class_that_can() -> None:
     class Back(CutBack):
         pass
 
-    assert cut_back_class("x", type("F", (), {"CutBack": Back})) is Back
-    assert cut_back_class("x", type("F", (), {})) is None
+    assert declared_class("x", type("F", (), {"CutBack": Back}), CutBack) is Back
+    assert declared_class("x", type("F", (), {}), CutBack) is None
     with pytest.raises(PluginError, match="x: CutBack must be a class that inherits CutBack, not <class"):
-        cut_back_class("x", type("F", (), {"CutBack": int}))
+        declared_class("x", type("F", (), {"CutBack": int}), CutBack)

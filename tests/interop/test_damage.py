@@ -21,8 +21,6 @@ FILE = 16 << 20
 SIZES = {
     "commit_log_file_bytes": FILE,
     "queue_file_bytes": 600_000,
-    "index_slots": 5000,
-    "index_entries": 20_000,
     "disk_limits": False,
 }
 HOST = encode_host("127.0.0.1:10911")

@@ -21,8 +21,6 @@ pytestmark = pytest.mark.proves("delay")
 APACHE_STORE = {
     "commit_log_file_bytes": 16_777_216,
     "queue_file_bytes": 600_000,
-    "index_slots": 5000,
-    "index_entries": 20_000,
 }
 
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from mqframe_delay.settings import DelaySettings
+from mqframe_index.settings import IndexSettings
 from mqframe_replication.rules.in_sync import InSync
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.simulation import Simulation
@@ -35,8 +36,6 @@ DELAY = DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200)
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": FILE_BYTES,
     "queue_file_bytes": 20 * 64,
-    "index_slots": 50,
-    "index_entries": 200,
     "disk_limits": False,
     "property_crc": True,  # so that each bit of a record that turns is noticed
 }
@@ -108,7 +107,7 @@ class Group:
             BrokerSettings(port=port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
             StoreSettings(directory=directory, flush=self.flush, **STORE),
             replication=replication,
-            services=(DELAY,),
+            services=(DELAY, IndexSettings(slots=50, entries=200)),
         )
 
     async def start(self, name: str) -> None:

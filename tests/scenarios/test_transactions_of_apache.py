@@ -9,7 +9,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from mqframe_testing.cluster import AsyncCluster
+from mqframe_index.settings import IndexSettings
+from mqframe_testing.cluster import AsyncCluster, ClusterOptions
 from mqframe_testing.manual_clock import ManualClock
 from thread_pools import at_rest
 
@@ -26,9 +27,9 @@ DATA = Path(__file__).parents[1] / "data" / "store"
 AS_RECORDED = {
     "commit_log_file_bytes": 1 << 20,
     "queue_file_bytes": 20_000,
-    "index_slots": 1000,
-    "index_entries": 4000,
 }
+
+OPTIONS: ClusterOptions = {"store": AS_RECORDED, "sections": [IndexSettings(slots=1000, entries=4000)]}
 
 
 class Asked(TransactionListener):
@@ -56,7 +57,7 @@ def test_only_what_apache_left_open_is_asked_for(name: str, tmp_path: Path) -> N
 
     async def scenario() -> None:
         clock, listener = ManualClock(newest + 1000), Asked()
-        async with AsyncCluster(clock=clock, directory=tmp_path, store=AS_RECORDED) as cluster:
+        async with AsyncCluster(clock=clock, directory=tmp_path, **OPTIONS) as cluster:
             producer = AsyncTransactionProducer(group, listener, nameserver=cluster.nameserver, clock=clock)
             async with producer:
                 await producer.queues("golden-tx")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mqframe_delay.settings import DelaySettings
+from mqframe_index.settings import IndexSettings
 from mqframe_testing.simulation import SimulatedLoop
 from mqframe_testing.simulation.clock import START_MS, SimulatedClock
 from mqframe_transactions.settings import TransactionSettings
@@ -23,13 +24,12 @@ NAMESERVER = "127.0.0.1:9876"
 BROKER = "127.0.0.1:10911"
 SERVICES = (
     DelaySettings(timer_log_file_bytes=64 << 10, timer_window_slots=3600),
+    IndexSettings(slots=500, entries=2000),
     TransactionSettings(check_interval_ms=10_000),
 )
 STORE: dict[str, Any] = {
     "commit_log_file_bytes": 256 << 10,
     "queue_file_bytes": 20 * 200,
-    "index_slots": 500,
-    "index_entries": 2000,
     "keep_hours": 6,
     "delete_when": ";".join(str(hour) for hour in range(24)),
     "cleanup_interval_ms": 60_000,

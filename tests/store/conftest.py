@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from indexed import small_index
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.store.incoming import Incoming
@@ -30,8 +31,6 @@ def small() -> Callable[..., StoreSettings]:
             "directory": directory,
             "commit_log_file_bytes": 1 << 20,
             "queue_file_bytes": 20_000,
-            "index_slots": 1000,
-            "index_entries": 4000,
             "disk_limits": False,
         }
         return StoreSettings(**(values | changes))
@@ -64,10 +63,15 @@ def opened(
     stores: list[MessageStore] = []
 
     def open_store(
-        directory: Path | None = None, *, options: dict[str, Any] | None = None, **changes: Any
+        directory: Path | None = None,
+        *,
+        options: dict[str, Any] | None = None,
+        index_entries: int = 4000,
+        **changes: Any,
     ) -> MessageStore:
         settings = small(directory or tmp_path / "store", **changes)
-        store = MessageStore.open(settings, clock, **(options or {}))
+        index = small_index(entries=index_entries)
+        store = MessageStore.open(settings, clock, **({"open_index": index} | (options or {})))
         stores.append(store)
         return store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from indexed import small_index
 from stores import open_below
 
 from mqframe.core.storage.recovery import Care
@@ -13,7 +14,9 @@ from mqframe.store.message_files import open_files
 
 def test_a_new_store_is_empty_folders(tmp_path, small, clock) -> None:
     layout = Layout(tmp_path)
-    files = open_files(layout, small(tmp_path), Disk(), Threads(), clock.now_ms, Care.USUAL)
+    files = open_files(
+        layout, small(tmp_path), Disk(), Threads(), clock.now_ms, Care.USUAL, open_index=small_index()
+    )
     assert (files.log.start, files.log.end, len(files.queues)) == (0, 0, 0)
     assert files.key_index is not None
     assert files.checkpoint.log == 0
@@ -22,7 +25,7 @@ def test_a_new_store_is_empty_folders(tmp_path, small, clock) -> None:
 
 
 def test_without_an_index_there_is_none(tmp_path, small, clock) -> None:
-    settings = small(tmp_path, index_enabled=False)
+    settings = small(tmp_path)
     files = open_files(Layout(tmp_path), settings, Disk(), Threads(), clock.now_ms, Care.USUAL)
     assert files.key_index is None
     assert not (tmp_path / "index").exists()

@@ -16,7 +16,6 @@ from mqframe.store.settings import StoreSettings
 def test_defaults_are_the_numbers_of_the_reference() -> None:
     it = StoreSettings()
     assert (it.commit_log_file_bytes, it.queue_file_bytes) == (1 << 30, 300_000 * 20)
-    assert (it.index_slots, it.index_entries) == (5_000_000, 20_000_000)
     assert (it.flush, it.keep_hours, it.delete_when) == ("ASYNC_FLUSH", 72, "04")
     assert it.body_bytes_max == 4 << 20
     assert it.limits == DiskLimits(
@@ -41,14 +40,12 @@ def test_bad_values_name_their_setting(name, value) -> None:
 
 
 def test_keys_of_rocketmq_mean_the_same() -> None:
-    text = "storePathRootDir=/data\nmappedFileSizeCommitLog=8192\nmaxHashSlotNum=7\nmaxIndexNum=9\n"
+    text = "storePathRootDir=/data\nmappedFileSizeCommitLog=8192\n"
     text += "messageDelayLevel=1s 2s\n"
     section = resolve([StoreSettings], [broker_conf(text, "broker.conf")]).section(StoreSettings)
     assert section == StoreSettings(
         directory=Path("/data"),
         commit_log_file_bytes=8192,
-        index_slots=7,
-        index_entries=9,
         delay_levels="1s 2s",
         hot_bytes=section.hot_bytes,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from indexed import small_index
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.messages.batch import encode_element
@@ -40,13 +41,12 @@ class StoreLife(RuleBasedStateMachine):
                 directory=self.directory / "store",
                 commit_log_file_bytes=4096,
                 queue_file_bytes=200,
-                index_slots=5,
-                index_entries=40,
                 keep_hours=1,
                 delete_when=";".join(map(str, range(24))),
                 disk_limits=False,
             ),
             self.clock,
+            open_index=small_index(5, 40),
         )
 
     def next_body(self, size: int) -> bytes:

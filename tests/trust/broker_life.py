@@ -12,6 +12,7 @@ from unittest.mock import patch
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_delay.broker import timer
 from mqframe_delay.settings import DelaySettings
+from mqframe_index.settings import IndexSettings
 from mqframe_testing.at_once import AtOnce
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
@@ -96,6 +97,7 @@ def one_thread() -> Iterator[None]:
 
 SERVICES: Final = (
     DelaySettings(timer_log_file_bytes=8192),
+    IndexSettings(slots=100, entries=400),
     TransactionSettings(check_interval_ms=5000, timeout_ms=3000),
 )
 
@@ -106,8 +108,6 @@ def small_broker(seed: int) -> dict[str, Any]:
     return {
         "commit_log_file_bytes": chance.choice((16384, 65536)),
         "queue_file_bytes": chance.choice((400, 2000)),
-        "index_slots": 100,
-        "index_entries": 400,
         "flush": chance.choice(("SYNC_FLUSH", "SYNC_FLUSH", "ASYNC_FLUSH")),
         "flush_pages_min": 0,
         "queue_flush_pages_min": 0,

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Final
 
 from mqframe_testing.manual_clock import ManualClock
-from trust.life import HOST, IN_2100, KEYS_CHECKED, Sent, stepped_threads
+from trust.life import HOST, IN_2100, KEYS_CHECKED, Sent, index_of, stepped_threads
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import StoreError
@@ -158,13 +158,15 @@ class StoreCheck:
 
     def _open_or_decide(self) -> MessageStore:
         try:
-            return MessageStore.open(self._settings, self._clock)
+            return MessageStore.open(self._settings, self._clock, open_index=index_of(self._settings))
         except StoreError as problem:
             # Only damage, never a loss of power, may leave it open whether something is lost.
             if type(problem) is StoreError or not any(map(self._excused, self._kept)):
                 raise
         self.decided = True
-        return MessageStore.open(self._settings, self._clock, care=Care.ACCEPT_LOSS)
+        return MessageStore.open(
+            self._settings, self._clock, care=Care.ACCEPT_LOSS, open_index=index_of(self._settings)
+        )
 
     def _what_is_there(self, store: MessageStore) -> None:
         found: dict[tuple[str, int, int], ReceivedMessage] = {}

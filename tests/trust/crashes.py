@@ -22,6 +22,7 @@ from trust.life import (
     Sent,
     Stored,
     StoreLife,
+    index_of,
     small_settings,
     stepped_threads,
 )
@@ -144,7 +145,9 @@ def _left_of_a_start(directory: Path, life: Life, image: Image, chance: Random) 
         settings = attrs.evolve(life.settings, directory=place)
         with stepped_threads(), Seam(place, events.append).in_force():
             try:
-                MessageStore.open(settings, ManualClock(IN_2100 + 10**9)).abandon()
+                MessageStore.open(
+                    settings, ManualClock(IN_2100 + 10**9), open_index=index_of(settings)
+                ).abandon()
             except StoreError:
                 return  # the case itself tells
     begun = range(events.index(SyncedAll()) + 1, len(events))  # before that the disk is only described

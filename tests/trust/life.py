@@ -11,11 +11,14 @@ from random import Random
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
+import attrs
+from indexed import small_index
 from mqframe_testing.manual_clock import ManualClock
 from trust.threads import SteppedThreads
 
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.batch import encode_element
+from mqframe.hooks.interfaces.key_index import OpenIndex
 from mqframe.store import recovered_store
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
@@ -74,8 +77,6 @@ def small_settings(directory: Path, seed: int) -> StoreSettings:
         directory=directory,
         commit_log_file_bytes=chance.choice((8192, 16384, 65536)),
         queue_file_bytes=chance.choice((400, 2000, 8000)),
-        index_slots=chance.choice((7, 1000)),
-        index_entries=chance.choice((40, 400)),
         flush=chance.choice(("SYNC_FLUSH", "SYNC_FLUSH", "ASYNC_FLUSH")),
         flush_pages_min=chance.choice((0, 4)),
         queue_flush_pages_min=chance.choice((0, 1)),
@@ -87,6 +88,12 @@ def small_settings(directory: Path, seed: int) -> StoreSettings:
         disk_limits=False,
         property_crc=chance.random() < 0.5,
     )
+
+
+def index_of(settings: StoreSettings) -> OpenIndex:
+    """The index of a store with these settings, in files that end often."""
+    chance = Random(f"index {attrs.evolve(settings, directory=Path())}")
+    return small_index(chance.choice((7, 1000)), chance.choice((40, 400)))
 
 
 @contextmanager
@@ -119,7 +126,7 @@ class StoreLife:
 
     def open(self) -> None:
         """Start the store."""
-        self.store = MessageStore.open(self.settings, self.clock)
+        self.store = MessageStore.open(self.settings, self.clock, open_index=index_of(self.settings))
         self.store.start()
 
     def run(self, steps: int) -> None:

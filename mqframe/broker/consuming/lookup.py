@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqframe.broker.service import Processor
+from mqframe.broker.tables.shared import Shared
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
@@ -13,10 +14,17 @@ COUNT_MAX = 1024
 
 
 class LookupProcessor(Processor):
-    """Finds messages in the log."""
+    """Finds messages in the log. `no_index`: why the broker has no index of keys, empty where it has one."""
+
+    def __init__(self, shared: Shared, no_index: str) -> None:
+        super().__init__(shared)
+        self._no_index = no_index
 
     @serves(QueryMessage)
     def query(self, fields: QueryMessage, call: Call) -> Reply:
+        if self._no_index:
+            remark = f"this broker keeps no index of keys: {self._no_index}"
+            raise Refusal(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
         unique = fields.unique_key == "true"
         found = self._store.search.query(
             fields.topic,

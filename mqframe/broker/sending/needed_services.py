@@ -13,8 +13,7 @@ from mqframe.core.delay.options import LEVEL_NAMES, TIME_NAMES
 from mqframe.core.delay.rules import NO_LEVELS, NO_TIMES
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
-from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
-from mqframe.hooks.names import install_line
+from mqframe.hooks.missing import why_missing
 
 TRANSACTIONS: Final = "transactions"
 DELAY_LEVELS: Final = "delay_levels"
@@ -44,13 +43,4 @@ def without(service: str, blocked: Collection[str]) -> Refusal:
     `blocked`: the services that its settings leave out.
     """
     code, words = _REFUSALS[service]
-    return Refusal(code, f"{words}: {_why_missing(service, blocked)}")
-
-
-def _why_missing(service: str, blocked: Collection[str]) -> str:
-    if service in blocked:
-        return f"its service {service} is left out (broker.services_blocked)"
-    distribution = KNOWN_DISTRIBUTIONS.get(("broker_service", service))
-    if distribution is None:
-        return f"it has no service {service}"
-    return f"its service {service} is not installed; install it with: {install_line(distribution)}"
+    return Refusal(code, f"{words}: {why_missing(service, blocked)}")

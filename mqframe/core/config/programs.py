@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENT: Final = "client"
-STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply", "admin")
+STANDARD_SERVICES: Final = (
+    "transactions", "delay_levels", "delay", "pop", "request_reply", "admin", "index",
+)  # fmt: skip
 """The services that a broker runs wherever they are installed, unless they are left out, in their order:
 
 transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends

@@ -44,9 +44,3 @@ def java_hash(text: str) -> int:
     """The hash of `text` as Java's signed int, in [-2^31, 2^31)."""
     value = unsigned_hash(text)
     return value - (1 << 32) if value & 0x80000000 else value
-
-
-def index_hash(text: str) -> int:
-    """The non-negative hash that index files use: |hashCode|, 0 where that overflows (IndexFile.java)."""
-    value = abs(java_hash(text))
-    return 0 if value == 1 << 31 else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
 
 from mqframe.core.delay.levels import delivery_time
 from mqframe.core.messages import properties as p
@@ -13,7 +12,6 @@ from mqframe.core.messages.whole_numbers import whole_number
 
 tag_code = lru_cache(maxsize=1 << 14)(java_hash)
 """The tags code of a tag: its Java hash (wire.md §6)."""
-_UNIQUE: Final = f"{p.UNIQUE_KEY}\x01"
 
 
 def index_keys(text: str) -> tuple[str, ...]:
@@ -53,43 +51,3 @@ def queue_code(topic: str, text: str, store_timestamp: int, levels: tuple[int, .
     if end < 0 or not tag or (at and text[at - 1] != "\x02"):
         tag = p.find_property(text, p.TAGS)
     return 0 if tag is None else tag_code(tag)
-
-
-class DispatchFacts:
-    """Tags code and index keys of one record after the other, in half the time for those that are alike.
-
-    The records of a producer mostly differ in nothing but their unique key: what was found out about the rest
-    of the properties of the last record is kept. `levels`: as in `queue_code`.
-    """
-
-    def __init__(self, levels: tuple[int, ...]) -> None:
-        self._levels = levels
-        # Where the unique key of the last record began and ended, what stood before and behind it.
-        self._last: tuple[int, int, str, str | None] = 0, 0, "", None
-        self._code = 0
-        self._keys: tuple[str, ...] = ()
-
-    def of(self, topic: str, text: str, store_timestamp: int) -> tuple[int, tuple[str, ...]]:
-        """What `queue_code` and `index_keys` say of a record with properties `text`."""
-        begin, end, head, tail = self._last
-        # A key without separators in it changes nothing of what the rest says.
-        if (
-            text[end:] == tail
-            and text[:begin] == head
-            and (unique := text[begin:end]).isalnum()
-            and topic != SCHEDULE_TOPIC
-        ):
-            return self._code, (unique, *self._keys) if self._keys else (unique,)
-        code = queue_code(topic, text, store_timestamp, self._levels)
-        keys = index_keys(text)
-        if keys and topic != SCHEDULE_TOPIC:
-            self._remember(text, code, keys)
-        return code, keys
-
-    def _remember(self, text: str, code: int, keys: tuple[str, ...]) -> None:
-        begin = text.rfind(_UNIQUE) + len(_UNIQUE)
-        end = text.find("\x02", begin)
-        starts_pair = begin == len(_UNIQUE) or text[begin - len(_UNIQUE) - 1 : begin - len(_UNIQUE)] == "\x02"
-        if end > begin >= len(_UNIQUE) and starts_pair and text[begin:end].isalnum():
-            self._last = begin, end, text[:begin], text[end:]
-            self._code, self._keys = code, keys[1:]

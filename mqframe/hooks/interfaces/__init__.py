@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqframe.core.codes import ResponseCode as ResponseCode
+    from mqframe.core.messages.codec import Codec as Codec
     from mqframe.core.requests.fields import Request as Request
     from mqframe.core.requests.fields import request as request
     from mqframe.core.requests.serving import Reply as Reply
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_tables import OffsetLookup as OffsetLookup
     from mqframe.hooks.interfaces.broker_tables import ReadAdmission as ReadAdmission
     from mqframe.hooks.interfaces.broker_tables import TopicLookup as TopicLookup
-    from mqframe.hooks.interfaces.codec import Codec as Codec
     from mqframe.hooks.interfaces.consume_hook import ConsumeContext as ConsumeContext
     from mqframe.hooks.interfaces.consume_hook import ConsumeHook as ConsumeHook
     from mqframe.hooks.interfaces.coordination import CALLS_IN_A_LEASE as CALLS_IN_A_LEASE
@@ -80,6 +80,15 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.hook_port import ClientHook as ClientHook
     from mqframe.hooks.interfaces.hook_port import HookPort as HookPort
     from mqframe.hooks.interfaces.hook_port import Plugins as Plugins
+    from mqframe.hooks.interfaces.key_index import KeyFile as KeyFile
+    from mqframe.hooks.interfaces.key_index import KeyIndex as KeyIndex
+    from mqframe.hooks.interfaces.key_index import KeyIndexing as KeyIndexing
+    from mqframe.hooks.interfaces.key_index import KeyIndexPlace as KeyIndexPlace
+    from mqframe.hooks.interfaces.key_index import KeyQuery as KeyQuery
+    from mqframe.hooks.interfaces.key_index import QueryFound as QueryFound
+    from mqframe.hooks.interfaces.key_index import RecordLookup as RecordLookup
+    from mqframe.hooks.interfaces.key_index import RecoveredLog as RecoveredLog
+    from mqframe.hooks.interfaces.key_index import TakesKeys as TakesKeys
     from mqframe.hooks.interfaces.memory_offset_store import MemoryOffsetStore as MemoryOffsetStore
     from mqframe.hooks.interfaces.memory_offset_store import SavedOffsetStore as SavedOffsetStore
     from mqframe.hooks.interfaces.message_filter import Matches as Matches
@@ -132,13 +141,17 @@ _HOME = {
             "EVERY_TOPIC BrokerService CompositeService CopiedFile CopiedTable OnArrival Periodic SavedTable "
             "SlaveCopies Table"
         ),
-        "hooks.interfaces.codec": "Codec",
+        "core.messages.codec": "Codec",
         "hooks.interfaces.consume_hook": "ConsumeContext ConsumeHook",
         "hooks.interfaces.coordination": (
             "CALLS_IN_A_LEASE BrokerRole Coordination GroupAccess GroupPlace Snapshot WaitingClock"
         ),
         "hooks.interfaces.cut_back": "CutBack FileChange OffsetPlace StoppedStore",
         "hooks.interfaces.dispatcher": "Dispatcher LogRange",
+        "hooks.interfaces.key_index": (
+            "KeyFile KeyIndex KeyIndexing KeyIndexPlace KeyQuery QueryFound RecordLookup RecoveredLog "
+            "TakesKeys"
+        ),
         "hooks.interfaces.monitoring.exporter": "Exporter ExporterPort MonitoredBroker MonitoredNameServer",
         "hooks.interfaces.forbidden_hook": "Forbidden ForbiddenContext ForbiddenHook",
         "hooks.interfaces.hook_port": "ClientHook HookPort Plugins",

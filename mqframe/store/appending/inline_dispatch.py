@@ -11,9 +11,9 @@ from typing import Final
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.os_errors import told
 from mqframe.core.storage.left_out import Place
+from mqframe.hooks.interfaces.key_index import KeyIndex
 from mqframe.log import get_logger
 from mqframe.store.appending.appender import Appended, Copied, Placed
-from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.queues.queue_table import QueueTable
 
@@ -55,6 +55,8 @@ class InlineDispatch:
         self._describe = describe
         self._queues = queues
         self._index = index
+        # Up to which log offset keys were handed over: what comes once more after an error is passed over.
+        self._indexed = 0
         self._on_arrival = on_arrival
         self.describe_copied: Callable[[Copied], list[Appended]] = lambda copied: [
             describe(each) for each in copied.singly()
@@ -166,7 +168,7 @@ class InlineDispatch:
         if index is not None:
             for appended in taken:
                 topic, timestamp = appended.topic, appended.timestamp
-                if appended.end <= index.noted:
+                if appended.end <= self._indexed:
                     continue
                 if appended.indexed:
                     try:
@@ -175,7 +177,7 @@ class InlineDispatch:
                         raise
                     except Exception:  # isolation boundary: of other messages, of the same batch, too
                         self._index_singly(index, appended)
-                index.noted = appended.end
+                self._indexed = appended.end
             index.write()
         return arrivals
 

@@ -9,12 +9,11 @@ from typing import Final
 
 import msgspec
 
+from mqframe.hooks.interfaces.key_index import NotedFile
 from mqframe.store.files.syncing import write_durably
 
 QueueRow = tuple[int, list[int], int, int, int, int]
 """Queue id, first bytes of its files, floor, log start that the floor is for, end, covered."""
-IndexRow = tuple[str, int, int]
-"""Name of an index file, number of its next entry, log offset of its last record."""
 
 _MAGIC: Final = b"MQE2"
 _HEAD: Final = struct.Struct(">4sI")
@@ -31,7 +30,7 @@ class QueueEnds(msgspec.Struct):
     log_end: int
     checkpoint: bytes
     queues: dict[str, list[QueueRow]]
-    index: list[IndexRow] = []
+    index: list[NotedFile] = []
     orderly: bool = False
 
     def encode(self) -> bytes:

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
-from typing import Final
 
-from mqframe.core.messages.properties import UNIQUE_KEY, find_property
-from mqframe.core.storage.dispatch_facts import index_keys
 from mqframe.core.storage.log_scan import LogRecord, read_record
-from mqframe.store.incoming import QueryFound
-from mqframe.store.index.key_index import KeyIndex
+from mqframe.hooks.interfaces.key_index import KeyIndex, KeyQuery, QueryFound
 from mqframe.store.log.commit_log import CommitLog
-
-_QUERY_MAX: Final = 64
-_QUERY_LOOKS_MAX: Final = 1024
-_QUERY_BYTES_MAX: Final = 4 << 20
 
 
 class Search:
@@ -59,33 +50,10 @@ class Search:
         *,
         unique: bool = False,
     ) -> QueryFound:
-        """Records with exactly this key (a business key or a unique id), newest first.
+        """Records with exactly this key (a business key or a unique id), newest first, as the index has it.
 
-        `unique`: only records whose unique id it is. No more than 1,024 records are looked at, and about
-        4 MiB of them are given.
+        `unique`: only records whose unique id it is.
         """
-        index = self._index
-        if index is None:
+        if self._index is None:
             return QueryFound([], 0, 0)
-        last = index.files[-1] if index.files else None
-        records: list[bytes] = []
-        seen: set[int] = set()
-        size = 0
-        for offset in islice(index.offsets(topic, key, begin_ms, end_ms), _QUERY_LOOKS_MAX):
-            if len(records) >= min(max_count, _QUERY_MAX) or size >= _QUERY_BYTES_MAX:
-                break
-            found = self.find(offset)
-            if found is None or offset in seen:
-                continue
-            record, raw = found
-            seen.add(offset)
-            if record.topic != topic or not begin_ms <= record.store_timestamp <= end_ms:
-                continue
-            if unique:
-                matches = find_property(record.properties, UNIQUE_KEY) == key
-            else:
-                matches = key in index_keys(record.properties)
-            if matches:
-                records.append(bytes(raw))
-                size += len(raw)
-        return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)
+        return self._index.query(KeyQuery(topic, key, max_count, begin_ms, end_ms, unique), self.find)

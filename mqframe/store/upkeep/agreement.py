@@ -1,18 +1,13 @@
-"""Whether queues and index say what the log says, told at each start from few samples (store.md §4)."""
+"""Whether queues say what the log says, told at each start from few samples (store.md §4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
-from mqframe.core.messages.java_hash import index_hash
 from mqframe.core.storage.agreement import LIGHT_PREFIX, lists, samples, samples_each
-from mqframe.core.storage.dispatch_facts import index_keys
 from mqframe.core.storage.log_scan import LogRecord, read_record, scan
 from mqframe.log import get_logger
-from mqframe.store.index.index_file import IndexFile
-from mqframe.store.index.key_index import KeyIndex
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.queues.queue_ends import QueueEnds
@@ -21,20 +16,18 @@ log: Final = get_logger("store")
 _SAMPLES: Final = 20_000
 """Queue entries compared with their records in all: some 0.2 s."""
 _SAMPLES_OF_A_QUEUE: Final = 64
-_SAMPLES_OF_AN_INDEX_FILE: Final = 64
 _LOG_FILES: Final = 64
 _RECORDS_OF_A_FILE: Final = 32
-_CHAIN_MAX: Final = 1000
 
 
 class Agreement:
-    """Compares ends and samples of the derived files of one store with its log.
+    """Compares ends and samples of the queues of one store with its log. To its index it is a `RecoveredLog`.
 
     `start`: the log offset from which recovery enters everything again anyway.
     """
 
     def __init__(self, files: MessageFiles, start: int) -> None:
-        self._log, self._queues, self._index, _ = files
+        self._log, self._queues, *_ = files
         self._start = start
 
     def start(self) -> int:
@@ -70,7 +63,7 @@ class Agreement:
             for offset in samples(low, end, each):
                 if not self._listed(queue, offset, filler=True):
                     yield queue.key
-        for record in self._heads():
+        for record in self.heads():
             listed = self._queues.get((record.topic, record.queue_id))
             if not record.has_queue_entry or self._queues.deleted.owns(record):
                 continue
@@ -82,15 +75,27 @@ class Agreement:
         entry = queue.entry(offset)
         if entry is not None and entry[1] == FILLER_SIZE and not entry[0] and not entry[2]:
             return filler
-        return lists(entry, self._record(entry), queue.topic, queue.queue_id, offset)
+        record = None if entry is None else self.record(entry[0])
+        return lists(entry, record, queue.topic, queue.queue_id, offset)
 
-    def _record(self, entry: tuple[int, int, int] | None) -> LogRecord | None:
-        file = None if entry is None else self._log.file_at(entry[0])
-        if entry is None or file is None:
-            return None
-        return read_record(file.view, entry[0] - file.base, entry[0], crc=False)
+    # What the index asks
 
-    def _heads(self) -> Iterator[LogRecord]:
+    @property
+    def log_start(self) -> int:
+        """Log offset of the first record."""
+        return self._log.start
+
+    def record(self, offset: int) -> LogRecord | None:
+        """The record that begins at log `offset`; its body is not checked."""
+        file = self._log.file_at(offset)
+        return None if file is None else read_record(file.view, offset - file.base, offset, crc=False)
+
+    def file_start(self, offset: int) -> int | None:
+        """Log offset at which the file with `offset` begins; `None` where there is none."""
+        file = self._log.file_at(offset)
+        return None if file is None else file.base
+
+    def heads(self) -> Iterator[LogRecord]:
         """The first records of some files of the log, before `start`."""
         files = self._log.files
         for number in samples(0, len(files), _LOG_FILES):
@@ -99,65 +104,6 @@ class Agreement:
                 if taken >= _RECORDS_OF_A_FILE or record.physical_offset >= self._start:
                     break
                 yield record
-
-    # The index
-
-    def index_start(self) -> int | None:
-        """Log offset from which the index has to be built again; `None`: it agrees. Drops what is wrong."""
-        index = self._index
-        if index is None:
-            return None
-        for number, index_file in enumerate(index.files):
-            if not self._file_agrees(index_file):
-                log.warning("an index file does not say what the log says", file=str(index_file.path))
-                index.drop_from(number)
-                break
-        if not index.lost and not self._keys_found():
-            log.warning("the index lacks keys of the log; it is built again")
-            index.drop_from(0)
-        if not index.lost:
-            return None
-        file = self._log.file_at(index.covered)
-        if file is None or not index.files:
-            return self._log.start
-        return index.covered if self._record((index.covered, 0, 0)) is not None else file.base
-
-    def _file_agrees(self, file: IndexFile) -> bool:
-        if not file.is_plausible:
-            return False
-        for number in samples(1, file.count, _SAMPLES_OF_AN_INDEX_FILE):
-            key_hash, offset, reached = file.sample(number)
-            if not reached or not file.begin_offset <= offset <= file.end_offset:
-                return False
-            if offset < self._log.start or offset >= self._start:
-                continue
-            record = self._record((offset, 0, 0))
-            if record is None:
-                return False
-            keys = index_keys(record.properties)
-            if key_hash not in [index_hash(f"{record.topic}#{key}") for key in keys]:
-                return False
-        return True
-
-    def _keys_found(self) -> bool:
-        index = self._index
-        return index is None or all(
-            _finds(index, record, key)
-            for record in self._heads()
-            if record.is_indexed
-            for key in index_keys(record.properties)[:1]
-        )
-
-
-def _finds(index: KeyIndex, record: LogRecord, key: str) -> bool:
-    """Whether `key` leads to `record`; also when so many others have it that nobody can tell."""
-    found = index.offsets(record.topic, key, record.store_timestamp, 1 << 62)
-    looked = 0
-    for offset in islice(found, _CHAIN_MAX):
-        if offset == record.physical_offset:
-            return True
-        looked += 1
-    return looked == _CHAIN_MAX
 
 
 def ends_of(files: MessageFiles, log_end: int, *, orderly: bool = False) -> QueueEnds:

@@ -129,16 +129,16 @@ class Cleaner:
             log.info("old commit-log files go", files=count, start=start, pressure=level.name)
             self._leaving.extend(gone)
         self._remove()
-        for part in (self._queues, self._index):
+        for name, part in (("queue", self._queues), ("index", self._index)):
             try:
                 if part is not None:
                     part.follow_log(self._log.start)
             except OSError as problem:
-                self._kept.of(part).note(
+                self._kept.of(name).note(
                     "old queue or index files could not be removed; tried again", problem=str(problem)
                 )
             else:
-                self._kept.over(part)
+                self._kept.over(name)
         return gone
 
     def _remove(self) -> None:

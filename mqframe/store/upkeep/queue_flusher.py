@@ -8,12 +8,12 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from mqframe.core.clock import Clock
+from mqframe.hooks.interfaces.key_index import KeyFile
 from mqframe.log import get_logger
 from mqframe.store.appending.inline_dispatch import InlineDispatch
 from mqframe.store.files.layout import Layout
 from mqframe.store.files.syncing import Sync, sync_directory, sync_file_system, sync_really
 from mqframe.store.files.threads import Threads
-from mqframe.store.index.index_file import IndexFile
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.queues.queue_ends import QueueEnds, save_note
@@ -32,7 +32,7 @@ class _Due(NamedTuple):
     queues: list[tuple[ConsumeQueue, int]]
     paths: list[str]
     folders: set[str]
-    index_files: list[IndexFile]
+    index_files: Sequence[KeyFile]
 
 
 class QueueFlusher:
@@ -69,11 +69,10 @@ class QueueFlusher:
             return
         now = self._clock.monotonic()
         thorough = now - self._last_thorough >= self._thorough_seconds
-        filled = list(self._index.filled) if self._index is not None else []
-        due = self._take(1 if thorough else self._dirty_bytes_min, filled, thorough)
+        due = self._take(1 if thorough else self._dirty_bytes_min, thorough)
         if thorough:
             self._last_thorough = now
-        if not (due.paths or filled or thorough):
+        if not (due.paths or due.index_files or thorough):
             self._queues.descriptors.new_names |= due.folders
             return
         logged, log_end = self._dispatched.done_timestamp, self._log.end
@@ -90,10 +89,9 @@ class QueueFlusher:
                 self._durability.distrust(self._log.directory.parent, problem)
                 self._put_back(due)
                 return
-            if filled and self._index is not None:
-                self._index.filled = [file for file in self._index.filled if file not in filled]
+            indexed = None if self._index is None else self._index.synced(due.index_files)
             if self._durability.trusted:
-                self._move_checkpoint(logged if thorough else None, filled, ends)
+                self._move_checkpoint(logged if thorough else None, indexed, ends)
 
         self._under_way = True
         self._threads.run(work, done)
@@ -121,16 +119,16 @@ class QueueFlusher:
 
     def flush_all(self) -> None:
         """Sync queues and index, whatever is dirty. For a thread, at the orderly stop. Raises OSError."""
-        self._sync(self._take(0, list(self._index.filled) if self._index is not None else [], True))
+        self._sync(self._take(0, True))
 
-    def _take(self, bytes_min: int, filled: list[IndexFile], thorough: bool) -> _Due:
+    def _take(self, bytes_min: int, thorough: bool) -> _Due:
         queues = [queue for queue in tuple(self._queues.dirty) if queue.dirty_bytes >= bytes_min]
         taken = [(queue, queue.dirty_bytes) for queue in queues]
         paths = [path for queue in queues for path in queue.dirty_paths()]
         self._queues.dirty.difference_update(queues)
         folders, self._queues.descriptors.new_names = self._queues.descriptors.new_names, set()
-        last = self._index.files[-1:] if thorough and self._index is not None else []
-        return _Due(taken, paths, folders, filled + [file for file in last if file not in filled])
+        index_files = () if self._index is None else self._index.due(thorough=thorough)
+        return _Due(taken, paths, folders, index_files)
 
     def _put_back(self, due: _Due) -> None:
         for queue, dirty_bytes in due.queues:
@@ -150,14 +148,12 @@ class QueueFlusher:
             self._durability.distrust(problem.filename or self._log.directory.parent, problem)
             raise
 
-    def _move_checkpoint(
-        self, logged: int | None, filled: Sequence[IndexFile], ends: QueueEnds | None
-    ) -> None:
-        if filled:
-            self._checkpoint.index = max(file.end_timestamp for file in filled)
+    def _move_checkpoint(self, logged: int | None, indexed: int | None, ends: QueueEnds | None) -> None:
+        if indexed is not None:
+            self._checkpoint.index = indexed
         if logged is not None:
             self._checkpoint.log = self._checkpoint.queues = logged
-        if filled or logged is not None:
+        if indexed is not None or logged is not None:
             encoded = self._checkpoint.encode()
             self._threads.run(lambda: self._save(encoded, ends), self._saved)
 

@@ -87,8 +87,6 @@ class Recovery:
         self._mark.clear()
         self._load(killed, ends, noted)
         self._queues.remove_deleted()
-        if self._index is not None:
-            self._index.load()
         on_disk = None if believed is None else believed.log_end
         if not self._log.files:
             self._log_check(KnownEnds(None, on_disk)).compare_with_note()  # refuses, if there was a log
@@ -215,12 +213,8 @@ class Recovery:
         queues_start = agreement.start()
         if self._index is None:
             return queues_start
-        if noted is not None:
-            self._index.expect(noted.index, self._log.start)  # before anything is taken back that was noted
-        # What lies before `start` is on disk, see `QueueFlusher.flush`; what follows is indexed once more.
-        # After a mere kill that is the last record: its keys may have been on their way into two files.
-        self._index.rewind(start if torn else max(start, self._index.covered), torn=torn)
-        keys_start = agreement.index_start()
+        # What lies before `start` is on disk, see `QueueFlusher.flush`.
+        keys_start = self._index.recover(agreement, noted.index if noted else (), start, torn=torn)
         return queues_start if keys_start is None else min(queues_start, keys_start)
 
     def _take_all(self, check: LogCheck, start: int, commits: LastCommits, progress: OpeningProgress) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.log_scan import LogRecord
+from mqframe.hooks.interfaces.key_index import TakesKeys
 from mqframe.log import get_logger
 from mqframe.store.queues.consume_queue import ENTRY, FILLER, FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.queues.queue_table import QueueTable
@@ -27,20 +28,6 @@ _FILLERS_AT_ONCE: Final = 1 << 16
 _ENTRIES_AT_ONCE: Final = 4000
 _UNKNOWN: Final = (1 << 63) - 1
 """The store time of the record before the first one that is taken."""
-
-
-class TakesKeys(Protocol):
-    """What keys are entered into: as `KeyIndex`."""
-
-    @property
-    def repeat_from(self) -> int:
-        """Log offset before which all is indexed."""
-
-    def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
-        """Take records of `topic`, all stored at `timestamp` (ms), as (log offset, keys)."""
-
-    def write(self) -> None:
-        """Put what was taken into the files."""
 
 
 class _Taken(NamedTuple):

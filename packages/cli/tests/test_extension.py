@@ -22,10 +22,10 @@ def test_everything_that_it_names_is_there_and_told_of() -> None:
 
 def test_settings_are_those_of_options_items_and_a_file(tmp_path: Path) -> None:
     file = tmp_path / "server.toml"
-    file.write_text("[store]\nkeep_hours = 5\nindex_slots = 7\n")
+    file.write_text("[store]\nkeep_hours = 5\nqueue_file_bytes = 40\n")
     given = {"DIRECTORY": {"store.directory": tmp_path / "store"}}
-    found = settings_of("broker", given, file, ["store.index_slots=9"]).section(StoreSettings)
-    assert (found.directory, found.keep_hours, found.index_slots) == (tmp_path / "store", 5, 9)
+    found = settings_of("broker", given, file, ["store.queue_file_bytes=60"]).section(StoreSettings)
+    assert (found.directory, found.keep_hours, found.queue_file_bytes) == (tmp_path / "store", 5, 60)
     assert settings_of("broker", {}, None, None).section(StoreSettings).keep_hours != 5
-    with pytest.raises(SettingError, match=r"store\.index_slots"):
-        settings_of("broker", {}, None, ["store.index_slots=many"])
+    with pytest.raises(SettingError, match=r"store\.queue_file_bytes"):
+        settings_of("broker", {}, None, ["store.queue_file_bytes=many"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.messages.java_hash import index_hash, java_hash, unsigned_hash
+from mqframe.core.messages.java_hash import java_hash, unsigned_hash
 
 TABLE = json.loads((Path(__file__).parents[2] / "data/algorithms/hash_selector.json").read_text())
 
@@ -39,13 +39,11 @@ def test_continues_from_a_prefix(head: str, tail: str) -> None:
 
 
 @given(st.text())
-def test_signed_and_index_forms_agree(text: str) -> None:
+def test_signed_and_unsigned_forms_agree(text: str) -> None:
     signed = java_hash(text)
     assert -(2**31) <= signed < 2**31
     assert signed & 0xFFFFFFFF == unsigned_hash(text)
-    assert index_hash(text) == (0 if signed == -(2**31) else abs(signed))
 
 
 def test_the_hash_that_overflows() -> None:
     assert java_hash("polygenelubricants") == -(2**31)
-    assert index_hash("polygenelubricants") == 0

@@ -44,8 +44,8 @@ def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
 
 def test_interfaces_are_imported_when_they_are_used() -> None:
     code = (
-        "import sys\nfrom mqframe.hooks.interfaces import Codec\n"
+        "import sys\nfrom mqframe.hooks.interfaces import QueueSelector\n"
         "print([m for m in sys.modules if m.startswith('mqframe.hooks.interfaces.')])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "['mqframe.hooks.interfaces.codec']"
+    assert result.stdout.strip() == "['mqframe.hooks.interfaces.selector']"

@@ -51,7 +51,7 @@ def test_those_of_services_that_are_installed_are_made(plugins: PluginManager) -
 
 def test_what_is_no_such_class_is_refused(plugins: PluginManager) -> None:
     port: Any = object()
-    with pytest.raises(PluginError, match="broken: SlaveCopies must be a class that inherits it"):
+    with pytest.raises(PluginError, match="broken: SlaveCopies must be a class that inherits SlaveCopies"):
         plugins.slave_copies(("broken",), port)
 
 

@@ -152,7 +152,7 @@ def test_a_queue_or_index_file_that_cannot_be_removed_holds_nothing_up(
 
 
 def test_no_power_cut_makes_a_hole_in_the_log(opened, message, clock, tmp_path, always, operations):
-    store = opened(commit_log_file_bytes=4096, index_enabled=False, delete_when=always)
+    store = opened(commit_log_file_bytes=4096, options={"open_index": None}, delete_when=always)
     fill(store, message, 30)
     age(store, tmp_path / "store", 100, 3, clock)
     operations.clear()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from indexed import small_index
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.codes import SysFlag
@@ -41,10 +42,10 @@ SENT = st.tuples(
 def open_store(directory: Path, clock: ManualClock) -> MessageStore:
     return MessageStore.open(
         StoreSettings(
-            directory=directory, commit_log_file_bytes=FILE, queue_file_bytes=200, index_slots=5,
-            index_entries=40, disk_limits=False,
+            directory=directory, commit_log_file_bytes=FILE, queue_file_bytes=200, disk_limits=False
         ),
         clock,
+        open_index=small_index(5, 40),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from indexed import small_index
 from mqframe_testing.manual_clock import ManualClock
 from stores import bodies
 
@@ -22,7 +23,7 @@ from mqframe.store.settings import StoreSettings
 
 Opened = Callable[..., MessageStore]
 Message = Callable[..., Incoming]
-SMALL = {"commit_log_file_bytes": 4096, "queue_file_bytes": 20 * 7, "index_slots": 20, "index_entries": 40}
+SMALL = {"commit_log_file_bytes": 4096, "queue_file_bytes": 20 * 7}
 
 
 class Told:
@@ -136,7 +137,7 @@ def test_any_number_of_starts_loses_and_doubles_nothing(
     done: list[tuple[int, bytes, int]] = []
 
     async def live(confirmed: int, orderly: bool) -> None:
-        options: dict[str, Any] = {"replicas": Told(confirmed)}
+        options: dict[str, Any] = {"replicas": Told(confirmed), "open_index": small_index(20, 40)}
         store = MessageStore.open(small(directory / "store", **SMALL), ManualClock(), **options)
         store.start()
         for queue in range(3):
@@ -152,6 +153,8 @@ def test_any_number_of_starts_loses_and_doubles_nothing(
 
     for confirmed, orderly in lives:
         asyncio.run(live(confirmed, orderly))
-    store = MessageStore.open(small(directory / "store", **SMALL), ManualClock())
+    store = MessageStore.open(
+        small(directory / "store", **SMALL), ManualClock(), open_index=small_index(20, 40)
+    )
     expect_all(store, done)
     store.abandon()

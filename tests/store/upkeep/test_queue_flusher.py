@@ -6,6 +6,7 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from indexed import small_index
 
 from mqframe.core.storage.recovery import Care
 from mqframe.store.files.disk import Disk
@@ -37,7 +38,9 @@ def world(tmp_path, small, clock):
     """Files of a store with 2 pages at least a flush, all of them each 60 s; dispatched up to time 1234."""
     settings = small(tmp_path, queue_flush_pages_min=2, queue_flush_thorough_ms=60_000)
     threads = Threads()
-    files = open_files(Layout(tmp_path), settings, Disk(), threads, clock.now_ms, Care.USUAL)
+    files = open_files(
+        Layout(tmp_path), settings, Disk(), threads, clock.now_ms, Care.USUAL, open_index=small_index()
+    )
     flusher = QueueFlusher(files, settings, clock, threads, SimpleNamespace(done=0, done_timestamp=1234))
     yield SimpleNamespace(files=files, flusher=flusher)
     files.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from mqframe_index.store.index_file import HEADER
 from stores import put
 from thread_pools import at_rest
 
@@ -15,7 +16,6 @@ from mqframe.core.errors import MessageError, StoreUnavailable
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.storage.record import decode_records, encode_record
 from mqframe.core.storage.recovery import Care
-from mqframe.store.index.index_file import HEADER
 from mqframe.store.upkeep.log_check import UndecidedDamage
 
 

@@ -42,11 +42,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 STARTED_SECONDS_MAX = 30.0
+INDEX = "index"
 SMALL_STORE: dict[str, Any] = {
     "commit_log_file_bytes": 4 << 20,
     "queue_file_bytes": 20 * 4096,
-    "index_slots": 5_000,
-    "index_entries": 20_000,
     "disk_limits": False,
 }
 """Store settings of brokers here: files of 4 MiB and less, and no look at how full the disk is."""
@@ -242,15 +241,24 @@ class AsyncCluster:
     def _make(self, index: int) -> Broker:
         settings = self._settings[index]
         store = StoreSettings(directory=self.directory / settings.name, **self._store_fields)
-        sections = BrokerSections(
-            settings, store, self._net or NetSettings(), self._role, services=self._services
-        )
-        broker = Broker(sections, self.clock, self._plugins)
+        plugins = self._plugins or PluginManager()
+        blocked = INDEX in settings.services_blocked
+        services = self._services if blocked else _with_small_index(self._services, plugins)
+        sections = BrokerSections(settings, store, self._net or NetSettings(), self._role, services=services)
+        broker = Broker(sections, self.clock, plugins)
         if self._access is not None:
             broker.enforce(self._access)
         if isinstance(self.clock, ManualClock):
             broker.save_by(AtOnce())
         return broker
+
+
+def _with_small_index(services: tuple[Any, ...], plugins: PluginManager) -> tuple[Any, ...]:
+    """`services`, and the section of the index of keys, if that is installed and nothing else was said."""
+    if any(each.SECTION == INDEX for each in services) or INDEX not in plugins.names("broker_service"):
+        return services
+    kind = plugins.settings_class(INDEX)
+    return services if kind is None else (*services, kind(slots=5_000, entries=20_000))
 
 
 def _in_loop(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from indexed import small_index
 from mqframe_replication.store.replica_log import ReplicaLog
 from mqframe_testing.manual_clock import ManualClock
 from store.conftest import clock, message, opened, small
@@ -26,7 +27,11 @@ def replica(
 
     def open_replica(**changes: Any) -> MessageStore:
         store = MessageStore.open(
-            small(tmp_path / "replica", **changes), clock, is_copy=True, copy=ReplicaLog.of
+            small(tmp_path / "replica", **changes),
+            clock,
+            is_copy=True,
+            copy=ReplicaLog.of,
+            open_index=small_index(),
         )
         opened.append(store)
         return store

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_index.store.index_file import IndexFile
+from mqframe_index.store.key_hashes import KeyHashes
 from mqframe_store_tools.checking.compared_index import ComparedIndex, index_paths, index_sizes
 from mqframe_store_tools.checking.findings import Findings
-
-from mqframe.store.index.index_file import IndexFile
-from mqframe.store.index.key_hashes import KeyHashes
 
 SIZES = (7, 50)
 KEYS = [(offset, (f"k{offset}", "all")) for offset in range(100, 2000, 100)]

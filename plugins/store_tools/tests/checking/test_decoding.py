@@ -10,7 +10,7 @@ from mqframe.core.errors import SettingError
 from mqframe.core.messages.rows import body_of
 from mqframe.store.files.layout import Layout
 
-SIZES = small_store.SIZES["index_slots"], small_store.SIZES["index_entries"]
+SIZES = small_store.INDEX.slots, small_store.INDEX.entries
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import small_store
+from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking.rebuild import Rebuilt, rebuild
-from mqframe_store_tools.checking.sizes import with_sizes
+from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import StoreError
@@ -22,7 +23,8 @@ from mqframe.store.settings import StoreSettings
 def built(root, *, accept_loss: bool = False) -> Rebuilt:
     layout = known_store(root)
     sized = with_sizes(StoreSettings(disk_limits=False), layout)
-    return rebuild(layout, sized, SystemClock(), accept_loss=accept_loss)
+    index = with_index_sizes(IndexSettings(), layout)
+    return rebuild(layout, sized, index, SystemClock(), accept_loss=accept_loss)
 
 
 def test_the_former_files_are_kept_as_they_were(tmp_path) -> None:
@@ -53,9 +55,10 @@ def files(folder, *names: str) -> dict[Path, bytes]:
 KILLED = """
 import os, sys
 from pathlib import Path
+from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking import rebuild as room
 from mqframe.net.clock import SystemClock
-from mqframe_store_tools.checking.sizes import with_sizes
+from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe.store.files.stopped_store import known_store
 from mqframe.store.settings import StoreSettings
 
@@ -74,7 +77,9 @@ if where == "moving": Path.rename = one_then_die
 if where == "building": room.MessageStore.open = open_then_die
 if where == "built": room.asyncio.run = lambda work: (real["run"](work), die())
 layout = known_store(Path(root))
-room.rebuild(layout, with_sizes(StoreSettings(disk_limits=False), layout), SystemClock(), accept_loss=False)
+sized = with_sizes(StoreSettings(disk_limits=False), layout)
+index = with_index_sizes(IndexSettings(), layout)
+room.rebuild(layout, sized, index, SystemClock(), accept_loss=False)
 """
 
 
@@ -140,7 +145,7 @@ def test_offsets_that_the_log_knows_no_more_are_not_given_again(tmp_path) -> Non
         (root / "commitlog" / f"{base:020d}").unlink()
     (root / "queue-ends").unlink()
     built(root)
-    store = MessageStore.open(made, ManualClock())
+    store = MessageStore.open(made, ManualClock(), open_index=small_store.OPEN_INDEX)
     assert [store.queues.max_offset("t", queue_id) for queue_id in (0, 1)] == [30, 30]
     assert store.queues.min_offset("t", 0) > 15
     store.abandon()

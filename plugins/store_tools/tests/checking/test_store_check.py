@@ -9,8 +9,9 @@ import pytest
 import small_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mqframe_index.settings import IndexSettings
 from mqframe_store_tools.checking.rebuild import rebuild
-from mqframe_store_tools.checking.sizes import with_sizes
+from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 
 from mqframe.core.errors import StoreError
 from mqframe.net.clock import SystemClock
@@ -42,7 +43,8 @@ def fresh(sound: Path, root: Path) -> None:
 def built_again(root: Path, *, accept_loss: bool = False) -> None:
     layout = known_store(root)
     sized = with_sizes(StoreSettings(disk_limits=False), layout)
-    rebuild(layout, sized, SystemClock(), accept_loss=accept_loss)
+    index = with_index_sizes(IndexSettings(), layout)
+    rebuild(layout, sized, index, SystemClock(), accept_loss=accept_loss)
 
 
 def files(root: Path) -> list[Path]:

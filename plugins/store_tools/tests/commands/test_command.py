@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_runs import run
+from indexed import small_index
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.messages.addresses import encode_host
@@ -16,17 +17,15 @@ from mqframe.store.settings import StoreSettings
 
 HOST = encode_host("127.0.0.1:1")
 SMALL = ("--set", "store.commit_log_file_bytes=8192", "--set", "store.queue_file_bytes=2000",
-         "--set", "store.index_slots=10", "--set", "store.index_entries=100")  # fmt: skip
+         "--set", "index.slots=10", "--set", "index.entries=100")  # fmt: skip
 
 
 @pytest.fixture
 def killed(tmp_path: Path) -> tuple[Path, list[int]]:
     """A store of 100 messages in topic t, killed; where its records start."""
     root = tmp_path / "store"
-    settings = StoreSettings(
-        directory=root, commit_log_file_bytes=8192, queue_file_bytes=2000, index_slots=10, index_entries=100
-    )
-    store = MessageStore.open(settings, ManualClock())
+    settings = StoreSettings(directory=root, commit_log_file_bytes=8192, queue_file_bytes=2000)
+    store = MessageStore.open(settings, ManualClock(), open_index=small_index(10, 100))
     incoming = [Incoming("t", 0, b"%d" % n * 50, f"KEYS\x01k{n}\x02", 1, HOST, HOST) for n in range(100)]
     places = [store.writes.put(each).commit_log_offset for each in incoming]
     store.dispatch.now()

@@ -68,7 +68,7 @@ def _maker(parts: BrokerParts) -> MakeBroker:
         def with_store(recovered: RecoveredStore) -> Broker:
             return Broker(sections, clock, plugins, role, recovered)
 
-        broker = await made_beside(sections, clock, with_store, progress)
+        broker = await made_beside(sections, clock, with_store, progress, plugins)
         if access is not None:
             broker.enforce(access)
         return broker

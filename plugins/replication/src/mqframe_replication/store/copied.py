@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.storage.dispatch_facts import DispatchFacts
 from mqframe.store.appending.appender import Appended, Copied
 from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
+from mqframe_replication.store.dispatch_facts import DispatchFacts
 
 _KIND: Final = SysFlag.TRANSACTION_MASK
 _ROLLBACK: Final = SysFlag.TRANSACTION_ROLLBACK

@@ -11,9 +11,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+from mqframe_index.store.index_file import ENTRY, HEADER, IndexFile
+from mqframe_index.store.key_hashes import KeyHashes
+
 from mqframe.core.storage.zeros import data_end
-from mqframe.store.index.index_file import ENTRY, HEADER, IndexFile
-from mqframe.store.index.key_hashes import KeyHashes
 from mqframe_store_tools.checking.findings import Findings
 
 _AT_ONCE: Final = 8192
@@ -91,7 +92,7 @@ def _names(view: mmap.mmap, slot: int, number: int) -> bool:
 
 
 class ComparedIndex:
-    """Takes keys as `KeyIndex` does, and tells `findings` where the files say something else.
+    """Takes keys as the index does, and tells `findings` where the files say something else.
 
     `log_start`: entries of earlier records are only compared with themselves. Raises OSError.
     """
@@ -117,7 +118,7 @@ class ComparedIndex:
     def _opened(self, path: Path, slots: int, entries: int) -> IndexFile | None:
         size, expected = path.stat().st_size, HEADER.size + slots * 4 + entries * ENTRY.size
         if size != expected:
-            sizes = f"store.index_slots {slots}, store.index_entries {entries}"
+            sizes = f"index.slots {slots}, index.entries {entries}"
             self._findings.add(path, min(size, expected), f"{size} bytes", f"{expected} bytes ({sizes})")
         if size < expected - entries * ENTRY.size:
             return None

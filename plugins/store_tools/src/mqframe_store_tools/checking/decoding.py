@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from mqframe_delay.store.checkpoint import TimerCheckpoint
+from mqframe_index.store.index_file import ENTRY as INDEX_ENTRY
+from mqframe_index.store.index_file import IndexFile
+from mqframe_index.store.key_hashes import index_hash
 
 from mqframe.core.errors import SettingError
-from mqframe.core.messages.java_hash import index_hash
 from mqframe.core.messages.rows import Row, message_row
 from mqframe.core.storage.log_scan import is_blank, read_record
 from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.layout import Layout
-from mqframe.store.index.index_file import ENTRY as INDEX_ENTRY
-from mqframe.store.index.index_file import IndexFile
 from mqframe.store.log.log_view import LogView, neighbours
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE
 from mqframe.store.queues.queue_ends import read_ends

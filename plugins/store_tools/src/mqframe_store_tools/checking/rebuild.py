@@ -8,6 +8,9 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from mqframe_index.settings import IndexSettings
+from mqframe_index.store.indexing import FileIndexing
+
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.agreement import LIGHT_PREFIX
@@ -50,13 +53,14 @@ class Rebuilt(NamedTuple):
 def rebuild(
     layout: Layout,
     settings: StoreSettings,
+    index: IndexSettings,
     clock: LoopClock,
     *,
     accept_loss: bool,
     delays: tuple[int, ...] = USUAL_DELAYS,
 ) -> Rebuilt:
-    """Build them. `settings`: with the sizes of the store's files, see `with_sizes`; `delays`: of the delay
-    levels, ms.
+    """Build them. `settings`, `index`: with the sizes of the store's files, see `with_sizes`; `delays`: of
+    the delay levels, ms.
 
     What a rebuild that was killed has set aside is kept as this one's. Raises `StoreError`, with everything
     as it was, when a broker uses the store, and, unless `accept_loss`, where the log lacks files or records
@@ -71,12 +75,14 @@ def rebuild(
         former = layout.queue_ends.read_bytes() if layout.queue_ends.exists() else None
         if note is not None:  # before the files go that say it
             save_note(layout.queue_ends, note.encode())
-        kept = _set_aside(layout, settings)
+        kept = _set_aside(layout, index)
     finally:
         ownership.release()
     try:
         care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
-        store = MessageStore.open(settings, clock, care=care, delays=delays)
+        store = MessageStore.open(
+            settings, clock, care=care, delays=delays, open_index=FileIndexing(index).open
+        )
     except BaseException as problem:
         _put_back(layout, kept, former)
         if was_orderly:
@@ -119,12 +125,12 @@ def _noted(layout: Layout, settings: StoreSettings) -> QueueEnds | None:
     return QueueEnds(bases, covered, checkpoint.encode(), rows)
 
 
-def _set_aside(layout: Layout, settings: StoreSettings) -> Path:
+def _set_aside(layout: Layout, index: IndexSettings) -> Path:
     """Move queues and index into a folder of their own, or into that of a rebuild which was killed."""
     kept = _left(layout)
     if kept is None:
         kept = _new_folder(layout.root)
-    for folder in _derived(layout, settings):
+    for folder in _derived(layout, index):
         former = kept / folder.name
         if former.is_dir() and folder.is_dir():  # it is what was being built
             _move_light(folder, former)
@@ -177,8 +183,8 @@ def _move_light(queues: Path, other: Path) -> None:
         path.rename(other / path.name)
 
 
-def _derived(layout: Layout, settings: StoreSettings) -> list[Path]:
-    return [layout.queues, layout.index] if settings.index_enabled else [layout.queues]
+def _derived(layout: Layout, index: IndexSettings) -> list[Path]:
+    return [layout.queues, layout.index] if index.enabled else [layout.queues]
 
 
 def _put_back(layout: Layout, kept: Path, note: bytes | None) -> None:

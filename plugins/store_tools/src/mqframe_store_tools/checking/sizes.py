@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from mqframe_index.settings import IndexSettings
 
 from mqframe.store.files.layout import Layout, sized_files
 from mqframe.store.log.log_view import neighbours
@@ -16,16 +17,21 @@ from mqframe_store_tools.checking.compared_index import index_paths, index_sizes
 
 def with_sizes(settings: StoreSettings, layout: Layout) -> StoreSettings:
     """`settings` with the directory and the file sizes of the store at `layout`, as its files tell them."""
-    slots, entries = index_sizes(index_paths(layout.index), settings.index_slots, settings.index_entries)
     configured: Any = settings
     sized: StoreSettings = attrs.evolve(
         configured,
         directory=layout.root,
         commit_log_file_bytes=neighbours(layout.commit_log)[0] or settings.commit_log_file_bytes,
         queue_file_bytes=_queue_file_bytes(layout.queues) or settings.queue_file_bytes,
-        index_slots=slots,
-        index_entries=entries,
     )
+    return sized
+
+
+def with_index_sizes(settings: IndexSettings, layout: Layout) -> IndexSettings:
+    """`settings` with the sizes of the index files of the store at `layout`, as these tell them."""
+    slots, entries = index_sizes(index_paths(layout.index), settings.slots, settings.entries)
+    configured: Any = settings
+    sized: IndexSettings = attrs.evolve(configured, slots=slots, entries=entries)
     return sized
 
 

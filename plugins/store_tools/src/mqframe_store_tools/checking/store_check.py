@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+from mqframe_index.settings import IndexSettings
 
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
@@ -50,7 +51,7 @@ class _LogEnds(NamedTuple):
 
 
 class StoreCheck:
-    """One check of the store at `layout`. `settings`: with the sizes of its files, see `with_sizes`.
+    """One check of the store at `layout`. `settings`, `index`: with the sizes of its files, see `with_sizes`.
 
     `delays`: of the delay levels, ms; `timer_precision_ms`: length of a slot of the timer.
     """
@@ -59,11 +60,12 @@ class StoreCheck:
         self,
         layout: Layout,
         settings: StoreSettings,
+        index: IndexSettings,
         delays: tuple[int, ...] = USUAL_DELAYS,
         timer_precision_ms: int = 1000,
     ) -> None:
         self._layout = layout
-        self._settings = settings
+        self._settings, self._index = settings, index
         self._delays, self._timer_precision_ms = delays, timer_precision_ms
         self._findings = Findings(layout.root, killed=layout.abort.exists())
         self._views: list[LogView] = []
@@ -126,14 +128,14 @@ class StoreCheck:
     # The log, and what is made from it
 
     def _compare(self, queues: ComparedQueues) -> _LogEnds:
-        layout, settings = self._layout, self._settings
+        layout, settings = self._layout, self._index
         file_bytes, groups = neighbours(layout.commit_log)
         self._tell_empty_files()
         start = groups[0][0][0] if groups else 0
         paths = index_paths(layout.index)
         index = None
-        if settings.index_enabled:
-            sizes = settings.index_slots, settings.index_entries
+        if settings.enabled:
+            sizes = settings.slots, settings.entries
             index = ComparedIndex(paths, sizes, start, self._findings)
         redispatch = Redispatch(queues, index, self._delays)
         try:

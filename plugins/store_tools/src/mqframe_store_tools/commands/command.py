@@ -19,6 +19,8 @@ from mqframe_store_tools.commands.transfer import export, import_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mqframe_index.settings import IndexSettings
+
     from mqframe.store.files.layout import Layout
     from mqframe.store.settings import StoreSettings
     from mqframe.store.upkeep.quarantine import LostEntries, Report
@@ -85,6 +87,9 @@ def recover(
 
     What is damaged is copied to the folder quarantine and passed over.
     """
+    from mqframe_index.settings import IndexSettings
+    from mqframe_index.store.indexing import FileIndexing
+
     from mqframe.core.delay.levels import parse_levels
     from mqframe.core.storage.recovery import Care
     from mqframe.net.clock import SystemClock
@@ -96,7 +101,8 @@ def recover(
     settings = resolved.section(StoreSettings)
     delays = parse_levels(settings.delay_levels)
     care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
-    store = MessageStore.open(settings, SystemClock(), care=care, delays=delays)
+    open_index = FileIndexing(resolved.section(IndexSettings)).open
+    store = MessageStore.open(settings, SystemClock(), care=care, delays=delays, open_index=open_index)
     asyncio.run(store.stop())
     found = store.recovered
     if not json:
@@ -115,8 +121,8 @@ def check(directory: Directory, config: Config = None, set_: Set = None, json: J
     from mqframe_store_tools.checking.store_check import StoreCheck
 
     try:
-        layout, settings, precision_ms = _known(directory, config, set_)
-        found = StoreCheck(layout, settings, parse_levels(settings.delay_levels), precision_ms).run()
+        layout, settings, index, precision_ms = _known(directory, config, set_)
+        found = StoreCheck(layout, settings, index, parse_levels(settings.delay_levels), precision_ms).run()
     except OSError as problem:
         raise SettingError(f"the store in {directory} cannot be read: {told(problem)}") from problem
     if json:
@@ -152,9 +158,9 @@ def rebuild(
     from mqframe.net.clock import SystemClock
     from mqframe_store_tools.checking.rebuild import rebuild as build
 
-    layout, settings, _ = _known(directory, config, set_)
+    layout, settings, index, _ = _known(directory, config, set_)
     delays = parse_levels(settings.delay_levels)
-    built = build(layout, settings, SystemClock(), accept_loss=accept_loss, delays=delays)
+    built = build(layout, settings, index, SystemClock(), accept_loss=accept_loss, delays=delays)
     row = {
         "records": built.records,
         "log_end": built.log_end,
@@ -166,18 +172,21 @@ def rebuild(
 
 def _known(
     directory: Path, config: Path | None, items: Sequence[str] | None
-) -> tuple[Layout, StoreSettings, int]:
-    """The store in `directory`, that nobody uses, its settings with its files' sizes, its timer's slots."""
+) -> tuple[Layout, StoreSettings, IndexSettings, int]:
+    """The store in `directory`, that nobody uses, settings with its files' sizes, its timer's slots."""
+    from mqframe_index.settings import IndexSettings
+
     from mqframe.store.files.stopped_store import known_store, refuse_in_use
     from mqframe.store.settings import StoreSettings
-    from mqframe_store_tools.checking.sizes import with_sizes
+    from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 
     layout = known_store(directory)
     refuse_in_use(layout)
     resolved = settings_of("broker", {"DIRECTORY": {"store.directory": directory}}, config, items)
     settings = with_sizes(resolved.section(StoreSettings), layout)
     precision = (entry.value for entry in resolved.entries if entry.path == "delay.timer_precision_ms")
-    return layout, settings, next(precision, _PRECISION_MS)
+    index = with_index_sizes(resolved.section(IndexSettings), layout)
+    return layout, settings, index, next(precision, _PRECISION_MS)
 
 
 def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:

@@ -52,14 +52,15 @@ def key(
     """Show the entries of the index under a key, with slots and places, newest first."""
     from itertools import islice
 
+    from mqframe_index.settings import IndexSettings
+
     from mqframe.store.files.stopped_store import known_store
-    from mqframe.store.settings import StoreSettings
     from mqframe_store_tools.checking.decoding import index_entries
-    from mqframe_store_tools.checking.sizes import with_sizes
+    from mqframe_store_tools.checking.sizes import with_index_sizes
 
     layout = known_store(directory)
-    settings = with_sizes(StoreSettings(), layout)
-    sizes = settings.index_slots, settings.index_entries
+    settings = with_index_sizes(IndexSettings(), layout)
+    sizes = settings.slots, settings.entries
     rows: list[dict[str, Any]] = list(islice(index_entries(layout, sizes, topic, key), limit))
     show(rows, as_json=json, empty="the index has no such key")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mqframe_index.store.index_file import IndexFile
 
 from mqframe.store.files.log_file import allocate_really
-from mqframe.store.index.index_file import IndexFile
 
 SLOTS, ENTRIES = 4, 12
 

@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from mqframe.core.messages.java_hash import unsigned_hash
+from mqframe.core.messages.java_hash import java_hash, unsigned_hash
 
 _HEADS_MAX: Final = 20_000
 _SHIFT_4: Final = 31**4
 _SHIFT_8: Final = 31**8
 _MASK: Final = 0xFFFFFFFF
 _part = lru_cache(maxsize=1 << 17)(unsigned_hash)
+
+
+def index_hash(text: str) -> int:
+    """The non-negative hash that index files use: |hashCode|, 0 where that overflows (IndexFile.java)."""
+    value = abs(java_hash(text))
+    return 0 if value == 1 << 31 else value
 
 
 class KeyHashes:

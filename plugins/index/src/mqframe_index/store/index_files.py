@@ -1,26 +1,40 @@
-"""The key index: its files, in order of their making (store.md §3)."""
+"""The index of keys: its files, in order of their making (store.md §3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from mqframe.core.messages.java_hash import index_hash
+from mqframe.core.messages.properties import UNIQUE_KEY, find_property
+from mqframe.core.storage.dispatch_facts import index_keys
+from mqframe.hooks.interfaces.key_index import (
+    KeyFile,
+    KeyQuery,
+    NotedFile,
+    QueryFound,
+    RecordLookup,
+    RecoveredLog,
+)
 from mqframe.log import get_logger
 from mqframe.store.files.log_file import Allocate
 from mqframe.store.files.modes import make_folder
-from mqframe.store.index.index_file import IndexFile, Looks
-from mqframe.store.index.key_hashes import KeyHashes
+from mqframe_index.store.agreement import IndexAgreement
+from mqframe_index.store.index_file import IndexFile, Looks
+from mqframe_index.store.key_hashes import KeyHashes, index_hash
 
-log: Final = get_logger("store")
+_log: Final = get_logger("store")
 LOOKS_MAX: Final = 16_384
 """Entries that one search looks at, of records with other keys of the same hash or another time, too."""
+_QUERY_MAX: Final = 64
+_QUERY_LOOKS_MAX: Final = 1024
+_QUERY_BYTES_MAX: Final = 4 << 20
 
 
-class KeyIndex:
-    """All index files below `directory`. `now_ms` names new files."""
+class IndexFiles:
+    """A `KeyIndex`: all index files below `directory`. `now_ms` names new files."""
 
     def __init__(
         self, directory: Path, slots: int, entries: int, allocate: Allocate, now_ms: Callable[[], int]
@@ -36,8 +50,6 @@ class KeyIndex:
         self.files: list[IndexFile] = []
         self.filled: list[IndexFile] = []
         """Files that became full since the last flush."""
-        self.noted = 0
-        """Log offset up to which appends have been handed over; a repeated one is passed over."""
         self._writing: IndexFile | None = None
         self._hashes = KeyHashes()
         self._repeat_from = 0
@@ -55,7 +67,7 @@ class KeyIndex:
                 continue
             expected = 40 + self._slots * 4 + self._entries * 20
             if path.stat().st_size != expected or self.lost:
-                log.warning("damaged index file is built again", file=str(path), expected_bytes=expected)
+                _log.warning("damaged index file is built again", file=str(path), expected_bytes=expected)
                 path.unlink()
                 self.lost = True
                 continue
@@ -65,7 +77,7 @@ class KeyIndex:
                 unwritten = True
                 continue
             if unwritten or file.count > self._entries or not 0 <= file.begin_offset <= file.end_offset:
-                log.warning("damaged index file is built again", file=str(path), entries=file.count)
+                _log.warning("damaged index file is built again", file=str(path), entries=file.count)
                 file.remove()
                 self.lost = True
                 continue
@@ -83,18 +95,40 @@ class KeyIndex:
         # The keys of one record may lie in two files: the record that the rest ends with is entered again.
         self.rewind(self.covered)
 
-    def rows(self) -> list[tuple[str, int, int]]:
+    def rows(self) -> list[NotedFile]:
         """What a note says of the files: name, number of the next entry, log offset of the last record."""
         return [(file.path.name, file.count, file.end_offset) for file in self.files if file.count > 1]
 
-    def expect(self, rows: Sequence[tuple[str, int, int]], log_start: int) -> None:
+    def _expect(self, rows: Sequence[NotedFile], log_start: int) -> None:
         """Drop files that hold less than `rows`, noted before, says; what lies before the log counts not."""
         held = {file.path.name: file.count for file in self.files}
         for name, count, end_offset in rows:
             if held.get(name, 0) < count and end_offset >= log_start:
-                log.warning("index file lost or too short; built again", file=name)
+                _log.warning("index file lost or too short; built again", file=name)
                 self.drop_from(sum(file.path.name < name for file in self.files))
                 return
+
+    def recover(self, log: RecoveredLog, noted: Sequence[NotedFile], start: int, *, torn: bool) -> int | None:
+        """As `KeyIndex.recover`."""
+        self._expect(noted, log.log_start)  # before anything is taken back that was noted
+        # What lies before `start` is on disk, as files are synced before the note that says so. What follows
+        # is indexed once more: after a mere kill the last record, whose keys may have been on their way into
+        # two files.
+        self.rewind(start if torn else max(start, self.covered), torn=torn)
+        agreement = IndexAgreement(log, start)
+        wrong = agreement.first_wrong(self.files)
+        if wrong is not None:
+            _log.warning("an index file does not say what the log says", file=str(self.files[wrong].path))
+            self.drop_from(wrong)
+        if not self.lost and not agreement.keys_found(self.offsets):
+            _log.warning("the index lacks keys of the log; it is built again")
+            self.drop_from(0)
+        if not self.lost:
+            return None
+        base = log.file_start(self.covered)
+        if base is None or not self.files:
+            return log.log_start
+        return self.covered if log.record(self.covered) is not None else base
 
     def rewind(self, log_offset: int, *, torn: bool = False) -> None:
         """Take back the entries of records at or past `log_offset`; a file where that fails is `lost`.
@@ -102,14 +136,13 @@ class KeyIndex:
         `torn`: of what was written last, the disk may hold any part.
         """
         self._writing = None
-        self.noted = 0
         while self.files and self.files[-1].begin_offset >= log_offset:
             self.files.pop().remove()
         if self.files:
             file = self.files[-1]
             agrees = file.end_offset < log_offset or file.rewind(log_offset)
             if not (agrees and (not torn or file.mend_slots())):
-                log.warning("index file contradicts itself and is built again", file=str(file.path))
+                _log.warning("index file contradicts itself and is built again", file=str(file.path))
                 self.drop_from(len(self.files) - 1)
         self._repeat_from = self.covered + 1 if self.files else 0
 
@@ -179,6 +212,46 @@ class KeyIndex:
                 yield from file.offsets(key_hash, begin, end, looks)
             if file.begin_timestamp < begin:
                 return
+
+    def query(self, asked: KeyQuery, find: RecordLookup) -> QueryFound:
+        """Records with exactly this key (a business key or a unique id), newest first.
+
+        No more than 1,024 records are looked at, and about 4 MiB of them are given.
+        """
+        topic, key, most, begin_ms, end_ms, unique = asked
+        last = self.files[-1] if self.files else None
+        records: list[bytes] = []
+        seen: set[int] = set()
+        size = 0
+        for offset in islice(self.offsets(topic, key, begin_ms, end_ms), _QUERY_LOOKS_MAX):
+            if len(records) >= min(most, _QUERY_MAX) or size >= _QUERY_BYTES_MAX:
+                break
+            found = find(offset)
+            if found is None or offset in seen:
+                continue
+            record, raw = found
+            seen.add(offset)
+            if record.topic != topic or not begin_ms <= record.store_timestamp <= end_ms:
+                continue
+            if unique:
+                matches = find_property(record.properties, UNIQUE_KEY) == key
+            else:
+                matches = key in index_keys(record.properties)
+            if matches:
+                records.append(bytes(raw))
+                size += len(raw)
+        return QueryFound(records, last.end_timestamp if last else 0, last.end_offset if last else 0)
+
+    def due(self, *, thorough: bool) -> Sequence[KeyFile]:
+        """The files that became full since they were synced; with `thorough` the last one, too."""
+        last = self.files[-1:] if thorough else []
+        return self.filled + [file for file in last if file not in self.filled]
+
+    def synced(self, files: Sequence[KeyFile]) -> int | None:
+        """As `KeyIndex.synced`."""
+        synced = [file for file in self.filled if file in files]
+        self.filled = [file for file in self.filled if file not in files]
+        return max((file.end_timestamp for file in synced), default=None)
 
     def follow_log(self, log_start: int) -> int:
         """Delete files that end before `log_start` (never the last file); how many went."""

@@ -1,16 +1,16 @@
-"""The key index: its files, what it finds again."""
+"""The index of keys: its files, what it finds again."""
 
 from __future__ import annotations
 
 import struct
 
 import pytest
+from mqframe_index.store.index_file import ENTRY, HEADER
+from mqframe_index.store.index_files import IndexFiles
 from stores import put
 
 from mqframe.core.storage.record import decode_records
 from mqframe.store.files.log_file import allocate_really
-from mqframe.store.index.index_file import ENTRY, HEADER
-from mqframe.store.index.key_index import KeyIndex
 
 
 def test_index_goes_on_in_a_next_file(opened, message, tmp_path, clock):
@@ -32,12 +32,12 @@ SLOTS = 8
 @pytest.fixture
 def opening(tmp_path, clock):
     """Opens the index below `tmp_path`, as one process after the other does; 4 entries a file."""
-    made: list[KeyIndex] = []
+    made: list[IndexFiles] = []
 
-    def open_index() -> KeyIndex:
+    def open_index() -> IndexFiles:
         for earlier in made:
             earlier.close()
-        made.append(KeyIndex(tmp_path / "index", SLOTS, 5, allocate_really, clock.now_ms))
+        made.append(IndexFiles(tmp_path / "index", SLOTS, 5, allocate_really, clock.now_ms))
         made[-1].load()
         return made[-1]
 
@@ -46,7 +46,7 @@ def opening(tmp_path, clock):
         each.close()
 
 
-def filled(index: KeyIndex, clock, count: int) -> KeyIndex:
+def filled(index: IndexFiles, clock, count: int) -> IndexFiles:
     for number in range(count):
         index.add("t", [(100 * number, (f"k{number % 2}", "all"))], clock.now_ms())
         clock.advance(1)
@@ -54,7 +54,7 @@ def filled(index: KeyIndex, clock, count: int) -> KeyIndex:
     return index
 
 
-def offsets(index: KeyIndex, key: str, begin: int = 0, end: int = 1 << 60) -> list[int]:
+def offsets(index: IndexFiles, key: str, begin: int = 0, end: int = 1 << 60) -> list[int]:
     return list(index.offsets("t", key, begin, end))
 
 

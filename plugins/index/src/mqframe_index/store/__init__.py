@@ -1,0 +1,1 @@
+"""The index's files, and what is found by them."""
