@@ -76,6 +76,8 @@ def java_client(
         main, *arguments = arguments
     flags = [
         "-Xmx256m",
+        # Members look after 20 s whether others came or left, where nobody told them.
+        "-Drocketmq.client.rebalance.waitInterval=1000",
         *java_flags(class_path),
         f"-Duser.home={home}",
         "-Drocketmq.client.logLevel=ERROR",
@@ -148,6 +150,18 @@ def servers(request: pytest.FixtureRequest) -> Servers:
     """Apache's servers and ours in turn: the same is to be true of both."""
     found: Servers = request.getfixturevalue(request.param)
     return found
+
+
+def reference_and_ours() -> list[Any]:
+    """Parameters of servers for clients that are not ours: in long runs, Apache's answer them as ours do."""
+    return [pytest.param("apache", marks=pytest.mark.long), "ours"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the servers of Go's and Node's clients, wherever they take `servers`."""
+    names = set(metafunc.fixturenames)
+    if "servers" in names and names & {"go", "node"}:
+        metafunc.parametrize("servers", reference_and_ours(), indirect=True, scope="package")
 
 
 @pytest.fixture

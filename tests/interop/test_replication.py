@@ -103,6 +103,7 @@ class ApacheSlave(Apache):
         return True
 
 
+@pytest.mark.long
 @pytest.mark.proves("replication", by="Apache 5.3.3")
 def test_a_slave_of_ours_copies_a_master_of_apaches_and_serves_its_messages(
     newest_class_path: str, tmp_path: Path

@@ -35,8 +35,8 @@ from mqframe_spark.sink.options import parse_sink_options
 from pyspark.sql import types as t
 
 SCHEMA = t.StructType([t.StructField("body", t.BinaryType())])
-CONF = "transactionTimeOut=1000\ntransactionCheckInterval=500\ntransactionCheckMax=1000\n"
-ASKED_SECONDS = 3.0
+CONF = "transactionTimeOut=400\ntransactionCheckInterval=200\ntransactionCheckMax=1000\n"
+ASKED_SECONDS = 1.5
 """After so long the broker has asked for every half, and made copies of them."""
 ROWS = [b"row %d" % number for number in range(30)]
 

@@ -24,7 +24,9 @@ public class Access {
         String[] rest = Arrays.copyOfRange(args, 4, args.length);
         try {
             switch (args[0]) {
-                case "send" -> send(args[1], hook, rest[0], rest[1]);
+                case "send" -> {
+                    for (String topic : rest) send(args[1], hook, topic, "hello");
+                }
                 case "consume" -> consume(args[1], hook, rest[0], rest[1]);
                 case "mqadmin" -> mqadmin(hook, rest);
                 default -> throw new IllegalArgumentException(args[0]);

@@ -144,13 +144,14 @@ def simple(servers: Servers, topic: str) -> Iterator[Bodies]:
 
 @contextlib.contextmanager
 def pulling(servers: Servers, topic: str) -> Iterator[Bodies]:
+    """Pulls that do not wait: Apache's broker looks after them each five seconds, however short they are."""
     got = Bodies()
     with Puller(nameserver=servers.nameserver) as puller:
         places = dict.fromkeys(puller.queues(topic), 0)
 
         def take() -> None:
             for queue, offset in places.items():
-                result = puller.pull(queue, offset, wait=0.2)
+                result = puller.pull(queue, offset)
                 got.add(result.messages)
                 places[queue] = result.next_offset
 
@@ -206,7 +207,7 @@ def awaited(servers: Servers, topic: str, *, pops: bool) -> Iterator[list[Bodies
 
             async def pull() -> None:
                 for queue, offset in places.items():
-                    result = await puller.pull(queue, offset, wait=0.2)
+                    result = await puller.pull(queue, offset)
                     got[2].add(result.messages)
                     places[queue] = result.next_offset
 
