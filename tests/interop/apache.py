@@ -40,9 +40,11 @@ transactionCheckInterval=1000
 enablePropertyFilter=true
 waitTimeMillsInSendQueue=20000
 osPageCacheBusyTimeOutMills=20000
+timerFlushIntervalMs=600000
 """
-"""The last two: on a machine that others use, it would soon refuse what is sent or sent back as too busy.
-Go clients do not look at such an answer, and the message that they sent back is lost.
+"""The last: writing its timer wheel to the disk, each second, takes more than all else that an idle broker
+does. The two before: on a machine that others use, it would soon refuse what is sent or sent back as too
+busy. Go clients do not look at such an answer, and the message that they sent back is lost.
 """
 
 

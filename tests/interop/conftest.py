@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import certificates
 import pytest
+from certificates import Pems
 from mqframe_testing import Cluster
 from real_time import until
 
@@ -24,11 +26,9 @@ from interop.foreign_programs import (
     install_node_modules,
     java_flags,
 )
+from interop.guarded import GUARDED, signed
 from interop.servers import Servers
 from mqframe import Admin
-
-LIGHT = "timerFlushIntervalMs=600000\n"
-"""Writing its timer wheel to the disk, each second, takes more than all else that an idle broker does."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -134,8 +134,29 @@ def apache(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
     They end with the last test of this folder: the broker keeps a processor busy even while it is idle.
     """
-    with Apache(newest_class_path, tmp_path_factory.mktemp("apache"), conf=LIGHT) as running:
+    with Apache(newest_class_path, tmp_path_factory.mktemp("apache")) as running:
         yield running.servers
+
+
+@pytest.fixture(scope="package")
+def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
+    """Keys and certificates."""
+    return certificates.make(tmp_path_factory.mktemp("pems"))
+
+
+@pytest.fixture(scope="package")
+def guarded(
+    newest_class_path: str, tmp_path_factory: pytest.TempPathFactory, pems: Pems
+) -> Iterator[Servers]:
+    """Apache's servers with access control, which take TLS beside plain connections."""
+    flags = [
+        "-Dtls.test.mode.enable=false",
+        f"-Dtls.server.certPath={pems.cert}",
+        f"-Dtls.server.keyPath={pems.key}",
+    ]
+    home = tmp_path_factory.mktemp("guarded")
+    with Apache(newest_class_path, home, conf=GUARDED, flags=flags, access=signed()) as apache:
+        yield apache.servers
 
 
 @pytest.fixture(scope="package")

@@ -94,7 +94,7 @@ def continued(home: Path) -> Cluster:
 
 @pytest.mark.proves("store files", by="Apache 5.3.3")
 def test_ours_delivers_what_waits_in_a_wheel_of_apaches(newest_class_path: str, tmp_path: Path) -> None:
-    with Apache(newest_class_path, tmp_path) as apache:
+    with Apache(newest_class_path, tmp_path, conf="timerFlushIntervalMs=1000\n") as apache:
         nameserver = apache.servers.nameserver
         with Admin(nameserver=nameserver) as admin:
             admin.topics.create("waits", queues=1)

@@ -14,7 +14,7 @@ from mqframe_testing.ports import lasting_port
 from real_time import until
 
 from interop.apache import Apache, port_of
-from interop.conftest import LIGHT, StartJava
+from interop.conftest import StartJava
 from mqframe import Admin, FixError, Message, MqframeError, Producer, Puller, PushConsumer, SendStatus
 from mqframe.core.cluster.client_bodies import ConsumerList
 from mqframe.core.requests.consumers import GetConsumerListByGroup
@@ -90,8 +90,8 @@ def log_of(folder: Path, end: int) -> bytes:
     return b"".join(path.read_bytes() for path in files)[:end]
 
 
-SLAVE = "brokerClusterName=DefaultCluster\nbrokerRole=SLAVE\nbrokerId=1\nslaveReadEnable=true\n" + LIGHT
-MASTER = "brokerClusterName=DefaultCluster\nbrokerRole=ASYNC_MASTER\n" + LIGHT
+SLAVE = "brokerClusterName=DefaultCluster\nbrokerRole=SLAVE\nbrokerId=1\nslaveReadEnable=true\n"
+MASTER = "brokerClusterName=DefaultCluster\nbrokerRole=ASYNC_MASTER\n"
 
 
 class ApacheSlave(Apache):

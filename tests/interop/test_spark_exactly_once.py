@@ -18,7 +18,6 @@ import pytest
 from real_time import until
 
 from interop.apache import Apache
-from interop.conftest import LIGHT
 from interop.servers import Servers
 from mqframe import Admin, BatchTransactionProducer, Puller
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
@@ -107,7 +106,7 @@ class Query:
 @pytest.fixture(scope="module")
 def patient(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Apache's servers, whose broker asks soon and does not give up."""
-    with Apache(newest_class_path, tmp_path_factory.mktemp("apache-exact"), conf=LIGHT + CONF) as running:
+    with Apache(newest_class_path, tmp_path_factory.mktemp("apache-exact"), conf=CONF) as running:
         yield running.servers
 
 

@@ -133,6 +133,7 @@ public class Interop {
             consumer.setPullThresholdForQueue(4);
             consumer.setPollNameServerInterval(1000);
             consumer.setPersistConsumerOffsetInterval(500);
+            consumer.setHeartbeatBrokerInterval(1000);  // with each, it forgets brokers that are gone
         }
         consumer.subscribe(topic, expression);
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
