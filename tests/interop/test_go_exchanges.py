@@ -10,7 +10,6 @@ from mqframe_testing import Cluster
 from real_time import until
 
 from interop.commits import remember, until_committed
-from interop.conftest import reference_and_ours
 from interop.foreign import ForeignClient
 from interop.servers import Servers
 from interop.test_request_reply import answering
@@ -20,7 +19,7 @@ from mqframe import Admin, Message, MessageQueue, Producer, Puller
 StartGo = Callable[..., ForeignClient]
 
 
-@pytest.fixture(params=reference_and_ours())
+@pytest.fixture(params=["apache", "ours"])
 def asking(request: pytest.FixtureRequest) -> Iterator[Servers]:
     """Apache's servers and ours in turn, with brokers that soon ask for the end of a transaction."""
     if request.param == "apache":

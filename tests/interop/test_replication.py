@@ -151,6 +151,7 @@ def test_a_slave_of_apaches_copies_a_master_of_ours(newest_class_path: str, tmp_
         assert ours == theirs
 
 
+@pytest.mark.long
 def test_a_master_of_apaches_hears_no_hello_which_it_would_take_for_a_report(
     newest_class_path: str, tmp_path: Path
 ) -> None:

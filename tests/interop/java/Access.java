@@ -33,9 +33,9 @@ public class Access {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static void send(String nameserver, RPCHook hook, String topic, String body) throws Exception {

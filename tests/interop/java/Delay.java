@@ -25,9 +25,9 @@ public class Delay {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQProducer producer(String nameserver) throws Exception {

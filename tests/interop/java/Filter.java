@@ -24,9 +24,9 @@ public class Filter {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQPushConsumer consumer(String nameserver, String group, String topic, String sql) throws Exception {

@@ -44,9 +44,15 @@ public class Interop {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            exit(1);
         }
-        System.exit(0);
+        exit(0);
+    }
+
+    /** Ends the program: its process, or what stands for it in a host. */
+    static void exit(int code) {
+        if (Host.runs()) throw new Host.Ended(code);
+        System.exit(code);
     }
 
     static synchronized void say(Object... words) {

@@ -38,9 +38,9 @@ public class Pop {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQPushConsumer consumer(String nameserver, String group) {

@@ -25,9 +25,9 @@ public class Steady {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static void untilInputCloses() throws Exception {
