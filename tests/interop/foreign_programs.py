@@ -40,7 +40,7 @@ OPENS = [
 ]
 
 LOGS = '<configuration><root level="OFF"/></configuration>'
-"""What 4.x wants to find in its home; others have it in their jars."""
+"""What 4.x wants to find in its home, and others in a jar."""
 
 SERVERS = """\
 brokerIP1=127.0.0.1
@@ -145,7 +145,7 @@ def _compiled(version: str, jars: Path, classes: Path) -> Path:
         for file in files
         if version != OLDER or file.name not in NEWEST_ONLY
     }
-    folder = classes / hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
+    folder = classes / hashlib.sha256(repr((sources, LOGS)).encode()).hexdigest()[:16]
     if folder.exists():
         return folder
     classes.mkdir(exist_ok=True)
@@ -161,6 +161,8 @@ def _compiled(version: str, jars: Path, classes: Path) -> Path:
         with zipfile.ZipFile(packed / "interop.jar", "w") as jar:
             for file in made.rglob("*.class"):
                 jar.write(file, file.relative_to(made))
+            # What 5.x looks for first; else each process reads and sets up all that a broker's logs need.
+            jar.writestr("rmq.logback-test.xml", LOGS)
         packed.rename(folder)
     _archive(folder, f"{folder / 'interop.jar'}:{jars}/*")
     return folder
