@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqframe.broker.admin.dispatch_lag import DispatchLag
+from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 
 

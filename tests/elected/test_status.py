@@ -6,9 +6,9 @@ from pathlib import Path
 
 from elected.members import NAMES_PORT, Member
 from elected.scene import Scene, play
+from mqframe_admin.rules.replica import Replica
 
 from mqframe import AsyncAdmin
-from mqframe.core.cluster.replica import Replica
 
 
 async def in_sync(scene: Scene, count: int) -> Member:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from mqframe_admin.requests import UpdateBrokerConfig
 from replicas import Pair, Scenario, texts
 from replicas import play as play_in
 
@@ -15,7 +16,6 @@ from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.requests.admin import UpdateBrokerConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from broker.conftest import pull_request
+from mqframe_admin.requests import DeleteTopicInBroker, UpdateBrokerConfig
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling
@@ -12,7 +13,6 @@ from mqframe.core.codes import PullFlag
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.java_hash import java_hash
-from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame

@@ -1,18 +1,14 @@
 """Failed messages that consumers hand back: 36."""
 
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from recorded import FRAMES, Recorded
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.ids import parse_offset_id
-from mqframe.core.requests.admin import (
-    GetTopicConfig,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateTopic,
-    UpdateBrokerConfig,
-)
+from mqframe.core.requests.admin import GetTopicConfig, UpdateAndCreateTopic
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.storage.record import decode_records

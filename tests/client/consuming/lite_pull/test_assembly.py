@@ -8,7 +8,7 @@ import lite_scenes
 import pytest
 from mqframe_testing.consuming import ClientScene, play_in
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.core.codes import ResponseCode

@@ -1,0 +1,236 @@
+"""A closer look at queues, groups and counts: 303, 315, 317, 321, 353, and cleaning up: 306, 316, 329."""
+
+from __future__ import annotations
+
+import pytest
+from mqframe_admin.bodies import (
+    BrokerStatsData,
+    ConsumeStatsList,
+    ConsumeTimeSpans,
+    GroupForbidden,
+    QueueEntries,
+)
+from mqframe_admin.requests import (
+    CleanExpiredConsumeQueue,
+    CleanUnusedTopic,
+    DeleteExpiredCommitLog,
+    DeleteSubscriptionGroup,
+    DeleteTopicInBroker,
+    GetBrokerConsumeStats,
+    QueryConsumeQueue,
+    QueryConsumeTimeSpan,
+    UpdateAndGetGroupForbidden,
+    ViewBrokerStatsData,
+)
+
+from mqframe.core.consuming.bodies import ConsumeStats
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.messages.message import MessageQueue
+from mqframe.core.requests.consumers import UpdateConsumerOffset
+from mqframe.core.wire.loose_json import decode, dumps, loads
+
+KEY = "UNIQ_KEY\x01FD00AA\x02"
+QUEUE = MessageQueue("t", "broker-a", 0)
+
+
+async def fill(world, count=3, **fields):
+    for _ in range(count):
+        await world.talker.ok_send("t", KEY, **fields)
+        await world.clock.aadvance(1)
+
+
+async def ask(world, request, kind):
+    return decode((await world.talker.ok(request)).body, kind)
+
+
+async def commit(world, offset, group="g"):
+    await world.talker.ok(UpdateConsumerOffset(group, "t", 0, offset))
+
+
+def test_times_of_queues(run):
+    async def scenario(world):
+        start = world.clock.now_ms()
+        await fill(world)
+        await world.talker.beat("g")
+        await commit(world, 2)
+        await world.clock.aadvance(10)
+        spans = (await ask(world, QueryConsumeTimeSpan("t", "g"), ConsumeTimeSpans)).consume_time_span_set
+        first, empty = spans
+        assert first.message_queue.queue == QUEUE
+        assert (first.min_time_stamp, first.max_time_stamp) == (start, start + 2000)
+        assert (first.consume_time_stamp, first.delay_time) == (start + 1000, 11_000)
+        assert (empty.min_time_stamp, empty.max_time_stamp, empty.consume_time_stamp) == (-1, -1, -1)
+        assert empty.delay_time == 0
+        await commit(world, 3)
+        spans = (await ask(world, QueryConsumeTimeSpan("t", "g"), ConsumeTimeSpans)).consume_time_span_set
+        assert (spans[0].delay_time, spans[0].consume_time_stamp) == (0, start + 2000)
+        assert (await world.talker.invoke(QueryConsumeTimeSpan("absent", "g"))).code == 17
+
+    run(scenario)
+
+
+def test_entries_of_a_queue(run):
+    async def scenario(world):
+        await fill(world)
+        found = await ask(world, QueryConsumeQueue("t", 0, 1, 5, "g"), QueueEntries)
+        assert (found.min_queue_index, found.max_queue_index, len(found.queue_data)) == (0, 3, 2)
+        assert found.filter_data == "g@t is not online!"
+        first, second = found.queue_data
+        assert second.physic_offset == first.physic_offset + first.physic_size
+        assert (first.tags_code, world.store.search.record_at(first.physic_offset) is not None) == (0, True)
+        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="a"))
+        found = await ask(world, QueryConsumeQueue("t", 0, 0, 1, "g"), QueueEntries)
+        assert (len(found.queue_data), found.subscription_data.sub_string) == (1, "a")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [(("absent", 0, 0, 1), 17), (("t", 9, 0, 1), 1), (("t", -1, 0, 1), 1)],
+)
+def test_queues_that_there_are_not(run, fields, code):
+    async def scenario(world):
+        assert (await world.talker.invoke(QueryConsumeQueue(*fields))).code == code
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(("index", "count"), [(3, 5), (-1, 5), (99, 1), (0, -4)])
+def test_entries_that_there_are_not(run, index, count):
+    async def scenario(world):
+        await fill(world)
+        answer = await world.talker.ok(QueryConsumeQueue("t", 0, index, count))
+        assert decode(answer.body, QueueEntries).queue_data == []
+        assert bool(answer.remark) == (index != 0)
+
+    run(scenario)
+
+
+def test_all_groups_at_once(run):
+    async def scenario(world):
+        await fill(world)
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.pull("t", max_msg_nums=2)
+        await commit(world, 1)
+        found = await ask(world, GetBrokerConsumeStats(), ConsumeStatsList)
+        assert (found.total_diff, found.total_inflight_diff) == (2, 1)
+        assert found.broker_addr == world.talker.address
+        groups = {name: stats for each in found.consume_stats_list for name, stats in each.items()}
+        (stats,) = groups["g"]
+        assert isinstance(stats, ConsumeStats)
+        assert stats.offset_table[QUEUE].consumer_offset == 1
+        assert groups["TOOLS_CONSUMER"] == []
+        ordered = await ask(world, GetBrokerConsumeStats(True), ConsumeStatsList)
+        assert (ordered.total_diff, ordered.consume_stats_list[-1]) == (0, {"g": []})
+        await world.talker.beat("g", SubscriptionData(topic="elsewhere"))
+        assert (await ask(world, GetBrokerConsumeStats(), ConsumeStatsList)).total_diff == 0
+
+    run(scenario)
+
+
+def test_a_group_is_forbidden_a_topic_and_allowed_again(run):
+    async def scenario(world):
+        await fill(world)
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        ask_only = UpdateAndGetGroupForbidden("g", "t")
+        assert (await ask(world, ask_only, GroupForbidden)).readable is True
+        changed = await ask(world, UpdateAndGetGroupForbidden("g", "t", False), GroupForbidden)
+        assert (changed.group, changed.topic, changed.readable) == ("g", "t", False)
+        assert (await world.talker.pull("t", sys_flag=0)).code == 16
+        await ask(world, UpdateAndGetGroupForbidden("g", "t", True), GroupForbidden)
+        assert (await world.talker.pull("t", sys_flag=0)).code == 0
+
+    run(scenario)
+
+
+async def counted(world, name, key):
+    return await ask(world, ViewBrokerStatsData(name, key), BrokerStatsData)
+
+
+def test_counts_of_puts_and_gets(run):
+    async def scenario(world):
+        await fill(world, 6)
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.pull("t", max_msg_nums=4)
+        await world.clock.aadvance(54)
+        size = world.store.log.max_offset // 6
+        puts = await counted(world, "TOPIC_PUT_NUMS", "t")
+        assert (puts.stats_minute.sum, puts.stats_minute.tps, puts.stats_minute.avgpt) == (6, 0.1, 1.0)
+        assert (puts.stats_hour.sum, puts.stats_day.sum) == (6, 6)
+        assert (await counted(world, "TOPIC_PUT_SIZE", "t")).stats_minute.sum == 6 * size
+        gets = await counted(world, "GROUP_GET_NUMS", "t@g")
+        assert (gets.stats_minute.sum, gets.stats_minute.avgpt) == (4, 4.0)
+        assert (await counted(world, "GROUP_GET_SIZE", "t@g")).stats_minute.sum == 4 * size
+        for key in ("t@g", "0@t@g"):
+            assert (await counted(world, "GROUP_GET_LATENCY", key)).stats_minute.sum == 0
+        assert (await counted(world, "BROKER_PUT_NUMS", "DefaultCluster")).stats_minute.sum == 6
+        assert (await counted(world, "BROKER_GET_NUMS", "DefaultCluster")).stats_minute.sum == 4
+        await world.clock.aadvance(120)
+        puts = await counted(world, "TOPIC_PUT_NUMS", "t")
+        assert (puts.stats_minute.sum, puts.stats_hour.sum) == (0, 6)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("TOPIC_PUT_NUMS", "u"),
+        ("GROUP_GET_NUMS", "t"),
+        ("BROKER_PUT_NUMS", "elsewhere"),
+        ("NO_SUCH_COUNT", "t"),
+        ("", ""),
+    ],
+)
+def test_counts_that_there_are_not(run, name, key):
+    async def scenario(world):
+        await fill(world, 1)
+        answer = await world.talker.invoke(ViewBrokerStatsData(name, key))
+        assert (answer.code, "no statistic" in answer.remark) == (1, True)
+
+    run(scenario)
+
+
+def test_counts_go_with_their_topic_and_group(run):
+    async def scenario(world):
+        await fill(world)
+        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.pull("t")
+        await world.talker.ok(DeleteSubscriptionGroup("g"))
+        assert (await world.talker.invoke(ViewBrokerStatsData("GROUP_GET_NUMS", "t@g"))).code == 1
+        await counted(world, "TOPIC_PUT_NUMS", "t")
+        await world.talker.ok(DeleteTopicInBroker("t"))
+        assert (await world.talker.invoke(ViewBrokerStatsData("TOPIC_PUT_NUMS", "t"))).code == 1
+
+    run(scenario)
+
+
+def test_cleaning_up_now_leaves_what_is_used(run):
+    async def scenario(world):
+        await fill(world)
+        for request in (CleanExpiredConsumeQueue(), CleanUnusedTopic(), DeleteExpiredCommitLog()):
+            await world.talker.ok(request)
+        assert (world.store.queues.min_offset("t", 0), world.store.queues.max_offset("t", 0)) == (0, 3)
+
+    run(scenario)
+
+
+def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away(run):
+    async def scenario(world):
+        await fill(world)
+        await world.cluster.create_topic("gone", 1)
+        await world.talker.ok_send("gone", KEY)
+        await world.cluster.stop_broker()
+        file = world.cluster.directory / "broker-a" / "config" / "topics.json"
+        saved = loads(file.read_bytes())
+        del saved["topicConfigTable"]["gone"]
+        file.write_bytes(dumps(saved))
+        await world.cluster.start_broker()
+        world.talker = world.join()
+        assert ("gone", 0) in set(world.store.queues)
+        await world.talker.ok(CleanUnusedTopic())
+        assert {topic for topic, _ in world.store.queues} == {"t"}
+        assert world.store.queues.max_offset("t", 0) == 3
+
+    run(scenario)
