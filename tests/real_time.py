@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 
 SECONDS_MAX = 120.0
+_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 0.01, 0.1
+"""Between two looks, at first and at last: what others are busy with takes longer the more they are asked."""
 
 
 def until(true: Callable[[], object], seconds: float = SECONDS_MAX) -> None:
@@ -16,8 +18,10 @@ def until(true: Callable[[], object], seconds: float = SECONDS_MAX) -> None:
 def came(true: Callable[[], object], seconds: float) -> bool:
     """Wait until `true()`, at most `seconds`; whether it came."""
     end = time.monotonic() + seconds
+    pause = _PAUSE_SECONDS
     while not true():
         if time.monotonic() >= end:
             return False
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.3, _PAUSE_SECONDS_MAX)
     return True

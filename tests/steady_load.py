@@ -17,22 +17,23 @@ from mqframe import ClientSettings, Message, MqframeError, Producer, Puller, Pus
 TOPIC = "steady"
 CLIENT = ClientSettings(route_poll_seconds=1)
 """Clients that ask for routes so often: they hear of another leader so late."""
-_PAUSE_SECONDS, _AFTER_FAILURE_SECONDS = 0.002, 0.05
+_AFTER_FAILURE_SECONDS = 0.05
 
 
 class Sender:
     """Sends one message after the other, from `start` to `stop`, each with a body of its own.
 
     `acknowledged`: the bodies of those that were answered SEND_OK, `times`: when, by `time.monotonic`;
-    `failed`: of the others.
+    `failed`: of the others. `pause_seconds`: from an acknowledged send to the next.
     """
 
-    def __init__(self, nameserver: str, name: str = "python") -> None:
+    def __init__(self, nameserver: str, name: str = "python", pause_seconds: float = 0.002) -> None:
         self.acknowledged: list[bytes] = []
         self.times: list[float] = []
         self.failed: list[bytes] = []
         self._nameserver = nameserver
         self._name = name
+        self._pause_seconds = pause_seconds
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._send)
 
@@ -50,7 +51,8 @@ class Sender:
             while not self._ends.is_set():
                 body = f"{self._name}-{number}".encode()
                 number += 1
-                self._ends.wait(_PAUSE_SECONDS if self._one(producer, body) else _AFTER_FAILURE_SECONDS)
+                sent = self._one(producer, body)
+                self._ends.wait(self._pause_seconds if sent else _AFTER_FAILURE_SECONDS)
 
     def _one(self, producer: Producer, body: bytes) -> bool:
         try:

@@ -13,18 +13,11 @@ from typing import Any
 import pytest
 from mqframe_testing.ports import lasting_port
 
-from interop.foreign_programs import java_flags
+from interop.foreign_programs import OPENS, java_flags, write_logs
 from interop.servers import Servers
 from mqframe import Admin, ClientSettings, MqframeError
 
 STARTED_SECONDS_MAX = 120.0
-# What the broker's use of unsafe memory and of mapped files needs on Java 17.
-OPENS = [
-    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
-    "--add-opens=java.base/java.nio=ALL-UNNAMED",
-    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
-    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
-]
 BROKER_CONF = """\
 brokerClusterName={cluster}
 brokerName={broker_name}
@@ -47,13 +40,12 @@ transactionCheckInterval=1000
 enablePropertyFilter=true
 waitTimeMillsInSendQueue=20000
 osPageCacheBusyTimeOutMills=20000
+timerFlushIntervalMs=600000
 """
-"""The last two: on a machine that others use, it would soon refuse what is sent or sent back as too busy.
-Go clients do not look at such an answer, and the message that they sent back is lost.
+"""The last: writing its timer wheel to the disk, each second, takes more than all else that an idle broker
+does. The two before: on a machine that others use, it would soon refuse what is sent or sent back as too
+busy. Go clients do not look at such an answer, and the message that they sent back is lost.
 """
-
-LOGS = '<configuration><root level="OFF"/></configuration>'
-"""What 4.x wants to find in its home; others have it in their jars."""
 
 
 def port_of(address: str) -> int:
@@ -98,17 +90,11 @@ class Apache:
     def start_names(self) -> None:
         """Start the name server alone; `stop` it."""
         nameserver = self.servers.nameserver
-        self._write_logs()
+        write_logs(self.home)
         conf = self.home / "ns.conf"
         conf.write_text(f"listenPort={port_of(nameserver)}\nbindAddress=127.0.0.1\n")
         names = self._run("-Xmx96m", "org.apache.rocketmq.namesrv.NamesrvStartup", conf)
         self._until_listening(nameserver, names)
-
-    def _write_logs(self) -> None:
-        for name in ("namesrv", "broker", "tools"):
-            logs = self.home / f"conf/logback_{name}.xml"
-            logs.parent.mkdir(exist_ok=True)
-            logs.write_text(LOGS)
 
     def __enter__(self) -> Apache:
         try:
@@ -132,7 +118,7 @@ class Apache:
         return conf
 
     def _start(self) -> None:
-        self._write_logs()
+        write_logs(self.home)
         if self._own_names:
             self.start_names()
         self._start_broker()

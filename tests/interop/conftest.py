@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import certificates
 import pytest
+from certificates import Pems
 from mqframe_testing import Cluster
 from real_time import until
 
 from interop.apache import Apache
 from interop.compatibility import Compatibility
-from interop.foreign import ForeignClient
+from interop.foreign import ForeignClient, ForeignProcess, Host
 from interop.foreign_programs import (
     HERE,
     NEWEST,
@@ -24,11 +26,15 @@ from interop.foreign_programs import (
     install_node_modules,
     java_flags,
 )
+from interop.guarded import GUARDED, signed
 from interop.servers import Servers
 from mqframe import Admin
 
-LIGHT = "timerFlushIntervalMs=600000\n"
-"""Writing its timer wheel to the disk, each second, takes more than all else that an idle broker does."""
+TEXT = {"JAVA_TOOL_OPTIONS": "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"}
+CLIENTS_OF_A_HOST = 30
+"""Then another begins: not every client leaves nothing behind."""
+ALONE = {"Mqadmin", "RequestReply", "SqlOracle", "Steady"}
+"""Programs with a process of their own: they do more than a client, or share what a class has."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +47,16 @@ def pytest_configure(config: pytest.Config) -> None:
     path: Path | None = config.getoption("--write-compatibility", None)
     if path is not None:
         config.pluginmanager.register(Compatibility(path))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to long runs how Apache's servers answer Go and Node: it is what ours are to answer."""
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        asked = {params.get("servers"), params.get("asking")}
+        if "apache" in asked and {"go", "node"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.long)
 
 
 def newest_and(*further: str) -> list[Any]:
@@ -64,26 +80,58 @@ def java_class_path(version: str) -> str:
     return build_class_path(version)
 
 
-def java_client(
-    class_path: str, arguments: Sequence[str], home: Path, more_flags: Sequence[str] = ()
-) -> ForeignClient:
-    """Start a compiled test client; what it keeps goes below `home`.
-
-    A first argument that is the name of a class names the one to start, else it is `Interop`.
-    """
-    main = "Interop"
-    if (HERE / f"java/{arguments[0]}.java").exists():
-        main, *arguments = arguments
+def java_command(class_path: str, home: Path, main: str, more_flags: Sequence[str] = ()) -> list[str]:
+    """What starts the class `main`; what it keeps goes below `home`."""
     flags = [
         "-Xmx256m",
+        # Members look after 20 s whether others came or left, where nobody told them.
+        "-Drocketmq.client.rebalance.waitInterval=1000",
         *java_flags(class_path),
         f"-Duser.home={home}",
         "-Drocketmq.client.logLevel=ERROR",
     ]
-    return ForeignClient(
-        ["java", *flags, *more_flags, "-cp", class_path, main, *arguments],
-        {"JAVA_TOOL_OPTIONS": "-Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8"},
-    )
+    return ["java", *flags, *more_flags, "-cp", class_path, main]
+
+
+def program(arguments: Sequence[str]) -> list[str]:
+    """A class and its words: a first argument that is the name of one, else `Interop`."""
+    return [*([] if (HERE / f"java/{arguments[0]}.java").exists() else ["Interop"]), *arguments]
+
+
+def java_client(
+    class_path: str, arguments: Sequence[str], home: Path, more_flags: Sequence[str] = ()
+) -> ForeignProcess:
+    """Start a compiled test client, of `program(arguments)`, in a process of its own."""
+    main, *words = program(arguments)
+    return ForeignProcess([*java_command(class_path, home, main, more_flags), *words], TEXT)
+
+
+class JavaHosts:
+    """Where Java clients run: a process of each version for many of them, one after the other.
+
+    `home`: for what they keep.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._hosts: dict[str, Host] = {}
+
+    def start(self, class_path: str, arguments: Sequence[str]) -> ForeignClient:
+        """Start a compiled test client, of `program(arguments)`."""
+        words = program(arguments)
+        if words[0] in ALONE:
+            return java_client(class_path, arguments, self._home)
+        host = self._hosts.get(class_path)
+        if host is None or host.has_ended or (host.idle and host.started >= CLIENTS_OF_A_HOST):
+            if host is not None:
+                host.end()
+            host = self._hosts[class_path] = Host(java_command(class_path, self._home, "Host"), TEXT)
+        return host.start(words)
+
+    def end(self) -> None:
+        """End all of them."""
+        for host in self._hosts.values():
+            host.end()
 
 
 StartJava = Callable[..., ForeignClient]
@@ -108,10 +156,18 @@ def class_path(request: pytest.FixtureRequest) -> str:
     return java_class_path(request.param)
 
 
+@pytest.fixture(scope="session")
+def java_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaHosts]:
+    """Where Java clients run."""
+    hosts = JavaHosts(tmp_path_factory.mktemp("java"))
+    yield hosts
+    hosts.end()
+
+
 @pytest.fixture
-def java(class_path: str, tmp_path: Path) -> Iterator[StartJava]:
+def java(class_path: str, java_hosts: JavaHosts) -> Iterator[StartJava]:
     """Starts Java clients of the version under test; ends them with the test."""
-    yield from starting(lambda arguments: java_client(class_path, arguments, tmp_path))
+    yield from starting(lambda arguments: java_hosts.start(class_path, arguments))
 
 
 @pytest.fixture(scope="session")
@@ -121,9 +177,9 @@ def newest_class_path() -> str:
 
 
 @pytest.fixture
-def newest_java(newest_class_path: str, tmp_path: Path) -> Iterator[StartJava]:
+def newest_java(newest_class_path: str, java_hosts: JavaHosts) -> Iterator[StartJava]:
     """As `java`, of the newest version alone."""
-    yield from starting(lambda arguments: java_client(newest_class_path, arguments, tmp_path))
+    yield from starting(lambda arguments: java_hosts.start(newest_class_path, arguments))
 
 
 @pytest.fixture(scope="package")
@@ -132,8 +188,29 @@ def apache(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
     They end with the last test of this folder: the broker keeps a processor busy even while it is idle.
     """
-    with Apache(newest_class_path, tmp_path_factory.mktemp("apache"), conf=LIGHT) as running:
+    with Apache(newest_class_path, tmp_path_factory.mktemp("apache")) as running:
         yield running.servers
+
+
+@pytest.fixture(scope="package")
+def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
+    """Keys and certificates."""
+    return certificates.make(tmp_path_factory.mktemp("pems"))
+
+
+@pytest.fixture(scope="package")
+def guarded(
+    newest_class_path: str, tmp_path_factory: pytest.TempPathFactory, pems: Pems
+) -> Iterator[Servers]:
+    """Apache's servers with access control, which take TLS beside plain connections."""
+    flags = [
+        "-Dtls.test.mode.enable=false",
+        f"-Dtls.server.certPath={pems.cert}",
+        f"-Dtls.server.keyPath={pems.key}",
+    ]
+    home = tmp_path_factory.mktemp("guarded")
+    with Apache(newest_class_path, home, conf=GUARDED, flags=flags, access=signed()) as apache:
+        yield apache.servers
 
 
 @pytest.fixture(scope="package")
@@ -179,7 +256,7 @@ def go(go_program: Path, tmp_path: Path) -> Iterator[Callable[..., ForeignClient
     """Starts Go clients; ends them with the test."""
 
     def start(arguments: Sequence[str]) -> ForeignClient:
-        return ForeignClient([str(go_program), *arguments], {"HOME": str(tmp_path)})
+        return ForeignProcess([str(go_program), *arguments], {"HOME": str(tmp_path)})
 
     yield from starting(start)
 
@@ -197,6 +274,6 @@ def node(node_modules: Path, tmp_path: Path) -> Iterator[Callable[..., ForeignCl
 
     def start(arguments: Sequence[str]) -> ForeignClient:
         environment = {"HOME": str(tmp_path), "NODE_PATH": str(node_modules)}
-        return ForeignClient(["node", str(HERE / "node/interop.js"), *arguments], environment)
+        return ForeignProcess(["node", str(HERE / "node/interop.js"), *arguments], environment)
 
     yield from starting(start)

@@ -11,12 +11,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from mqframe_testing.ports import lasting_port
 
 HERE = Path(__file__).parent
 CACHE = Path.home() / ".cache" / "mqframe-interop"
@@ -27,6 +30,33 @@ LATEST = "5.5.0"
 
 JAVA_FLAGS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 """The quick compiler saves seconds of a start, and few objects need no collector of many threads."""
+
+# What the broker's use of unsafe memory and of mapped files needs on Java 17.
+OPENS = [
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+]
+
+LOGS = '<configuration><root level="OFF"/></configuration>'
+"""What 4.x wants to find in its home, and others in a jar."""
+
+SERVERS = """\
+brokerIP1=127.0.0.1
+bindAddress=127.0.0.1
+listenPort={port}
+haListenPort={ha_port}
+namesrvAddr={nameserver}
+storePathRootDir={home}/store
+storePathCommitLog={home}/store/commitlog
+mappedFileSizeCommitLog=16777216
+mappedFileSizeConsumeQueue=600000
+maxHashSlotNum=5000
+maxIndexNum=20000
+diskMaxUsedSpaceRatio=95
+"""
+"""The file of a broker whose classes are archived."""
 
 NEWEST_ONLY = {"Dashboard.java", "Mqadmin.java", "Pop.java"}
 """Sources that need classes which the older version does not have."""
@@ -60,6 +90,14 @@ def java_flags(class_path: str) -> list[str]:
     """`JAVA_FLAGS`, and the archive of classes that lies beside the test client of `class_path`."""
     archive = Path(class_path.partition(":")[0]).with_name("classes.jsa")
     return [*JAVA_FLAGS, f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off"]
+
+
+def write_logs(home: Path) -> None:
+    """Have servers whose home this is keep no logs."""
+    for name in ("namesrv", "broker", "tools"):
+        logs = home / f"conf/logback_{name}.xml"
+        logs.parent.mkdir(exist_ok=True)
+        logs.write_text(LOGS)
 
 
 def build_go_program() -> Path:
@@ -98,8 +136,7 @@ def _alone(name: str) -> Iterator[None]:
 def _compiled(version: str, jars: Path, classes: Path) -> Path:
     """The folder of the test client, made once for each state of its sources.
 
-    It is packed, for a JVM keeps no classes that come from folders. Its archive of classes is made by a
-    client that looks for a name server where there is none.
+    It is packed, for a JVM keeps no classes that come from folders.
     """
     old, new = MOVED.get(version, ("", ""))
     files = sorted((HERE / "java").glob("*.java"))
@@ -108,7 +145,7 @@ def _compiled(version: str, jars: Path, classes: Path) -> Path:
         for file in files
         if version != OLDER or file.name not in NEWEST_ONLY
     }
-    folder = classes / hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
+    folder = classes / hashlib.sha256(repr((sources, LOGS)).encode()).hexdigest()[:16]
     if folder.exists():
         return folder
     classes.mkdir(exist_ok=True)
@@ -124,16 +161,30 @@ def _compiled(version: str, jars: Path, classes: Path) -> Path:
         with zipfile.ZipFile(packed / "interop.jar", "w") as jar:
             for file in made.rglob("*.class"):
                 jar.write(file, file.relative_to(made))
+            # What 5.x looks for first; else each process reads and sets up all that a broker's logs need.
+            jar.writestr("rmq.logback-test.xml", LOGS)
         packed.rename(folder)
-    command = [
-        "java",
-        *JAVA_FLAGS,
-        f"-XX:ArchiveClassesAtExit={folder / 'classes.jsa'}",
-        f"-Duser.home={folder}",
-    ]
-    command += ["-cp", f"{folder / 'interop.jar'}:{jars}/*", "Interop", "queues", "127.0.0.1:1", "none"]
-    subprocess.run(command, timeout=120, capture_output=True, check=False)
+    _archive(folder, f"{folder / 'interop.jar'}:{jars}/*")
     return folder
+
+
+def _archive(folder: Path, class_path: str) -> None:
+    """Make `folder`/classes.jsa, of what a name server, a broker and clients load while they work."""
+    with tempfile.TemporaryDirectory() as work:
+        names, broker = f"127.0.0.1:{lasting_port()}", lasting_port(1, -2)
+        write_logs(Path(work))
+        settings = SERVERS.format(home=work, nameserver=names, port=broker, ha_port=broker + 1)
+        for name, lines in (
+            ("ns", f"bindAddress=127.0.0.1\nlistenPort={names.partition(':')[2]}\n"),
+            ("broker", settings),
+        ):
+            Path(work, f"{name}.conf").write_text(lines)
+        command = ["java", *OPENS, *JAVA_FLAGS, f"-XX:ArchiveClassesAtExit={folder / 'classes.jsa'}"]
+        command += ["-Xlog:cds=off", f"-Duser.home={work}", "-cp", class_path, "ClassArchive", work, names]
+        environment = {**os.environ, "ROCKETMQ_HOME": work}
+        # Without an archive, all is the same, and slower.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, timeout=120, capture_output=True, check=False, env=environment)
 
 
 if __name__ == "__main__":

@@ -54,13 +54,13 @@ def test_java_clients_do_what_their_user_may(asking: Cluster, java: StartJava) -
         admin.policies.set("javashop", ["Topic:others"], actions=["Get"])
         admin.policies.set("javashop", ["Group:java*"], actions=["Sub"])
         shop = (asking.nameserver, "javashop", "secret78")
-        assert java("Access", "send", *shop, "orders", "hello").finish() == [["sent"]]
-        assert java("Access", "send", *shop, "others", "hello").finish() == [["refused", "16"]]
-        assert java("Access", "consume", *shop, "java_group", "orders").take("got", 1) == [["got", "hello"]]
+        consumer = java("Access", "consume", *shop, "java_group", "orders")
+        assert java("Access", "send", *shop, "orders", "others").finish() == [["sent"], ["refused", "16"]]
+        assert consumer.take("got", 1) == [["got", "hello"]]
         wrong = (asking.nameserver, "javashop", "secret79")
-        assert java("Access", "send", *wrong, "orders", "hello").finish() == [["refused", "route"]]
+        assert java("Access", "send", *wrong, "orders").finish() == [["refused", "route"]]
         admin.users.update("javashop", enabled=False)
-        assert java("Access", "send", *shop, "orders", "hello").finish() == [["refused", "route"]]
+        assert java("Access", "send", *shop, "orders").finish() == [["refused", "route"]]
 
 
 def test_java_clients_do_what_their_account_may(tmp_path: Path, java: StartJava) -> None:
@@ -72,11 +72,11 @@ def test_java_clients_do_what_their_account_may(tmp_path: Path, java: StartJava)
         for topic in ("orders", "others"):
             admin.topics.create(topic, queues=2)
         shop = (cluster.nameserver, "javashop", "secret78")
-        assert java("Access", "send", *shop, "orders", "hello").finish() == [["sent"]]
-        assert java("Access", "send", *shop, "others", "hello").finish() == [["refused", "16"]]
-        assert java("Access", "consume", *shop, "java_group", "orders").take("got", 1) == [["got", "hello"]]
+        consumer = java("Access", "consume", *shop, "java_group", "orders")
+        assert java("Access", "send", *shop, "orders", "others").finish() == [["sent"], ["refused", "16"]]
+        assert consumer.take("got", 1) == [["got", "hello"]]
         wrong = (cluster.nameserver, "javashop", "secret79")
-        assert java("Access", "send", *wrong, "orders", "hello").finish() == [["refused", "route"]]
+        assert java("Access", "send", *wrong, "orders").finish() == [["refused", "route"]]
 
 
 @pytest.mark.proves("users", by="mqadmin 5.3.3")

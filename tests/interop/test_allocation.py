@@ -75,7 +75,12 @@ def test_members_share_by_the_lags_that_brokers_tell(servers: Servers, topic: st
 
 @pytest.mark.parametrize(
     ("our_room", "their_room", "our_share"),
-    [("broker", "broker", 2), ("broker", "else", 4), ("else", "broker", 0), ("here", "there", 2)],
+    [
+        pytest.param("broker", "broker", 2, marks=pytest.mark.long),
+        ("broker", "else", 4),
+        pytest.param("else", "broker", 0, marks=pytest.mark.long),
+        ("here", "there", 2),
+    ],
 )
 def test_members_in_rooms_share_with_java(
     java: StartJava, cluster: Cluster, our_room: str, their_room: str, our_share: int

@@ -19,7 +19,7 @@ def nothing_installed() -> list[EntryPoint]:
 @pytest.mark.proves("consuming")
 def test_java_and_python_clients_work_with_it(java) -> None:
     plugins = PluginManager(nothing_installed)
-    with Cluster(plugins=plugins) as cluster:
+    with Cluster(plugins=plugins, store={"delay_levels": "1s 1s 1s"}) as cluster:
         cluster.create_topic("orders", queues=4)
         others = java("consume", cluster.nameserver, "orders", "java_group", "*", "clustering")
         others.take("started", 1)

@@ -35,7 +35,7 @@ def spoil(root: Path, start: int, end: int) -> None:
         file.write(b"\xff" * (end - start))
 
 
-@pytest.mark.parametrize("rebuilt", [False, True])
+@pytest.mark.parametrize("rebuilt", [pytest.param(False, marks=pytest.mark.long), True])
 @pytest.mark.proves("store files", by="Apache 5.3.3")
 def test_apaches_broker_passes_over_what_was_set_aside(
     newest_class_path: str, tmp_path: Path, rebuilt: bool

@@ -5,28 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from mqframe_dashboard import create_app
 from mqframe_dashboard.changes.user_file import user_line
 from real_time import until
 
-from interop.apache import Apache
+from interop.guarded import signed
 from interop.servers import Servers
-from interop.test_security import GUARDED, signed
 from mqframe import Admin, Message, Producer, PushConsumer, SubscriptionGroupConfig
-
-
-@pytest.fixture(scope="module")
-def guarded(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Apache's servers, which check who asks and grant nothing by themselves."""
-    home = tmp_path_factory.mktemp("guarded")
-    with Apache(newest_class_path, home, conf=GUARDED, access=signed()) as running:
-        yield running.servers
 
 
 class Person:

@@ -126,6 +126,7 @@ def test_a_broker_moves_to_ours_and_back_while_clients_go_on(class_path: str, tm
         assert same_logs(ours, apache, end)
 
 
+@pytest.mark.long
 @pytest.mark.proves("replication")
 def test_either_takes_over_when_the_other_is_killed(class_path: str, tmp_path: Path) -> None:
     with Cluster(0) as cluster, Admin(nameserver=cluster.nameserver) as admin:

@@ -14,7 +14,6 @@ from real_time import until
 from scrapes import scrape
 
 from interop.apache import Apache
-from interop.conftest import LIGHT
 from mqframe import Message, Producer, SimpleConsumer
 
 Samples = list[tuple[str, dict[str, str], float]]
@@ -30,7 +29,7 @@ NOT_HERE = {
 def theirs(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Samples]:
     port = lasting_port()
     conf = f"metricsExporterType=PROM\nmetricsPromExporterHost=127.0.0.1\nmetricsPromExporterPort={port}\n"
-    with Apache(newest_class_path, tmp_path_factory.mktemp("measured"), conf=LIGHT + conf) as running:
+    with Apache(newest_class_path, tmp_path_factory.mktemp("measured"), conf=conf) as running:
         use(running.servers.nameserver)
 
         def read() -> Samples:

@@ -14,7 +14,6 @@ from mqframe_testing.ports import lasting_port
 from real_time import until
 
 from interop.apache import Apache
-from interop.conftest import LIGHT
 from mqframe import Admin, LitePullConsumer, Message, MessageQueue, Producer, Puller, ReceivedMessage
 
 GROUP = "movers"
@@ -60,7 +59,7 @@ def test_a_store_moves_to_apaches_broker_and_back_beside_a_broker_of_ours(
     newest_class_path: str, tmp_path: Path
 ) -> None:
     with Cluster() as cluster, Admin(nameserver=cluster.nameserver) as admin:
-        names, conf = cluster.nameserver, "brokerClusterName=DefaultCluster\n" + LIGHT
+        names, conf = cluster.nameserver, "brokerClusterName=DefaultCluster\n"
         apache = Apache(newest_class_path, tmp_path, conf=conf, nameserver=names)
         file = str(apache.write_conf())
         moved, stays = MessageQueue("moved", "apache-a", 0), MessageQueue("moved", "broker-a", 0)

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from mqframe_testing import Cluster
 
-from interop.apache import LOGS, Apache
-from interop.conftest import LIGHT, java_class_path, java_client, starting
-from interop.foreign_programs import OLDER
+from interop.apache import Apache
+from interop.conftest import java_class_path, java_client, starting
+from interop.foreign_programs import OLDER, write_logs
 from interop.servers import Servers
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
@@ -50,7 +50,7 @@ def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Servers]
         "rpc_hooks": [("acl", dict(zip(("access_key", "secret_key"), ADMIN, strict=True)))]
     }
     if request.param == "apache":
-        running = Apache(java_class_path(OLDER), tmp_path, conf=LIGHT + "aclEnable=true\n", access=keys)
+        running = Apache(java_class_path(OLDER), tmp_path, conf="aclEnable=true\n", access=keys)
         with running:
             yield running.servers
         return
@@ -73,8 +73,8 @@ def mqadmin(guarded: Servers, tmp_path: Path) -> Iterator[Run]:
         return [fact[1] for fact in facts if len(fact) > 1]
 
     home, jars = tmp_path / "tools", java_class_path(OLDER)
-    (home / "conf").mkdir(parents=True)
-    (home / "conf/logback_tools.xml").write_text(LOGS)
+    home.mkdir()
+    write_logs(home)
     flags = [f"-Drocketmq.home.dir={home}"]
     starts = starting(lambda words: java_client(jars, ["Access", "mqadmin", *words], home, flags))
     start = next(starts)

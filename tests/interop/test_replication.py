@@ -14,7 +14,7 @@ from mqframe_testing.ports import lasting_port
 from real_time import until
 
 from interop.apache import Apache, port_of
-from interop.conftest import LIGHT, StartJava
+from interop.conftest import StartJava
 from mqframe import Admin, FixError, Message, MqframeError, Producer, Puller, PushConsumer, SendStatus
 from mqframe.core.cluster.client_bodies import ConsumerList
 from mqframe.core.requests.consumers import GetConsumerListByGroup
@@ -90,8 +90,8 @@ def log_of(folder: Path, end: int) -> bytes:
     return b"".join(path.read_bytes() for path in files)[:end]
 
 
-SLAVE = "brokerClusterName=DefaultCluster\nbrokerRole=SLAVE\nbrokerId=1\nslaveReadEnable=true\n" + LIGHT
-MASTER = "brokerClusterName=DefaultCluster\nbrokerRole=ASYNC_MASTER\n" + LIGHT
+SLAVE = "brokerClusterName=DefaultCluster\nbrokerRole=SLAVE\nbrokerId=1\nslaveReadEnable=true\n"
+MASTER = "brokerClusterName=DefaultCluster\nbrokerRole=ASYNC_MASTER\n"
 
 
 class ApacheSlave(Apache):
@@ -103,6 +103,7 @@ class ApacheSlave(Apache):
         return True
 
 
+@pytest.mark.long
 @pytest.mark.proves("replication", by="Apache 5.3.3")
 def test_a_slave_of_ours_copies_a_master_of_apaches_and_serves_its_messages(
     newest_class_path: str, tmp_path: Path
@@ -150,6 +151,7 @@ def test_a_slave_of_apaches_copies_a_master_of_ours(newest_class_path: str, tmp_
         assert ours == theirs
 
 
+@pytest.mark.long
 def test_a_master_of_apaches_hears_no_hello_which_it_would_take_for_a_report(
     newest_class_path: str, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from real_time import until
 from interop.apache import Apache
 from interop.conftest import java_client
 from interop.foreign import ForeignClient
+from interop.guarded import ADMIN, signed
 from interop.mqadmin import running
 from interop.servers import Servers
 from mqframe import (
@@ -42,19 +43,6 @@ from mqframe.net.access.settings import AccessSettings
 from mqframe.net.blocking import BlockingClient
 from mqframe.net.clock import SystemClock
 
-ADMIN = {"access_key": "rocketmq", "secret_key": "12345678"}
-# Sources: AuthConfig.java, the defaults of its providers.
-GUARDED = """\
-authenticationEnabled=true
-authenticationProvider=org.apache.rocketmq.auth.authentication.provider.DefaultAuthenticationProvider
-authenticationMetadataProvider=org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider
-initAuthenticationUser={"username":"rocketmq","password":"12345678"}
-innerClientAuthenticationCredentials={"accessKey":"rocketmq","secretKey":"12345678"}
-authorizationEnabled=true
-authorizationProvider=org.apache.rocketmq.auth.authorization.provider.DefaultAuthorizationProvider
-authorizationMetadataProvider=org.apache.rocketmq.auth.authorization.provider.LocalAuthorizationMetadataProvider
-"""
-
 
 class Count(RpcHook):
     """Counts requests of one code."""
@@ -65,30 +53,6 @@ class Count(RpcHook):
 
     def before(self, address: str, request: Frame) -> None:
         self.seen += request.code == self._code
-
-
-def signed(**change: str) -> dict[str, Any]:
-    return {"rpc_hooks": [("acl", {**ADMIN, **change})]}
-
-
-@pytest.fixture(scope="module")
-def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
-    return certificates.make(tmp_path_factory.mktemp("pems"))
-
-
-@pytest.fixture(scope="module")
-def guarded(
-    newest_class_path: str, tmp_path_factory: pytest.TempPathFactory, pems: Pems
-) -> Iterator[Servers]:
-    """Apache's servers with access control, which take TLS beside plain connections."""
-    flags = [
-        "-Dtls.test.mode.enable=false",
-        f"-Dtls.server.certPath={pems.cert}",
-        f"-Dtls.server.keyPath={pems.key}",
-    ]
-    home = tmp_path_factory.mktemp("guarded")
-    with Apache(newest_class_path, home, conf=GUARDED, flags=flags, access=signed()) as apache:
-        yield apache.servers
 
 
 @pytest.fixture
@@ -305,7 +269,7 @@ def test_certificates_of_apache_are_verified(guarded: Servers, topic: str, tmp_p
 @pytest.mark.proves("TLS", by="Apache 5.3.3")
 def test_modes_of_apache_name_servers(newest_class_path: str, tmp_path: Path) -> None:
     """One that takes TLS only, with the certificate that it makes for itself, and one that takes none."""
-    answers = []
+    answers, hasty = [], ClientSettings(patience_seconds=0)
     for mode in ("enforcing", "disabled"):
         home = tmp_path / mode
         home.mkdir()
@@ -313,7 +277,7 @@ def test_modes_of_apache_name_servers(newest_class_path: str, tmp_path: Path) ->
         apache.start_names()
         try:
             for net in (None, NetSettings(tls=True, tls_verify="none"), NetSettings(tls=True)):
-                with Puller(nameserver=apache.servers.nameserver, net=net) as puller:
+                with Puller(nameserver=apache.servers.nameserver, net=net, client=hasty) as puller:
                     try:
                         answers.append(str(puller.topics()))
                     except MqframeError as problem:

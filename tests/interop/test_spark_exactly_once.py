@@ -18,7 +18,6 @@ import pytest
 from real_time import until
 
 from interop.apache import Apache
-from interop.conftest import LIGHT
 from interop.servers import Servers
 from mqframe import Admin, BatchTransactionProducer, Puller
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC
@@ -35,8 +34,8 @@ from mqframe_spark.sink.options import parse_sink_options
 from pyspark.sql import types as t
 
 SCHEMA = t.StructType([t.StructField("body", t.BinaryType())])
-CONF = "transactionTimeOut=1000\ntransactionCheckInterval=500\ntransactionCheckMax=1000\n"
-ASKED_SECONDS = 3.0
+CONF = "transactionTimeOut=400\ntransactionCheckInterval=200\ntransactionCheckMax=1000\n"
+ASKED_SECONDS = 1.5
 """After so long the broker has asked for every half, and made copies of them."""
 ROWS = [b"row %d" % number for number in range(30)]
 
@@ -107,7 +106,7 @@ class Query:
 @pytest.fixture(scope="module")
 def patient(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Apache's servers, whose broker asks soon and does not give up."""
-    with Apache(newest_class_path, tmp_path_factory.mktemp("apache-exact"), conf=LIGHT + CONF) as running:
+    with Apache(newest_class_path, tmp_path_factory.mktemp("apache-exact"), conf=CONF) as running:
         yield running.servers
 
 

@@ -16,7 +16,7 @@ import pytest
 from real_time import until
 
 from interop.apache import Apache
-from interop.conftest import LIGHT, java_client
+from interop.conftest import java_client
 from interop.servers import Servers
 from mqframe import Admin, Message, MessageQueue, Producer, ProducerSettings, Puller
 
@@ -33,7 +33,7 @@ Row = tuple[int, int, str, bytes]
 
 @pytest.fixture(scope="module")
 def broker(newest_class_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apache]:
-    with Apache(newest_class_path, tmp_path_factory.mktemp("source"), conf=LIGHT + CONF) as running:
+    with Apache(newest_class_path, tmp_path_factory.mktemp("source"), conf=CONF) as running:
         yield running
 
 

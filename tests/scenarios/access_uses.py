@@ -77,7 +77,7 @@ def poll(topic: str, group: str, access: dict[str, Any]) -> None:
 def pop(topic: str, group: str, access: dict[str, Any]) -> object:
     with SimpleConsumer(group, **access) as consumer:
         consumer.subscribe(topic)
-        return consumer.receive(1)
+        return consumer.receive(1, await_duration=0.2)
 
 
 def look(topic: str, group: str, access: dict[str, Any]) -> object:

@@ -24,16 +24,18 @@ public class Access {
         String[] rest = Arrays.copyOfRange(args, 4, args.length);
         try {
             switch (args[0]) {
-                case "send" -> send(args[1], hook, rest[0], rest[1]);
+                case "send" -> {
+                    for (String topic : rest) send(args[1], hook, topic, "hello");
+                }
                 case "consume" -> consume(args[1], hook, rest[0], rest[1]);
                 case "mqadmin" -> mqadmin(hook, rest);
                 default -> throw new IllegalArgumentException(args[0]);
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static void send(String nameserver, RPCHook hook, String topic, String body) throws Exception {

@@ -7,9 +7,9 @@ public class Dashboard {
             look(args[0], args[1], args[2], args[3]);
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static void look(String nameserver, String broker, String topic, String group) throws Exception {

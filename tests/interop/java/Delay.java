@@ -16,16 +16,18 @@ public class Delay {
     public static void main(String[] args) throws Exception {
         try {
             switch (args[0]) {
-                case "send" -> send(args[1], args[2], args[3], args[4], Integer.parseInt(args[5]));
+                case "send" -> {
+                    for (int at = 3; at < args.length; at += 3) send(args[1], args[2], args[at], args[at + 1], Integer.parseInt(args[at + 2]));
+                }
                 case "recall" -> recall(args[1], args[2]);
                 case "consume" -> consume(args[1], args[2], args[3]);
                 default -> throw new IllegalArgumentException(args[0]);
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQProducer producer(String nameserver) throws Exception {

@@ -17,14 +17,16 @@ public class Filter {
             switch (args[0]) {
                 case "consume" -> consume(args[1], args[2], args[3], args[4]);
                 case "pull" -> pull(args[1], args[2], args[3]);
-                case "refused" -> refused(args[1], args[2], args[3]);
+                case "refused" -> {
+                    for (int at = 3; at < args.length; at++) refused(args[1], args[2], args[at]);
+                }
                 default -> throw new IllegalArgumentException(args[0]);
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQPushConsumer consumer(String nameserver, String group, String topic, String sql) throws Exception {

@@ -44,9 +44,15 @@ public class Interop {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            exit(1);
         }
-        System.exit(0);
+        exit(0);
+    }
+
+    /** Ends the program: its process, or what stands for it in a host. */
+    static void exit(int code) {
+        if (Host.runs()) throw new Host.Ended(code);
+        System.exit(code);
     }
 
     static synchronized void say(Object... words) {
@@ -133,6 +139,7 @@ public class Interop {
             consumer.setPullThresholdForQueue(4);
             consumer.setPollNameServerInterval(1000);
             consumer.setPersistConsumerOffsetInterval(500);
+            consumer.setHeartbeatBrokerInterval(1000);  // with each, it forgets brokers that are gone
         }
         consumer.subscribe(topic, expression);
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {

@@ -22,9 +22,9 @@ public class Ordered {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     /** Consumes until standard input closes. "once…" fails the first time, "bad…" always. `limit` -1: none. */

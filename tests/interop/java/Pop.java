@@ -1,3 +1,4 @@
+import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,6 +12,7 @@ import org.apache.rocketmq.client.consumer.PopResult;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.impl.MQClientAPIImpl;
+import org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl;
 import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageConst;
@@ -24,6 +26,8 @@ import org.apache.rocketmq.remoting.protocol.header.PopMessageRequestHeader;
 public class Pop {
     /** How long what is popped first stays invisible; on a slow machine the calls after it take their time. */
     static final long INVISIBLE_MS = 6000;
+    /** What failed comes again after so long. */
+    static final int AGAIN_SECONDS = 2;
 
     public static void main(String[] args) throws Exception {
         try {
@@ -34,9 +38,9 @@ public class Pop {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQPushConsumer consumer(String nameserver, String group) {
@@ -63,6 +67,10 @@ public class Pop {
             }
             return failed ? ConsumeConcurrentlyStatus.RECONSUME_LATER : ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
         });
+        // By itself it would have what failed come again after ten seconds.
+        Method steps = DefaultMQPushConsumerImpl.class.getDeclaredMethod("getPopDelayLevel");
+        steps.setAccessible(true);
+        ((int[]) steps.invoke(consumer.getDefaultMQPushConsumerImpl()))[0] = AGAIN_SECONDS;
         consumer.start();
         Interop.say("started");
         while (System.in.read() >= 0) { }

@@ -21,9 +21,9 @@ public class Pull {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultLitePullConsumer consumer(String nameserver, String group) {

@@ -22,9 +22,9 @@ public class RequestReply {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQProducer producer(String nameserver) throws Exception {

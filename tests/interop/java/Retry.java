@@ -21,9 +21,9 @@ public class Retry {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static void say(String word, MessageExt m) {

@@ -28,9 +28,9 @@ public class Sight {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static DefaultMQAdminExt admin(String nameserver) throws Exception {

@@ -13,28 +13,28 @@ import org.apache.rocketmq.common.message.MessageExt;
 public class Steady {
     /** How often clients ask for routes: they hear of another leader so late. */
     static final int POLL_MS = 1000;
-    /** Between sends, and before another one where one failed. */
+    /** Between sends unless words say otherwise, and before another one where one failed. */
     static final int PAUSE_MS = 2, AFTER_FAILURE_MS = 50;
 
     public static void main(String[] args) throws Exception {
         try {
             switch (args[0]) {
-                case "send" -> send(args[1], args[2]);
+                case "send" -> send(args[1], args[2], args.length > 3 ? Integer.parseInt(args[3]) : PAUSE_MS);
                 case "consume" -> consume(args[1], args[2], args[3]);
                 default -> throw new IllegalArgumentException(args[0]);
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static void untilInputCloses() throws Exception {
         while (System.in.read() >= 0) { }
     }
 
-    static void send(String nameserver, String topic) throws Exception {
+    static void send(String nameserver, String topic, int pauseMs) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer("steady_producer");
         producer.setNamesrvAddr(nameserver);
         producer.setPollNameServerInterval(POLL_MS);
@@ -43,7 +43,7 @@ public class Steady {
         Thread sender = new Thread(() -> {
             for (int number = 0; !ends.get(); number++) {
                 String body = "java-" + number;
-                int pause = PAUSE_MS;
+                int pause = pauseMs;
                 try {
                     SendResult result = producer.send(new Message(topic, body.getBytes(StandardCharsets.UTF_8)));
                     Interop.say("sent", result.getSendStatus(), body, System.nanoTime());

@@ -25,9 +25,9 @@ public class Transactions {
             }
         } catch (Throwable problem) {
             problem.printStackTrace();
-            System.exit(1);
+            Interop.exit(1);
         }
-        System.exit(0);
+        Interop.exit(0);
     }
 
     static LocalTransactionState state(String body, int time) {

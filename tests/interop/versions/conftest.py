@@ -8,7 +8,7 @@ import pytest
 from real_time import until
 
 from interop.apache import Apache
-from interop.conftest import LIGHT, StartJava, java_class_path, java_client, newest_and, starting
+from interop.conftest import JavaHosts, StartJava, java_class_path, newest_and, starting
 from interop.foreign_programs import LATEST, OLDER
 from interop.servers import Servers
 from mqframe import Admin, Producer
@@ -27,7 +27,7 @@ def class_path(version: str) -> str:
     return java_class_path(version)
 
 
-CONF = LIGHT + "recallMessageEnable=true\ntransactionCheckMax=100\n"
+CONF = "recallMessageEnable=true\ntransactionCheckMax=100\n"
 """The last: it asks each second, and a producer is known again after a restart once its heartbeat came."""
 
 
@@ -45,9 +45,9 @@ def servers(running: Apache) -> Servers:
 
 
 @pytest.fixture
-def java(class_path: str, running: Apache) -> Iterator[StartJava]:
+def java(class_path: str, java_hosts: JavaHosts) -> Iterator[StartJava]:
     """Starts Java clients of that version; ends them with the test."""
-    yield from starting(lambda arguments: java_client(class_path, arguments, running.home))
+    yield from starting(lambda arguments: java_hosts.start(class_path, arguments))
 
 
 @pytest.fixture

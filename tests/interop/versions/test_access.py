@@ -11,10 +11,10 @@ from real_time import until
 from scenarios.access_uses import Use, poll, pop, pull, push, send, send_in_a_transaction
 
 from interop.apache import Apache
-from interop.conftest import LIGHT, java_class_path, newest_and
+from interop.conftest import java_class_path, newest_and
 from interop.foreign_programs import LATEST, OLDER
+from interop.guarded import GUARDED
 from interop.servers import Servers
-from interop.test_security import GUARDED
 from mqframe import AccessError, Admin, Message, Producer, Puller
 
 pytestmark = pytest.mark.proves("signatures", "users", by="Apache 4.9.7")
@@ -42,7 +42,7 @@ def guarded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     home: Path = tmp_path_factory.mktemp("guarded")
     (home / "conf").mkdir()
     (home / "conf/plain_acl.yml").write_text(ACCOUNTS)
-    conf = LIGHT + "aclEnable=true\n"
+    conf = "aclEnable=true\n"
     with Apache(java_class_path(request.param), home, conf=conf, access=signed()) as running:
         yield running.servers
 
@@ -83,7 +83,7 @@ def asking(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Apache's servers where `shop` may read and write the topic `orders` in the group `shop`."""
     admins = signed("rocketmq")
     home = tmp_path_factory.mktemp("asking")
-    with Apache(java_class_path(request.param), home, conf=LIGHT + GUARDED, access=admins) as running:
+    with Apache(java_class_path(request.param), home, conf=GUARDED, access=admins) as running:
         servers = running.servers
         with Admin(nameserver=servers.nameserver, **admins) as admin:
             for topic in ("orders", "secrets"):

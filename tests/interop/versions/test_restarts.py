@@ -42,6 +42,8 @@ from mqframe import (
 pytestmark = pytest.mark.proves("restarts")
 
 OFTEN = ClientSettings(persist_offsets_seconds=0.1)
+SEEN_SOON = ClientSettings(heartbeat_seconds=1)
+"""A broker that is back asks producers whose heartbeat it has seen."""
 LITE = LitePullSettings(pull_wait_seconds=2, auto_commit_seconds=0.1)
 HIDDEN_SECONDS = 10.0
 BACK_SECONDS = 60.0
@@ -144,13 +146,14 @@ def simple(servers: Servers, topic: str) -> Iterator[Bodies]:
 
 @contextlib.contextmanager
 def pulling(servers: Servers, topic: str) -> Iterator[Bodies]:
+    """Pulls that do not wait: Apache's broker looks after them each five seconds, however short they are."""
     got = Bodies()
     with Puller(nameserver=servers.nameserver) as puller:
         places = dict.fromkeys(puller.queues(topic), 0)
 
         def take() -> None:
             for queue, offset in places.items():
-                result = puller.pull(queue, offset, wait=0.2)
+                result = puller.pull(queue, offset)
                 got.add(result.messages)
                 places[queue] = result.next_offset
 
@@ -206,7 +209,7 @@ def awaited(servers: Servers, topic: str, *, pops: bool) -> Iterator[list[Bodies
 
             async def pull() -> None:
                 for queue, offset in places.items():
-                    result = await puller.pull(queue, offset, wait=0.2)
+                    result = await puller.pull(queue, offset)
                     got[2].add(result.messages)
                     places[queue] = result.next_offset
 
@@ -329,7 +332,9 @@ def test_all_clients_go_on_after_a_restart_and_nothing_is_lost(
     pops = version != OLDER
     with (
         Producer("sleeping", nameserver=servers.nameserver) as sleeping,
-        TransactionProducer(f"half_{busy}", Committing(), nameserver=servers.nameserver) as halves,
+        TransactionProducer(
+            f"half_{busy}", Committing(), nameserver=servers.nameserver, client=SEEN_SOON
+        ) as halves,
         consumers(servers, idle, pops=pops) as sleepers,
         consumers(servers, busy, pops=pops) as workers,
     ):
