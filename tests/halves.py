@@ -88,7 +88,7 @@ class Asked:
 async def producer(world: Any, outcome: int | None = None, **beat: Any) -> Asked:
     talker = world.join() if beat else world.talker
     asked = Asked(talker, outcome)
-    await talker.beat("", producers=["p"], **beat)
+    await talker.heartbeat("", producers=["p"], **beat)
     return asked
 
 

@@ -55,9 +55,9 @@ class Scene:
 
     async def leave(self, consumer: AsyncLitePullConsumer) -> None:
         self.consumers.remove(consumer)
-        await self.end(consumer.stop())
+        await self.finish(consumer.stop())
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -68,7 +68,7 @@ class Scene:
             await self.producer.send(Message("orders", body, tag), queue=queue(to))
 
     async def poll(self, consumer: AsyncLitePullConsumer, timeout: float = 5.0, **options) -> list[bytes]:
-        return [m.body for m in await self.end(consumer.poll(timeout, **options))]
+        return [m.body for m in await self.finish(consumer.poll(timeout, **options))]
 
     async def drain(self, consumer: AsyncLitePullConsumer, count: int) -> list[bytes]:
         got: list[bytes] = []
@@ -108,7 +108,7 @@ def play(story, **options):
             finally:
                 for consumer in list(scene.consumers):
                     await scene.leave(consumer)
-                await scene.end(scene.producer.stop())
+                await scene.finish(scene.producer.stop())
                 await scene.client.close()
 
     asyncio.run(whole())

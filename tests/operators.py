@@ -59,7 +59,7 @@ class Scene:
             await self.clock.aadvance(0.1)
         raise AssertionError(f"not reached: {self.got}")
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -77,8 +77,8 @@ def play(story, **options):
                 await story(scene)
             finally:
                 for member in scene.members:
-                    await scene.end(member.stop())
-                await scene.end(scene.producer.stop())
+                    await scene.finish(member.stop())
+                await scene.finish(scene.producer.stop())
                 await scene.admin.stop()
 
     asyncio.run(whole())

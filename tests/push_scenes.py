@@ -50,7 +50,7 @@ def play(story, *, topics=None, **options):
         try:
             await story(scene)
         finally:
-            await scene.end(scene.consumer.stop(), 1.0)
+            await scene.finish(scene.consumer.stop(), 1.0)
 
     play_in(lambda: Scene(topics or {"orders": 1}, options), whole)
 

@@ -13,7 +13,7 @@ from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.at_once import AtOnce
 from mqframe_testing.cluster import SMALL_STORE
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost, MakeBroker

@@ -36,7 +36,7 @@ class Scene:
         self.consumers.append(consumer)
         return consumer
 
-    async def end(self, work):
+    async def finish(self, work):
         return await self.clock.finish(work)
 
     async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None, **to) -> None:
@@ -47,14 +47,14 @@ class Scene:
         """Exactly `count` messages, in as many calls as it takes."""
         got: list[PoppedMessage] = []
         while len(got) < count:
-            new = await self.end(consumer.receive(min(32, count - len(got)), seconds))
+            new = await self.finish(consumer.receive(min(32, count - len(got)), seconds))
             assert new, f"{len(got)} of {count} messages came"
             got += new
         return got
 
     async def nothing(self, consumer: AsyncSimpleConsumer) -> None:
         """There is nothing to receive for the whole time of a wait."""
-        assert await self.end(consumer.receive(32, 30.0)) == []
+        assert await self.finish(consumer.receive(32, 30.0)) == []
 
 
 def play(story, **options):
@@ -68,8 +68,8 @@ def play(story, **options):
                 await story(scene)
             finally:
                 for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
+                    await scene.finish(consumer.stop())
+                await scene.finish(scene.producer.stop())
 
     asyncio.run(whole())
 

@@ -152,10 +152,12 @@ FLOORS: dict[str, list[set[str]]] = {
             "coordination",
             "manual_clock",
             "ports",
+            "protocol_client",
             "scripted_broker",
+            "thread_pools",
         },
         {"cluster", "consuming", "server_process", "simulation"},
-        {"conformance", "stage"},
+        {"cluster_scene", "conformance", "stage"},
         {"fixtures"},
     ],
     "mqframe_cli": [

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.thread_pools import at_rest
 from mqframe_transactions.client.listener import HalfMessage, TransactionListener
 from mqframe_transactions.client.producer import AsyncTransactionProducer
-from thread_pools import at_rest
 
 from mqframe import AsyncBatchTransactionProducer, ReceivedMessage, TransactionOutcome
 from mqframe.core.messages.batch import encode_element
@@ -117,7 +117,7 @@ class Scene:
             await asyncio.sleep(0.002)
         raise AssertionError("it did not happen in time")
 
-    async def end(self, work: Awaitable[T]) -> T:
+    async def finish(self, work: Awaitable[T]) -> T:
         """The result of `work`; time passes until it is there."""
         return await self.clock.finish(work)
 

@@ -9,12 +9,12 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 import pytest
-from broker.conftest import pull_request, send_request
 from halves import COMMIT, HALF, INTERVAL, bodies
 from mqframe_pop.broker.processor import PopProcessor
 from mqframe_pop.requests import Notification
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.protocol_client import pull_request, send_request
 from net.access.plugins import manager
 from popping import KEY, pop, pop_request
 

@@ -6,8 +6,8 @@ import socket
 from types import SimpleNamespace
 
 import pytest
-from broker.conftest import pull_request, send_request
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.protocol_client import pull_request, send_request
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.consuming.processor import PullProcessor
@@ -57,7 +57,7 @@ def test_the_name_server_knows_a_started_broker_and_forgets_a_stopped_one(run):
 @pytest.mark.parametrize("orderly", [True, False])
 def test_everything_promised_is_there_after_a_restart(run, orderly):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for number in range(5):
             await world.talker.ok_send("t", f"{KEY}n\x01{number}\x02")
         await world.talker.ok_send("made-by-itself", KEY)
@@ -333,7 +333,7 @@ async def until(condition):
 def test_offsets_are_saved_behind_the_messages_that_they_speak_of(run):
     async def scenario(world):
         saved = world.cluster.directory / "broker-a/config/consumerOffset.json"
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(20):
             await world.talker.ok_send("t", KEY)
         fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
@@ -351,7 +351,7 @@ def test_offsets_are_saved_behind_the_messages_that_they_speak_of(run):
 def test_progress_that_cannot_be_trusted_is_not_saved(run, caplog):
     async def scenario(world):
         saved = world.cluster.directory / "broker-a/config/consumerOffset.json"
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.ok_send("t", KEY)
         fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
         await world.talker.ok(UpdateConsumerOffset(commit_offset=1, **fields))
@@ -369,7 +369,7 @@ def test_progress_that_cannot_be_trusted_is_not_saved(run, caplog):
 def test_a_group_behind_the_end_of_a_queue_goes_on_there_and_misses_nothing_new(run, caplog):
     async def scenario(world):
         config = world.cluster.directory / "broker-a/config/consumerOffset.json"
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(2):
             await world.talker.ok_send("t", KEY)
         fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}

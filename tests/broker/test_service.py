@@ -147,7 +147,7 @@ def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others_make_
         await other.client.close()
         await world.settle()
         assert seen == ["a lost a connection", "c lost a connection"]
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         await world.talker.ok_send("t", queue_id=1)
         await world.settle()
         seen.clear()

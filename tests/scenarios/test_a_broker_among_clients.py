@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer

@@ -84,14 +84,14 @@ class Scene:
     async def join(self, kind: str = "push", name: str = "m1", **options) -> Member:
         member = Member(self, kind, name, options)
         self.members.append(member)
-        await self.end(member.start())
+        await self.finish(member.start())
         return member
 
     async def leave(self, member: Member) -> None:
         self.members.remove(member)
-        await self.end(member.stop())
+        await self.finish(member.stop())
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -127,8 +127,8 @@ def play(story, *, queues: int | None = 2):
             finally:
                 for member in list(scene.members):
                     await scene.leave(member)
-                await scene.end(scene.admin.stop())
-                await scene.end(scene.producer.stop())
+                await scene.finish(scene.admin.stop())
+                await scene.finish(scene.producer.stop())
 
     asyncio.run(whole())
 
@@ -200,7 +200,7 @@ def test_a_queue_that_is_added_is_read_from_its_beginning(kind: str) -> None:
         await scene.send(*OLD)
         await scene.join(kind)
         await scene.admin.topics.create("orders", queues=3)
-        await scene.end(scene.producer.stop())
+        await scene.finish(scene.producer.stop())
         scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
         await scene.producer.start()
         await scene.send(b"new", b"newer", to=2)
@@ -214,7 +214,7 @@ def test_a_queue_that_was_added_while_nobody_ran_is_read_from_its_beginning(kind
     async def story(scene):
         await scene.leave(await scene.join(kind))
         await scene.admin.topics.create("orders", queues=3)
-        await scene.end(scene.producer.stop())
+        await scene.finish(scene.producer.stop())
         scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
         await scene.producer.start()
         await scene.send(b"new", b"newer", to=2)
@@ -251,7 +251,7 @@ def test_a_subscription_that_is_added_begins_with_what_comes_then() -> None:
             else:
                 member.consumer.subscribe("other")
             scene.members.append(member)
-            await scene.end(member.start())
+            await scene.finish(member.start())
             await scene.clock.aadvance(1.0)
             if kind == "push":
                 member.consumer.subscribe("orders", "*", member.take)

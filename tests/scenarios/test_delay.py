@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe import AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
 from mqframe.core.requests.messages import EndTransaction, SendMessageV2

@@ -59,7 +59,7 @@ class Scene:
             await self.clock.aadvance(0.1)
         raise AssertionError(f"not reached: {self.got}")
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -77,8 +77,8 @@ def play(story, **options):
                 await story(scene)
             finally:
                 for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
+                    await scene.finish(consumer.stop())
+                await scene.finish(scene.producer.stop())
 
     asyncio.run(whole())
 
@@ -106,7 +106,7 @@ def test_progress_is_made_past_what_is_not_wanted() -> None:
         await scene.send(*range(20))
         await scene.clock.aadvance(30)
         scene.consumers.remove(first)
-        await scene.end(first.stop())
+        await scene.finish(first.stop())
         # What the first one passed over is not looked at again.
         second = scene.consumer("m2")
         second.subscribe("orders", "*", scene.take)

@@ -72,8 +72,8 @@ class Scene:
 
     async def leave(self, member) -> None:
         self.members.remove(member)
-        await self.end(member.consumer.stop())
-        await self.end(member.instance.stop())
+        await self.finish(member.consumer.stop())
+        await self.finish(member.instance.stop())
 
     async def crash(self, member) -> None:
         """As if its process were killed: its connections close first, so that nothing more is said."""
@@ -81,7 +81,7 @@ class Scene:
         member.name = "dead"
         await self.leave(member)
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -118,7 +118,7 @@ def play(story, queues=2, **options):
             finally:
                 for member in list(scene.members):
                     await scene.leave(member)
-                await scene.end(scene.producer.stop())
+                await scene.finish(scene.producer.stop())
                 await scene.admin.stop()
 
     asyncio.run(whole())
@@ -390,6 +390,6 @@ class TestGrowth:
             for key in KEYS:
                 got = [body[:1] for body in scene.bodies() if body.endswith(b"/" + key.encode())]
                 assert got == [b"1", b"2", b"3"]
-            await scene.end(producer.stop())
+            await scene.finish(producer.stop())
 
         play(story)

@@ -9,8 +9,8 @@ import pytest
 from mqframe_pop.settings import PopSettings
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.thread_pools import at_rest
 from popping import Popped, pop_request, popped
-from thread_pools import at_rest
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup

@@ -102,7 +102,7 @@ class Scene:
     async def send(self, *bodies: bytes, topic: str = "orders", **fields) -> list:
         return [await self.producer.send(Message(topic, body, **fields)) for body in bodies]
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -142,8 +142,8 @@ def play(story, brokers: int = 1, **options):
                 await story(scene)
             finally:
                 for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
+                    await scene.finish(consumer.stop())
+                await scene.finish(scene.producer.stop())
                 await scene.admin.stop()
 
     asyncio.run(whole())
@@ -453,7 +453,7 @@ def test_what_nobody_listens_to_waits_for_a_member_that_does() -> None:
         first = await scene.join(lambda message, context: LATER, topic="refunds")
         await scene.send(b"r", topic="refunds")
         await scene.until(lambda: scene.got)
-        await scene.end(first.stop())
+        await scene.finish(first.stop())
         # The only member now knows nothing of refunds.
         other = await scene.join(lambda message, context: OK, "m2")
         await scene.clock.aadvance(20.0)
@@ -473,10 +473,10 @@ def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) 
         await scene.until(lambda: len(scene.got) == 2)
         await scene.clock.aadvance(60.0)
         assert sorted(scene.bodies) == [b"a", b"b"]
-        known = await scene.end(scene.admin.members.consumers(consumer.group))
+        known = await scene.finish(scene.admin.members.consumers(consumer.group))
         assert list(known.subscription_table) == ["orders"]
         # Its progress lies in a file of its own, and goes on from there.
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
         await scene.send(b"c")
         await scene.join(lambda message, context: OK, **options)
         await scene.until(lambda: len(scene.got) == 3)
@@ -606,7 +606,7 @@ def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threaded) -
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(1.0)
-        await scene.end(before.stop())
+        await scene.finish(before.stop())
 
         def in_a_thread(messages, context):
             scene.note(messages[0])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.thread_pools import at_rest
 from mqframe_transactions.client.listener import TransactionListener
 from mqframe_transactions.client.producer import AsyncTransactionProducer
-from thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer

@@ -11,7 +11,7 @@ import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.ports import lasting_port
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe import AsyncAdmin, NameServer, NameServerSettings
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.thread_pools import at_rest
 from mqframe_transactions.settings import TransactionSettings
 from real_time import until
 from scenarios.killed_server import Server
-from thread_pools import at_rest
 
 from mqframe import (
     AsyncTransactionProducer,

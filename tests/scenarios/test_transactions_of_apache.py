@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe import (
     AsyncTransactionProducer,

@@ -66,7 +66,7 @@ class Scene:
     async def done_with(self, offset: int) -> None:
         """Until the queue is committed up to `offset`."""
         for _ in range(600):
-            stats = await self.end(self.admin.groups.stats(GROUP, "orders"))
+            stats = await self.finish(self.admin.groups.stats(GROUP, "orders"))
             (found,) = [each.consumer_offset for queue, each in stats.items() if queue.topic == "orders"]
             if found == offset:
                 return
@@ -74,7 +74,7 @@ class Scene:
             await asyncio.sleep(0.0005)
         raise AssertionError(f"committed: {found}")
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -88,7 +88,7 @@ class Scene:
             except FixError:  # its topic was made just now, and is not open yet
                 return []
 
-        return await self.end(read())
+        return await self.finish(read())
 
 
 def play(story) -> None:
@@ -103,7 +103,7 @@ def play(story) -> None:
                 await story(scene)
             finally:
                 for each in (scene.consumer, scene.producer, scene.admin):
-                    await scene.end(each.stop())
+                    await scene.finish(each.stop())
 
     asyncio.run(whole())
 
@@ -119,7 +119,7 @@ def test_a_handler_gets_the_value_that_was_sent() -> None:
         await scene.consumer.start()
         message = scene.producer.message("orders", Order(7, ["tea"]), tag="paid", keys=["k1"])
         assert (message.body, message.keys) == (b'{"id":7,"articles":["tea"]}', ["k1"])
-        await scene.end(scene.producer.send(message))
+        await scene.finish(scene.producer.send(message))
         await scene.until(lambda: got)
         assert got == [(Order(7, ["tea"]), "paid", "application/json", GROUP)]
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(ordered, 
             "orders", f'{{"id":"{SECRET}","articles":[]}}'.encode(), properties={"mine": "x"}, tag="t"
         )
         for each in (Message.of("orders", Order(1, [])), bad, Message.of("orders", Order(2, []))):
-            await scene.end(scene.producer.send(each))
+            await scene.finish(scene.producer.send(each))
         await consumer.start()
         await scene.until(lambda: len(got) == 2)
         assert (got if ordered else sorted(got)) == [1, 2]
@@ -172,7 +172,7 @@ def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> Non
         consumer = scene.make(settings=ConsumerSettings(max_reconsume_times=2, on_decode_error="retry"))
         consumer.subscribe("orders", "*", handle, codec="json")
         await consumer.start()
-        await scene.end(scene.producer.send(Message("orders", b"{")))
+        await scene.finish(scene.producer.send(Message("orders", b"{")))
         await scene.done_with(1)
         assert await scene.dead() == []
         letters = []
@@ -200,7 +200,7 @@ def test_with_drop_it_is_gone(ordered) -> None:
             got.append(numbers)
 
         for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.end(scene.producer.send(Message("orders", body)))
+            await scene.finish(scene.producer.send(Message("orders", body)))
         await consumer.start()
         await scene.done_with(3)
         assert sorted(got) == [[1], [2]]
@@ -220,7 +220,7 @@ def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_w
             got.append((scene.clock.monotonic(), numbers))
 
         for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.end(scene.producer.send(Message("orders", body)))
+            await scene.finish(scene.producer.send(Message("orders", body)))
         await consumer.start()
         await scene.done_with(3)
         (first, one), (second, two) = got
@@ -247,7 +247,7 @@ def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_
             got.append(numbers)
 
         for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.end(scene.producer.send(Message("orders", body)))
+            await scene.finish(scene.producer.send(Message("orders", body)))
         await consumer.start()
         if ordered and choice == "retry":
             await scene.until(lambda: got == [[1]])  # as with every failure in order, its queue waits
@@ -291,7 +291,7 @@ def test_without_a_choice_the_content_type_names_the_codec() -> None:
             got.append((order.id, message.properties["contentType"]))
 
         for number, codec in enumerate((JsonCodec(), Backwards())):
-            await scene.end(scene.producer.send(Message.of("orders", Order(number, []), codec=codec)))
+            await scene.finish(scene.producer.send(Message.of("orders", Order(number, []), codec=codec)))
         await consumer.start()
         await scene.until(lambda: len(got) == 2)
         assert sorted(got) == [(0, "application/json"), (1, "application/avro")]
@@ -356,7 +356,7 @@ def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> N
             Message("orders", b"1"),
             Message.of("orders", Order(2, [])),
         ]
-        await scene.end(scene.producer.send_batch(batch))
+        await scene.finish(scene.producer.send_batch(batch))
         await consumer.start()
         await scene.done_with(3)
         await scene.until(lambda: len(got) == 2)
@@ -379,7 +379,7 @@ def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
                 raise ValueError("not now")
 
         await scene.consumer.start()
-        await scene.end(scene.producer.send(Message.of("orders", Order(1, []))))
+        await scene.finish(scene.producer.send(Message.of("orders", Order(1, []))))
         await scene.until(lambda: len(times) == 2)
         assert times == [0, 1]
         assert await scene.dead() == []

@@ -40,7 +40,7 @@ async def member(world, client_id="c1", **answers):
 
     for name, answer in answers.items():
         serve(getattr(insight, name), answer)
-    await talker.beat("g", SubscriptionData(topic="t"), client_id=client_id)
+    await talker.heartbeat("g", SubscriptionData(topic="t"), client_id=client_id)
     return calls
 
 

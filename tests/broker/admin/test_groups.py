@@ -40,7 +40,7 @@ def test_groups_are_made_changed_listed_and_deleted(run):
 
 def test_a_group_goes_with_its_offsets_where_that_is_asked(run):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         for _ in range(4):
             await world.talker.ok_send("t", "UNIQ_KEY\x01FD00AA\x02")
         fields = {"consumer_group": "g", "topic": "t", "queue_id": 0}
@@ -75,7 +75,7 @@ def test_the_groups_by_which_a_broker_remembers_are_nobodys(run):
                 pop_request(topic, consumer_group=group),
                 CloneGroupOffset(src_group="g", dest_group=group, topic=topic, offline=True),
             ]
-            await world.talker.beat("g")
+            await world.talker.heartbeat("g")
             await world.talker.ok(
                 UpdateConsumerOffset(consumer_group="g", topic=topic, queue_id=0, commit_offset=0)
             )

@@ -50,7 +50,7 @@ def test_times_of_queues(run):
     async def scenario(world):
         start = world.clock.now_ms()
         await fill(world)
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         await commit(world, 2)
         await world.clock.aadvance(10)
         spans = (await ask(world, QueryConsumeTimeSpan("t", "g"), ConsumeTimeSpans)).consume_time_span_set
@@ -77,7 +77,7 @@ def test_entries_of_a_queue(run):
         first, second = found.queue_data
         assert second.physic_offset == first.physic_offset + first.physic_size
         assert (first.tags_code, world.store.search.record_at(first.physic_offset) is not None) == (0, True)
-        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="a"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="a"))
         found = await ask(world, QueryConsumeQueue("t", 0, 0, 1, "g"), QueueEntries)
         assert (len(found.queue_data), found.subscription_data.sub_string) == (1, "a")
 
@@ -109,7 +109,7 @@ def test_entries_that_there_are_not(run, index, count):
 def test_all_groups_at_once(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t", max_msg_nums=2)
         await commit(world, 1)
         found = await ask(world, GetBrokerConsumeStats(), ConsumeStatsList)
@@ -122,7 +122,7 @@ def test_all_groups_at_once(run):
         assert groups["TOOLS_CONSUMER"] == []
         ordered = await ask(world, GetBrokerConsumeStats(True), ConsumeStatsList)
         assert (ordered.total_diff, ordered.consume_stats_list[-1]) == (0, {"g": []})
-        await world.talker.beat("g", SubscriptionData(topic="elsewhere"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="elsewhere"))
         assert (await ask(world, GetBrokerConsumeStats(), ConsumeStatsList)).total_diff == 0
 
     run(scenario)
@@ -131,7 +131,7 @@ def test_all_groups_at_once(run):
 def test_a_group_is_forbidden_a_topic_and_allowed_again(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         ask_only = UpdateAndGetGroupForbidden("g", "t")
         assert (await ask(world, ask_only, GroupForbidden)).readable is True
         changed = await ask(world, UpdateAndGetGroupForbidden("g", "t", False), GroupForbidden)
@@ -150,7 +150,7 @@ async def counted(world, name, key):
 def test_counts_of_puts_and_gets(run):
     async def scenario(world):
         await fill(world, 6)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t", max_msg_nums=4)
         await world.clock.aadvance(54)
         size = world.store.log.max_offset // 6
@@ -194,7 +194,7 @@ def test_counts_that_there_are_not(run, name, key):
 def test_counts_go_with_their_topic_and_group(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t")
         await world.talker.ok(DeleteSubscriptionGroup("g"))
         assert (await world.talker.invoke(ViewBrokerStatsData("GROUP_GET_NUMS", "t@g"))).code == 1

@@ -77,8 +77,8 @@ async def raw(world, request, **fields):
 def test_a_pull_that_waits_is_told_of_a_reset_at_once(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
-        await world.talker.beat("other", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("other", SubscriptionData(topic="t"))
         waiting = world.talker.pull("t", 3, sys_flag=SUSPEND | SUBSCRIPTION)
         others = world.talker.pull("t", 3, sys_flag=SUSPEND | SUBSCRIPTION, consumer_group="other")
         await world.settle()
@@ -97,7 +97,7 @@ def test_without_force_nothing_moves_forward(run):
     async def scenario(world):
         start = world.clock.now_ms()
         await fill(world)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 2)
         answer = await world.talker.ok(reset(is_force=False))
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 2, QUEUES[1]: 0}
@@ -113,7 +113,7 @@ def test_without_force_nothing_moves_forward(run):
 def test_a_reset_without_its_fields_is_refused(run, bad):
     async def scenario(world):
         request = reset()
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         for name in ("topic", "group", "timestamp", "is_force"):
             setattr(request, name, None)
         for name, value in bad.items():
@@ -127,7 +127,7 @@ def test_members_are_told_where_the_broker_keeps_no_resets(run):
     async def scenario(world):
         await fill(world)
         member, told = listening(world)
-        await member.beat("g", SubscriptionData(topic="t"), client_id="c1")
+        await member.heartbeat("g", SubscriptionData(topic="t"), client_id="c1")
         await commit(world, 3)
         await commit(world, 0, queue_id=1)
         answer = await world.talker.ok(reset(timestamp=0))
@@ -145,7 +145,7 @@ def test_askers_of_another_language_are_told_in_its_form(run):
     async def scenario(world):
         await fill(world)
         member, told = listening(world)
-        await member.beat("g", SubscriptionData(topic="t"))
+        await member.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 3)
         await raw(world, reset(timestamp=0, queue_id=0), language="CPP")
         await world.settle()
@@ -160,7 +160,7 @@ def test_askers_of_another_language_are_told_in_its_form(run):
 def test_nobody_can_be_told(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         assert (await world.talker.invoke(reset(queue_id=0))).code == 1, "it has no offset to reset"
         await commit(world, 3)
         await world.talker.client.close()
@@ -176,7 +176,7 @@ def test_offsets_are_cloned_of_all_topics_or_one(run):
     async def scenario(world):
         await fill(world)
         await world.talker.ok_send("t", KEY, queue_id=1)
-        await world.talker.beat("source")
+        await world.talker.heartbeat("source")
         await commit(world, 2, "source")
         await commit(world, 1, "source", queue_id=1)
         await world.talker.ok(CloneGroupOffset("source", "target", "t"))
@@ -191,7 +191,7 @@ def test_offsets_are_cloned_of_all_topics_or_one(run):
 def test_a_topic_that_members_gave_up_is_not_cloned_unless_asked(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("source", SubscriptionData(topic="elsewhere"))
+        await world.talker.heartbeat("source", SubscriptionData(topic="elsewhere"))
         await commit(world, 2, "source")
         await world.talker.ok(CloneGroupOffset("source", "target", "t"))
         assert await stored(world, "target") is None
@@ -204,8 +204,8 @@ def test_a_topic_that_members_gave_up_is_not_cloned_unless_asked(run):
 def test_members_of_the_target_go_on_from_the_clone(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("source")
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("source")
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 1, "source")
         waiting = world.talker.pull("t", 3, sys_flag=SUSPEND | SUBSCRIPTION)
         await world.settle()
@@ -229,7 +229,7 @@ def test_members_of_the_target_go_on_from_the_clone(run):
 def test_clones_that_make_no_sense_are_refused(run, fields, code):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("source")
+        await world.talker.heartbeat("source")
         await commit(world, 2, "source")
         assert (await world.talker.invoke(CloneGroupOffset(*fields))).code == code
 
@@ -240,7 +240,7 @@ def test_a_correction_is_the_smallest_offset_of_the_others(run):
     async def scenario(world):
         await fill(world)
         for group, offset in (("a", 2), ("b", 3), ("slow", 0), ("behind", 1)):
-            await world.talker.beat(group)
+            await world.talker.heartbeat(group)
             await commit(world, offset, group)
         request = QueryCorrectionOffset("b", "t", "slow,behind")
         answer = decode((await world.talker.ok(request)).body, CorrectionOffsets)

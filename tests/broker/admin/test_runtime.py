@@ -99,7 +99,7 @@ def test_a_master_without_replicas_says_so(run):
 
 def test_progress_is_given_to_a_replica(run):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         for _ in range(6):
             await world.talker.ok_send("t", KEY, queue_id=1)
         await world.talker.ok(

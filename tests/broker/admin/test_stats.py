@@ -55,7 +55,7 @@ def test_a_group_shows_how_far_it_is(run):
     async def scenario(world):
         start = world.clock.now_ms()
         await fill(world)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t", max_msg_nums=2)
         await commit(world, 1)
         stats = decode((await world.talker.ok(GetConsumeStats(consumer_group="g"))).body, ConsumeStats)
@@ -73,7 +73,7 @@ def test_a_reset_by_time_moves_the_next_pull_of_each_queue(run):
     async def scenario(world):
         start = world.clock.now_ms()
         await fill(world)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 3)
         answer = await world.talker.ok(reset(timestamp=start + 500))
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 1, QUEUES[1]: 0}
@@ -93,7 +93,7 @@ def test_a_reset_by_time_moves_the_next_pull_of_each_queue(run):
 def test_a_reset_of_one_queue_to_one_offset(run):
     async def scenario(world):
         await fill(world)
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         answer = await world.talker.ok(reset(queue_id=0, offset=2))
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 2}
         answer = await world.talker.ok(reset())
@@ -113,7 +113,7 @@ def test_a_reset_of_one_queue_to_one_offset(run):
 )
 def test_resets_that_make_no_sense_are_refused(run, fields, code):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         assert (await world.talker.invoke(reset(**fields))).code == code
 
     run(scenario)
@@ -121,8 +121,8 @@ def test_resets_that_make_no_sense_are_refused(run, fields, code):
 
 def test_who_consumes_what(run):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="a"))
-        await world.talker.beat("h")
+        await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="a"))
+        await world.talker.heartbeat("h")
         await fill(world, 1)
         await commit(world, 1, "h")
         answer = await world.talker.ok(QueryTopicConsumeByWho(topic="t"))

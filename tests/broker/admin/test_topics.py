@@ -112,7 +112,7 @@ def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted(run):
 @pytest.mark.parametrize("count", [3, 12])
 def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(run, count):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(10):
             await world.talker.ok_send("t", KEY)
         await world.talker.pull("t", consumer_group="offline")

@@ -30,7 +30,7 @@ async def set_mode(talker, mode="POP", share=0, **fields):
 
 async def join(world, *names):
     for name in names:
-        await world.join().beat("g", SubscriptionData(topic="t"), client_id=name)
+        await world.join().heartbeat("g", SubscriptionData(topic="t"), client_id=name)
 
 
 def test_queues_are_pulled_and_shared_unless_said_otherwise(run):
@@ -64,7 +64,7 @@ def test_popped_queues_may_be_shared_with_a_few(run):
     async def scenario(world):
         await world.cluster.create_topic("wide", 8)
         for name in ("c1", "c2", "c3", "c4"):
-            await world.join().beat("g", SubscriptionData(topic="wide"), client_id=name)
+            await world.join().heartbeat("g", SubscriptionData(topic="wide"), client_id=name)
         await set_mode(world.talker, share=1, topic="wide")
         shares = [await assigned(world.talker, name, "wide") for name in ("c1", "c2", "c4")]
         assert shares == [

@@ -38,7 +38,7 @@ async def members(world, group="g"):
 def test_a_heartbeat_makes_member_group_and_retry_topic(run):
     async def scenario(world):
         assert await members(world) == 1
-        answer = await world.talker.beat("g", SUBSCRIPTION, producers=["p"])
+        answer = await world.talker.heartbeat("g", SUBSCRIPTION, producers=["p"])
         assert answer.ext == {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}
         assert answer.version == VERSION
         assert await members(world) == ["c1"]
@@ -51,14 +51,14 @@ def test_a_heartbeat_makes_member_group_and_retry_topic(run):
 def test_all_members_hear_of_a_change_and_only_then(run):
     async def scenario(world):
         second = world.join()
-        await world.talker.beat("g", SUBSCRIPTION)
-        await second.beat("g", SUBSCRIPTION, client_id="c2")
+        await world.talker.heartbeat("g", SUBSCRIPTION)
+        await second.heartbeat("g", SUBSCRIPTION, client_id="c2")
         await world.settle()
         assert (world.talker.notices, second.notices) == (["g", "g"], ["g"])
-        await second.beat("g", SUBSCRIPTION, client_id="c2")
+        await second.heartbeat("g", SUBSCRIPTION, client_id="c2")
         await world.settle()
         assert (world.talker.notices, second.notices) == (["g", "g"], ["g"])
-        await second.beat("g", SUBSCRIPTION, SubscriptionData(topic="u"), client_id="c2")
+        await second.heartbeat("g", SUBSCRIPTION, SubscriptionData(topic="u"), client_id="c2")
         await world.settle()
         assert (len(world.talker.notices), len(second.notices)) == (3, 2)
         await second.ok(UnregisterClient(client_id="c2", consumer_group="g"))
@@ -71,10 +71,10 @@ def test_all_members_hear_of_a_change_and_only_then(run):
 
 def test_broadcasting_members_and_quiet_groups_are_not_told(run):
     async def scenario(world):
-        await world.talker.beat("b", SUBSCRIPTION, message_model="BROADCASTING")
+        await world.talker.heartbeat("b", SUBSCRIPTION, message_model="BROADCASTING")
         quiet = dumps({"groupName": "q", "notifyConsumerIdsChangedEnable": False})
         await world.talker.ok(UpdateAndCreateSubscriptionGroup(), quiet)
-        await world.talker.beat("q", SUBSCRIPTION)
+        await world.talker.heartbeat("q", SUBSCRIPTION)
         await world.settle()
         assert world.talker.notices == []
 
@@ -84,8 +84,8 @@ def test_broadcasting_members_and_quiet_groups_are_not_told(run):
 def test_a_lost_connection_takes_its_member_along(run):
     async def scenario(world):
         other = world.join()
-        await world.talker.beat("g", SUBSCRIPTION)
-        await other.beat("g", SUBSCRIPTION, client_id="c2", producers=["p"])
+        await world.talker.heartbeat("g", SUBSCRIPTION)
+        await other.heartbeat("g", SUBSCRIPTION, client_id="c2", producers=["p"])
         await world.settle()
         before = len(world.talker.notices)
         await other.client.close()
@@ -100,10 +100,10 @@ def test_a_lost_connection_takes_its_member_along(run):
 def test_a_silent_member_is_dropped_after_two_minutes(run):
     async def scenario(world):
         silent = world.join()
-        await silent.beat("g", SUBSCRIPTION, client_id="c2")
+        await silent.heartbeat("g", SUBSCRIPTION, client_id="c2")
         for _ in range(5):
             await world.clock.aadvance(28)
-            await world.talker.beat("g", SUBSCRIPTION)
+            await world.talker.heartbeat("g", SUBSCRIPTION)
             await silent.ok(GetConsumerListByGroup(consumer_group="g"))  # talks, but its heart is still
         assert await members(world) == ["c1"]
 
@@ -112,12 +112,12 @@ def test_a_silent_member_is_dropped_after_two_minutes(run):
 
 def test_a_fingerprint_saves_sending_the_subscriptions_again(run):
     async def scenario(world):
-        first = await world.talker.beat("g", SUBSCRIPTION, heartbeat_fingerprint=7)
-        again = await world.talker.beat("g", heartbeat_fingerprint=7, without_sub=True)
+        first = await world.talker.heartbeat("g", SUBSCRIPTION, heartbeat_fingerprint=7)
+        again = await world.talker.heartbeat("g", heartbeat_fingerprint=7, without_sub=True)
         assert [first.ext["IS_SUB_CHANGE"], again.ext["IS_SUB_CHANGE"]] == ["false", "false"]
         answer = await world.talker.ok(GetConsumerConnectionList(consumer_group="g"))
         assert list(decode(answer.body, ConsumerConnection).subscription_table) == ["t"]
-        changed = await world.talker.beat("g", SUBSCRIPTION, heartbeat_fingerprint=8)
+        changed = await world.talker.heartbeat("g", SUBSCRIPTION, heartbeat_fingerprint=8)
         assert changed.ext["IS_SUB_CHANGE"] == "true"
 
     run(scenario)
@@ -126,7 +126,7 @@ def test_a_fingerprint_saves_sending_the_subscriptions_again(run):
 def test_members_are_shown_with_what_they_want(run):
     async def scenario(world):
         assert (await world.talker.invoke(GetConsumerConnectionList(consumer_group="g"))).code == 206
-        await world.talker.beat("g", SUBSCRIPTION, producers=["p"])
+        await world.talker.heartbeat("g", SUBSCRIPTION, producers=["p"])
         answer = await world.talker.ok(GetConsumerConnectionList(consumer_group="g"))
         shown = decode(answer.body, ConsumerConnection)
         (connection,) = shown.connection_set
@@ -214,7 +214,7 @@ def test_a_heartbeat_that_names_more_than_it_may_changes_nothing(run, beat, sett
         assert answer.code in (29, 23)
         assert f"broker.{setting})" in answer.remark.replace("four times ", "")
         assert await members(world) == 1
-        await world.talker.beat("g", SUBSCRIPTION, producers=["p"])
+        await world.talker.heartbeat("g", SUBSCRIPTION, producers=["p"])
         assert await members(world) == ["c1"]
 
     limits = {"heartbeat_groups_max": 2, "heartbeat_subscriptions_max": 3, "expression_chars_max": 256}

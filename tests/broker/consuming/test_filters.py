@@ -66,9 +66,9 @@ def test_a_pull_brings_its_expression_along(run):
 def test_a_pull_goes_by_the_heartbeats_expression(run):
     async def scenario(world):
         await send(world, 6)
-        await world.talker.beat("g", sql("n BETWEEN 2 AND 4"))
+        await world.talker.heartbeat("g", sql("n BETWEEN 2 AND 4"))
         assert numbers(await pull_as_member(world)) == [2, 3, 4]
-        await world.talker.beat("g", sql("n = 5", 2))
+        await world.talker.heartbeat("g", sql("n = 5", 2))
         assert numbers(await pull_as_member(world, version=2)) == [5]
 
     run(scenario)
@@ -81,7 +81,7 @@ def test_a_pull_goes_by_the_heartbeats_expression(run):
 def test_a_group_whose_expression_is_none_hears_so(run, text, code, words):
     async def scenario(world):
         await send(world, 6)
-        await world.talker.beat("g", sql(text))
+        await world.talker.heartbeat("g", sql(text))
         answer = await pull_as_member(world)
         assert answer.code == code
         assert words in answer.remark
@@ -92,7 +92,7 @@ def test_a_group_whose_expression_is_none_hears_so(run, text, code, words):
 def test_a_pull_that_knows_a_newer_expression(run):
     async def scenario(world):
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0", 5))
+        await world.talker.heartbeat("g", sql("n > 0", 5))
         answer = await pull_as_member(world, version=6)
         assert answer.code == 25
         assert numbers(await pull_as_member(world, version=5)) == [1]
@@ -103,10 +103,10 @@ def test_a_pull_that_knows_a_newer_expression(run):
 def test_a_restarted_group_with_an_older_expression(run):
     async def scenario(world):
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0", 5))
+        await world.talker.heartbeat("g", sql("n > 0", 5))
         await world.talker.ok(UnregisterClient("c1", None, "g"))
         # The version of the expression that is kept is the newer one; what it says counts.
-        await world.talker.beat("g", sql("n = 0", 4))
+        await world.talker.heartbeat("g", sql("n = 0", 4))
         assert numbers(await pull_as_member(world, version=4)) == [1]
 
     run(scenario)
@@ -118,14 +118,14 @@ def test_expressions_end_with_the_last_member_and_come_back_with_it(run, tmp_pat
             file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
             return json.loads(file.read_text())["filterDataByTopic"]["t"]["groupFilterData"]["g"]
 
-        await world.talker.beat("g", sql("n > 0"))
+        await world.talker.heartbeat("g", sql("n > 0"))
         assert await until(lambda: kept()["dead"] is False, world.clock)
         await world.talker.ok(UnregisterClient("c1", None, "g"))
         assert await until(lambda: kept()["dead"] is True, world.clock)
         assert kept()["deadTime"] > kept()["bornTime"]
-        await world.talker.beat("g", sql("n > 0"))
+        await world.talker.heartbeat("g", sql("n > 0"))
         other = world.join()
-        await other.beat("g", sql("n > 0"), client_id="c2")
+        await other.heartbeat("g", sql("n > 0"), client_id="c2")
         await other.client.close()
         await world.settle()
         assert await until(lambda: kept()["dead"] is False, world.clock)
@@ -152,7 +152,7 @@ async def until(holds, clock=None):
 def test_switched_off(run):
     async def scenario(world):
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0"))
+        await world.talker.heartbeat("g", sql("n > 0"))
         await world.talker.ok(UpdateBrokerConfig(), b"enablePropertyFilter=false")
         for answer in (
             await world.talker.pull("t", **ODD),
@@ -170,7 +170,7 @@ def test_switched_off(run):
 def test_a_filter_that_is_not_installed(run):
     async def scenario(world):
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0"))
+        await world.talker.heartbeat("g", sql("n > 0"))
         for answer in (
             await world.talker.pull("t", **ODD),
             await pull_as_member(world),
@@ -190,7 +190,7 @@ def test_a_blocked_filter_by_tags_serves_nobody(run):
 
     async def scenario(world):
         await send(world, 2)
-        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
         for answer in (await world.talker.pull("t", subscription="paid"), await pull_as_member(world)):
             assert (answer.code, answer.remark) == (1, "message_filter 'TAG' is blocked")
 
@@ -262,7 +262,7 @@ def test_a_message_that_breaks_the_evaluation_is_not_wanted(run):
 def test_retried_messages_are_chosen_by_the_topic_that_they_came_from(run):
     async def scenario(world):
         retry = "%RETRY%g"
-        await world.talker.beat("g", sql("n > 5"), sql("n > 0", topic=retry))
+        await world.talker.heartbeat("g", sql("n > 5"), sql("n > 0", topic=retry))
         for number, origin in ((3, "t"), (7, "t"), (2, "other"), (4, None)):
             text = f"{KEY}n\x01{number}\x02" + (f"RETRY_TOPIC\x01{origin}\x02" if origin else "")
             await world.talker.ok_send(retry, text)
@@ -283,7 +283,7 @@ def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(run, monkeypat
 
 def test_saved_expressions_can_be_read_back(run, tmp_path):
     async def scenario(world):
-        await world.talker.beat("g", sql("n > 0", 7))
+        await world.talker.heartbeat("g", sql("n > 0", 7))
 
     run(scenario, directory=tmp_path)
     file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
@@ -296,7 +296,7 @@ def test_saved_expressions_can_be_read_back(run, tmp_path):
 
     async def again(world):
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0", 7))
+        await world.talker.heartbeat("g", sql("n > 0", 7))
         assert numbers(await pull_as_member(world, version=7)) == [1]
 
     run(again, directory=tmp_path)

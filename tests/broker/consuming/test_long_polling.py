@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from broker.conftest import pull_request
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.protocol_client import pull_request
 
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling
 from mqframe.broker.consuming.processor import TURN_PULLS
@@ -102,7 +102,9 @@ def test_many_pulls_of_one_queue_are_all_woken(run):
 
 def test_a_woken_pull_is_not_held_again(run):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="a", code_set=[java_hash("a")]))
+        await world.talker.heartbeat(
+            "g", SubscriptionData(topic="t", sub_string="a", code_set=[java_hash("a")])
+        )
         waiting = world.talker.pull("t", sys_flag=PullFlag.SUSPEND, subscription=None)
         await world.settle()
         await world.talker.ok_send("t", f"TAGS\x01b\x02{KEY}")

@@ -42,7 +42,7 @@ def test_a_new_group_on_a_long_queue_has_no_offset(run):
 
 def test_offsets_are_stored_also_backwards(run):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         for _ in range(5):
             await world.talker.ok_send("t", KEY)
         await world.talker.ok(update(5))
@@ -56,7 +56,7 @@ def test_offsets_are_stored_also_backwards(run):
 @pytest.mark.parametrize(("group", "topic", "code"), [("nobody", "t", 26), ("g", "absent", 17)])
 def test_offsets_of_nobody_are_refused(run, group, topic, code):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         assert (await world.talker.invoke(update(1, topic, group))).code == code
 
     run(scenario)
@@ -64,7 +64,7 @@ def test_offsets_of_nobody_are_refused(run, group, topic, code):
 
 def test_that_nothing_was_consumed_yet_is_refused_without_a_warning(run, caplog):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         await world.talker.ok_send("t", KEY)
         await world.talker.ok(update(1))
         assert (await world.talker.invoke(update(-1))).code == 29
@@ -87,7 +87,7 @@ def test_that_nothing_was_consumed_yet_is_refused_without_a_warning(run, caplog)
 )
 def test_an_offset_that_nobody_can_have_reached_is_refused(run, offset, queue_id, reason, caplog):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         for _ in range(2):
             await world.talker.ok_send("t", KEY)
         await world.talker.ok(update(1))
@@ -104,7 +104,7 @@ def test_an_offset_that_nobody_can_have_reached_is_refused(run, offset, queue_id
 
 def test_queues_that_a_topic_had_once_are_still_committed(run):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         await world.talker.ok_send("t", KEY, queue_id=1)
         await world.cluster.create_topic("t", 1)
         await world.talker.ok(update(1, queue_id=1))
@@ -115,7 +115,7 @@ def test_queues_that_a_topic_had_once_are_still_committed(run):
 
 def test_a_pull_brings_no_offset_behind_the_end(run, caplog):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         await world.talker.ok_send("t", KEY)
         answer = await world.talker.pull("t", 0, sys_flag=5, commit_offset=1)
         assert answer.code == 0

@@ -174,9 +174,9 @@ def test_the_heartbeats_subscription_counts_when_the_pull_brings_none(run):
             return await world.talker.pull("t", sys_flag=0, subscription=None, sub_version=version)
 
         assert (await pull()).code == 24
-        await world.talker.beat("g", SubscriptionData(topic="u", sub_version=5))
+        await world.talker.heartbeat("g", SubscriptionData(topic="u", sub_version=5))
         assert (await pull()).code == 24
-        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="b", sub_version=5))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="b", sub_version=5))
         answer = await pull()
         assert [m.queue_offset for m in decode_records(answer.body)] == [1]
         answer = await pull(6)
@@ -189,7 +189,7 @@ def test_a_group_may_be_kept_from_broadcasting(run):
     async def scenario(world):
         group = dumps({"groupName": "g", "consumeBroadcastEnable": False})
         await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
-        await world.talker.beat("g", SubscriptionData(topic="t"), message_model="BROADCASTING")
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"), message_model="BROADCASTING")
         assert (await world.talker.pull("t", sys_flag=0, subscription=None)).code == 16
 
     run(scenario)
@@ -231,7 +231,7 @@ def test_a_filter_that_fails_for_one_waiting_pull_lets_the_others_wake(run, monk
         waits = []
         for group in ("odd", "g"):
             talker = world.join()
-            await talker.beat(group)
+            await talker.heartbeat(group)
             fields = {"consumer_group": group, "sys_flag": 6, "suspend_timeout_millis": 3_600_000}
             waits.append(
                 asyncio.ensure_future(

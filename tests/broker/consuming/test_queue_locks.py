@@ -15,7 +15,7 @@ async def join(world, *names):
     """Members of group g, each on a connection of its own."""
     members = [world.join() for _ in names]
     for member, name in zip(members, names, strict=True):
-        await member.beat("g", client_id=name)
+        await member.heartbeat("g", client_id=name)
     return members
 
 

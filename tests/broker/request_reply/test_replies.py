@@ -34,7 +34,7 @@ async def requester(world, answer=None, client_id="c1"):
         return answer or Reply()
 
     talker.client.serve(take)
-    await talker.beat("", producers=["p"], client_id=client_id)
+    await talker.heartbeat("", producers=["p"], client_id=client_id)
     return talker, got
 
 
@@ -125,7 +125,7 @@ def test_a_client_that_left(run, leave):
 def test_a_client_in_two_groups_is_reached_as_long_as_it_is_in_one(run):
     async def scenario(world):
         talker, got = await requester(world)
-        await talker.beat("", producers=["p", "q"], client_id="c1")
+        await talker.heartbeat("", producers=["p", "q"], client_id="c1")
         await talker.ok(UnregisterClient("c1", "p", None))
         assert (await world.talker.invoke(reply(), b"answer")).code == 0
         await talker.ok(UnregisterClient("c1", "q", None))

@@ -249,7 +249,7 @@ def test_failures_of_an_ordered_group_are_dead_letters_at_once(run):
         await world.talker.ok(UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g"}))
         queue = {"topic": "t", "brokerName": "broker-a", "queueId": 0}
         body = dumps({"clientId": "c", "consumerGroup": "g", "mqSet": [queue]})
-        await world.talker.beat("g", client_id="c")
+        await world.talker.heartbeat("g", client_id="c")
         await world.talker.ok(LockBatchMq(), body)
         await world.talker.ok_send("%RETRY%g", KEY)
         assert [m.topic for m in dead_letters(world)] == ["%DLQ%g"]

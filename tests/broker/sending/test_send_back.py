@@ -163,8 +163,8 @@ def test_the_maximum_of_the_member_that_started_last_wins(run):
     async def scenario(world):
         old, new = world.join(), world.join()
         data = SubscriptionData("t")
-        await old.beat("g", data, client_id="old")
-        await new.beat("g", data, client_id="new")
+        await old.heartbeat("g", data, client_id="old")
+        await new.heartbeat("g", data, client_id="new")
         offset = await sent(world)
         # Nobody has heard of the newer member's maximum yet.
         await ok_back(world, offset, talker=old, max_reconsume_times=0)

@@ -46,7 +46,7 @@ def test_topics_are_made_by_operators_and_senders_up_to_a_limit(run):
         assert answer.code == BUSY
         await refused(world, topic("one-more"), "topics_max")
         await world.talker.ok(topic("t"))
-        await world.talker.beat("g")  # the retry topic of a group that exists is always made
+        await world.talker.heartbeat("g")  # the retry topic of a group that exists is always made
         assert await shown(world, "topics") == (65, 64, 3)
 
     run(scenario, broker={"topics_max": 64})
@@ -69,7 +69,7 @@ def test_groups_are_made_by_operators_members_and_readers_up_to_a_limit(run):
 
 def test_offsets_have_a_limit_and_those_that_exist_go_on(run):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         for number in range(70):
             await world.talker.ok(topic(f"o{number}"))
 
@@ -107,7 +107,7 @@ def test_long_subscriptions_count_more_than_short_ones(run):
     async def scenario(world):
         tags = " || ".join(f"tag{n}" for n in range(1000))
         for number in range(2):
-            await world.talker.beat(f"g{number}", SubscriptionData(topic="t", sub_string=tags))
+            await world.talker.heartbeat(f"g{number}", SubscriptionData(topic="t", sub_string=tags))
         long = SubscriptionData(topic="t", sub_string=tags)
         beat = HeartbeatData(
             client_id="c", consumer_data_set=[ConsumerData("g2", subscription_data_set=[long])]

@@ -115,7 +115,7 @@ def test_a_member_that_does_not_answer_is_named():
         # What nobody says to have may be what the silent one has.
         assert [each.moves for each in plan.queues] == [None, None, True]
         assert (plan.moved, plan.unknown) == (1, 2)
-        await scene.end(mute.stop())
+        await scene.finish(mute.stop())
 
     play(story)
 

@@ -55,7 +55,7 @@ class Scene:
     async def send(self, topic: str, body: bytes, **fields):
         return await self.producer.send(Message(topic, body, **fields))
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -99,8 +99,8 @@ def play(story, brokers: int = 1):
                 await story(scene)
             finally:
                 for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
+                    await scene.finish(consumer.stop())
+                await scene.finish(scene.producer.stop())
                 await scene.admin.stop()
 
     asyncio.run(whole())

@@ -90,7 +90,7 @@ def test_a_group_that_is_offline_begins_at_the_reset_offset(server_side):
         member = await scene.join()
         await scene.send(b"0", b"1", b"2", b"3")
         await scene.until(lambda: len(scene.got) == 4)
-        await scene.end(member.stop())
+        await scene.finish(member.stop())
         scene.members.clear()
         scene.got.clear()
         assert await scene.admin.offsets.reset_queue(GROUP, QUEUES[0], 2) == 2
@@ -107,7 +107,7 @@ def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
         member = await scene.join()
         await scene.send(b"0")
         await scene.until(lambda: scene.got)
-        await scene.end(member.stop())
+        await scene.finish(member.stop())
         scene.members.clear()
         await scene.clock.aadvance(10)
         middle = scene.clock.now_ms()

@@ -49,7 +49,7 @@ def test_a_topic_that_a_broker_takes_for_a_group_is_none(known, found):
         )
         scene.broker.script(QueryTopicConsumeByWho, lambda _: Frame(0, body=loose_json.dumps(groups)))
         scene.broker.script(GetAllSubscriptionGroupConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
-        assert await scene.end(topics(scene).groups("orders")) == found
+        assert await scene.finish(topics(scene).groups("orders")) == found
 
     play_in(lambda: ClientScene({"orders": 1}), story)
 
@@ -81,7 +81,7 @@ def test_brokers_that_tell_of_all_topics_only_are_asked_for_all():
         table = TopicConfigTable(topic_config_table={"orders": TopicConfig(topic_name="orders", perm=4)})
         scene.broker.script(GetTopicConfig, AnswerError(3, "request type 351 not supported", "a:1"))
         scene.broker.script(GetAllTopicConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
-        found = await scene.end(topics(scene).config("orders"))
+        found = await scene.finish(topics(scene).config("orders"))
         assert {name: config.perm for name, config in found.items()} == {"broker-a": 4}
 
     play_in(lambda: ClientScene({"orders": 1}), story)

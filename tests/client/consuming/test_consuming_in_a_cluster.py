@@ -66,9 +66,9 @@ class Scene:
 
     async def leave(self, member: Member) -> None:
         self.members.remove(member)
-        await self.end(member.consumer.stop())
+        await self.finish(member.consumer.stop())
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -100,7 +100,7 @@ def play(story, **options):
             finally:
                 for member in list(scene.members):
                     await scene.leave(member)
-                await scene.end(scene.producer.stop())
+                await scene.finish(scene.producer.stop())
 
     asyncio.run(whole())
 
@@ -285,7 +285,7 @@ def test_plain_pulls() -> None:
         await scene.producer.send(Message("orders", b"at last"), queue=queues[0])
         await scene.clock.aadvance(0.0)
         assert [m.body for m in (await waiting).messages] == [b"at last"]
-        await scene.end(instance.stop())
+        await scene.finish(instance.stop())
 
     play(story)
 

@@ -59,11 +59,11 @@ def test_all_pass_while_nobody_is_busy_whatever_fails():
         tasks = scene.start(*"abcdef")
         await scene.turns()
         assert scene.names == "abcdef"
-        await scene.end(6, ConnectError("x"))
+        await scene.finish(6, ConnectError("x"))
         more = scene.start(*"ghijkl")
         await scene.turns()
         assert scene.names == "ghijkl"
-        await scene.end(6)
+        await scene.finish(6)
         await asyncio.gather(*tasks, *more, return_exceptions=True)
 
     play(story)
@@ -73,22 +73,22 @@ def test_after_a_refusal_half_as_many_are_let_in_in_their_order_and_more_with_ea
     async def story(scene):
         first = scene.start(*"abcd")
         await scene.turns()
-        await scene.end(4, BUSY)
+        await scene.finish(4, BUSY)
         assert all(isinstance(task.exception(), AnswerError) for task in first)
         scene.start(*"efghijkl")
         await scene.turns()
         assert scene.names == "ef"
         scene.clock.advance(2.0)
-        await scene.end()
+        await scene.finish()
         assert scene.names == "fg"
-        await scene.end()
+        await scene.finish()
         assert scene.names == "gh"
-        await scene.end()
+        await scene.finish()
         assert scene.names == "hij"  # two were let in, and three are now
         assert {name: scene.waited[name] for name in "efgh"} == {"e": 0.0, "f": 0.0, "g": 2.0, "h": 2.0}
-        await scene.end(3)
+        await scene.finish(3)
         assert scene.names == "kl"
-        await scene.end(2)
+        await scene.finish(2)
 
     play(story)
 
@@ -97,14 +97,14 @@ def test_brokers_have_gates_of_their_own():
     async def story(scene):
         scene.start(*"ab")
         await scene.turns()
-        await scene.end(2, BUSY)
+        await scene.finish(2, BUSY)
         scene.start(*"cd")
         scene.start(*"xyz", broker="other")
         await scene.turns()
         assert sorted(scene.names) == ["c", "x", "y", "z"]
-        await scene.end(4)
+        await scene.finish(4)
         assert scene.names == "d"
-        await scene.end()
+        await scene.finish()
 
     play(story)
 
@@ -114,13 +114,13 @@ def test_whoever_gives_up_makes_room(when):
     async def story(scene):
         scene.start("a")
         await scene.turns()
-        await scene.end(1, BUSY)
+        await scene.finish(1, BUSY)
         c, d, e = scene.start(*"cde")
         await scene.turns()
         assert scene.names == "c"
         if when == "waiting":
             d.cancel()
-            await scene.end()
+            await scene.finish()
         elif when == "as its turn comes":
             scene.inside.pop(0)[1].set_result(None)
             await asyncio.sleep(0)
@@ -129,10 +129,10 @@ def test_whoever_gives_up_makes_room(when):
             c.cancel()
             scene.inside.pop(0)
             await scene.turns()
-            await scene.end()
+            await scene.finish()
         await scene.turns()
         assert scene.names.endswith("e")
-        await scene.end(len(scene.inside))
+        await scene.finish(len(scene.inside))
         await asyncio.gather(c, d, e, return_exceptions=True)
         assert scene.gates._windows["b"].under_way == 0
 

@@ -80,7 +80,7 @@ class Scene:
         self.open.append(made)
         return made
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -98,7 +98,7 @@ def play(story, **options):
                 await story(scene)
             finally:
                 for each in reversed(scene.open):
-                    await scene.end(each.stop())
+                    await scene.finish(each.stop())
 
     asyncio.run(whole())
 
@@ -107,7 +107,7 @@ def test_a_request_gets_its_reply() -> None:
     async def story(scene):
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
-        reply = await scene.end(asking.request(Message("questions", b"hello"), timeout=30))
+        reply = await scene.finish(asking.request(Message("questions", b"hello"), timeout=30))
         assert reply.body == b"HELLO"
         assert reply.topic == "DefaultCluster_REPLY_TOPIC"
         [message] = scene.asked
@@ -126,7 +126,7 @@ def test_many_at_once_each_get_their_own() -> None:
         await scene.responder("b", answering)
         bodies = [b"q%d" % n for n in range(60)]
         requests = [asking.request(Message("questions", body), timeout=30) for body in bodies]
-        replies = await scene.end(asyncio.gather(*requests))
+        replies = await scene.finish(asyncio.gather(*requests))
         assert [reply.body for reply in replies] == [body.upper() for body in bodies]
         assert len({reply.properties["CORRELATION_ID"] for reply in replies}) == 60
 
@@ -138,7 +138,7 @@ def test_two_clients_ask_each_other() -> None:
         one, two = await scene.producer("a"), await scene.producer("b")
         await scene.responder("a", one, "questions", lambda body: b"one: " + body)
         await scene.responder("b", two, "others", lambda body: b"two: " + body)
-        replies = await scene.end(
+        replies = await scene.finish(
             asyncio.gather(
                 one.request(Message("others", b"x"), timeout=30),
                 two.request(Message("questions", b"y"), timeout=30),
@@ -155,8 +155,8 @@ def test_a_request_to_a_queue_and_by_key() -> None:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         queue = (await asking.queues("questions"))[1]
-        await scene.end(asking.request(Message("questions", b"x"), queue=queue, timeout=30))
-        await scene.end(asking.request(Message("questions", b"y"), sharding_key="k", timeout=30))
+        await scene.finish(asking.request(Message("questions", b"x"), queue=queue, timeout=30))
+        await scene.finish(asking.request(Message("questions", b"y"), sharding_key="k", timeout=30))
         assert scene.asked[0].queue == queue
 
     play(story)
@@ -186,7 +186,7 @@ def test_large_bodies_are_packed_both_ways() -> None:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         body = b"abc" * 20_000
-        reply = await scene.end(asking.request(Message("questions", body), timeout=30))
+        reply = await scene.finish(asking.request(Message("questions", body), timeout=30))
         assert reply.body == body.upper()
 
     play(story)
@@ -251,7 +251,7 @@ def test_a_producer_that_stops_tells_who_waits() -> None:
         asking = await scene.producer("a")
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
         await scene.clock.aadvance(0.5)
-        await scene.end(asking.stop())
+        await scene.finish(asking.stop())
         with pytest.raises(ClosedError, match="before the reply came"):
             await waiting
 
@@ -277,11 +277,11 @@ def test_a_topic_that_does_not_exist_yet() -> None:
         instance = await scene.instance("a")
         asking, answering = await scene.producer("a", instance=instance), await scene.producer("b")
         with pytest.raises(RouteError):
-            await scene.end(asking.request(Message("later", b"x"), timeout=5))
+            await scene.finish(asking.request(Message("later", b"x"), timeout=5))
         assert len(instance.replies) == 0
         await scene.cluster.create_topic("later", 1)
         await scene.responder("b", answering, "later")
-        reply = await scene.end(asking.request(Message("later", b"x"), timeout=30))
+        reply = await scene.finish(asking.request(Message("later", b"x"), timeout=30))
         assert reply.body == b"X"
 
     play(story, broker={"auto_create_topics": False})
@@ -296,9 +296,9 @@ def test_a_reply_to_a_client_that_left_fails_at_the_replier() -> None:
             await scene.clock.aadvance(0.1)
         waiting.cancel()
         scene.open.remove(asking)
-        await scene.end(asking.stop())
+        await scene.finish(asking.stop())
         with pytest.raises(AnswerError, match=r"no producer .* is connected to this broker"):
-            await scene.end(answering.send(reply_to(scene.asked[0], b"late")))
+            await scene.finish(answering.send(reply_to(scene.asked[0], b"late")))
 
     play(story)
 
@@ -321,7 +321,7 @@ def test_a_reply_finds_its_way_over_any_broker_of_the_cluster() -> None:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         for number in range(8):  # replies go round the brokers
-            reply = await scene.end(asking.request(Message("questions", b"%d" % number), timeout=30))
+            reply = await scene.finish(asking.request(Message("questions", b"%d" % number), timeout=30))
             assert reply.body == b"%d" % number
 
     play(story, brokers=3)
@@ -387,7 +387,7 @@ def play_alone(story, **settings):
         try:
             await story(scene, producer, Answering(scene))
         finally:
-            await scene.end(producer.stop())
+            await scene.finish(producer.stop())
 
     play_client(whole, {"questions": 1, "others": 1})
 
@@ -402,12 +402,12 @@ class TestGettingKnown:
             await scene.pass_time()
             before = len(scene.broker.heartbeats)
             asked = [producer.request(Message("questions", b"x"), timeout=5) for _ in range(3)]
-            replies = await scene.end(asyncio.gather(*asked), 0.0)
+            replies = await scene.finish(asyncio.gather(*asked), 0.0)
             assert sorted(reply.body for reply in replies) == [b"1", b"2", b"3"]
             assert len(scene.broker.heartbeats) == before + 1
             kinds = [type(request) for request in scene.broker.requests]
             assert len(kinds) - 1 - kinds[::-1].index(HeartBeat) < kinds.index(SendMessageV2)
-            assert (await scene.end(producer.request(Message("questions", b"x")), 0.0)).body == b"4"
+            assert (await scene.finish(producer.request(Message("questions", b"x")), 0.0)).body == b"4"
             assert len(scene.broker.heartbeats) == before + 1
 
         play_alone(story)
@@ -418,12 +418,12 @@ class TestGettingKnown:
             del scene.broker.topics["others"]
             for _ in range(2):
                 with pytest.raises(RouteError):
-                    await scene.end(producer.request(Message("others", b"x")))
+                    await scene.finish(producer.request(Message("others", b"x")))
             scene.broker.topics["others"] = 1
             await producer.queues("others")
             await scene.pass_time()
             before = len(scene.broker.heartbeats)
-            assert (await scene.end(producer.request(Message("others", b"x")), 0.0)).body == b"late"
+            assert (await scene.finish(producer.request(Message("others", b"x")), 0.0)).body == b"late"
             assert (len(broker.sent), len(scene.broker.heartbeats)) == (1, before + 1)
 
         play_alone(story, default_topic="none")
@@ -433,7 +433,7 @@ class TestGettingKnown:
             never = asyncio.get_running_loop().create_future()
             scene.broker.script(HeartBeat, *[lambda request: never] * 9)
             with pytest.raises(RouteError, match="questions did not get to know this client within 1 s"):
-                await scene.end(producer.request(Message("questions", b"x"), timeout=1))
+                await scene.finish(producer.request(Message("questions", b"x"), timeout=1))
             assert broker.sent == []
             never.set_result(Frame(0))
 
@@ -444,15 +444,15 @@ class TestWaiting:
     def test_a_request_says_where_its_reply_goes_and_how_long_it_is_of_use(self) -> None:
         async def story(scene, producer, broker):
             broker.replies = [b"1", b"2"]
-            await scene.end(producer.request(Message("questions", b"x", properties={"own": "1"})), 0.0)
-            await scene.end(producer.request(Message("questions", b"x"), timeout=2.5), 0.0)
+            await scene.finish(producer.request(Message("questions", b"x", properties={"own": "1"})), 0.0)
+            await scene.finish(producer.request(Message("questions", b"x"), timeout=2.5), 0.0)
             first, second = (decode_properties(request.properties) for request in broker.sent)
             assert (first["own"], first["TTL"], second["TTL"]) == ("1", "5000", "2500")
             assert first["REPLY_TO_CLIENT"] == scene.instance.client_id
             assert first["CORRELATION_ID"] != second["CORRELATION_ID"]
             long = Message("questions", b"x", properties={"long": "x" * 32_700})
             with pytest.raises(MessageError, match="32767 are allowed"):
-                await scene.end(producer.request(long), 0.0)
+                await scene.finish(producer.request(long), 0.0)
             assert (len(scene.instance.replies), len(broker.sent)) == (0, 2)
 
         play_alone(story)
@@ -461,11 +461,11 @@ class TestWaiting:
         async def story(scene, producer, broker):
             broker.replies = [b"all the same"]
             broker.fails = [CallTimeout("no answer")] * 3
-            reply = await scene.end(producer.request(Message("questions", b"x"), timeout=1))
+            reply = await scene.finish(producer.request(Message("questions", b"x"), timeout=1))
             assert reply.body == b"all the same"
             broker.fails = [CallTimeout("no answer")] * 9
             with pytest.raises(CallTimeout, match="no answer"):
-                await scene.end(producer.request(Message("questions", b"x"), timeout=1))
+                await scene.finish(producer.request(Message("questions", b"x"), timeout=1))
             assert len(scene.instance.replies) == 0
 
         play_alone(story, retries_sync=0)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from mqframe_testing.thread_pools import at_rest
 from stores import put
-from thread_pools import at_rest
 
 from mqframe.core.errors import MessageError, StoreUnavailable
 from mqframe.core.messages.addresses import encode_host

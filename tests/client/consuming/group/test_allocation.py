@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from mqframe_testing.consuming import AllQueues, CollectingListener
 from mqframe_testing.consuming import play as play_scene
+from mqframe_testing.thread_pools import at_rest
 from push_scenes import GROUP, play, running
-from thread_pools import at_rest
 
 from mqframe import AsyncLitePullConsumer, AsyncPushConsumer, Producer, PushConsumer
 from mqframe.client.consuming.group.allocation import AllocationChoice
@@ -87,7 +87,7 @@ def test_a_lite_pull_consumer_takes_it_too() -> None:
         consumer.set_allocation("averagely_by_circle")
         await scene.pass_time()
         assert [queue.queue_id for queue in consumer.assignment] == [1, 3]
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
 
     play_scene(story, {"orders": 4})
 
@@ -171,7 +171,7 @@ class TestWatch:
             consumer = self.consumer(scene, file)
             async with running(scene, CollectingListener()):
                 pass
-            await scene.end(consumer.stop(), 1.0)
+            await scene.finish(consumer.stop(), 1.0)
             file.write_text("[consumer\n")
             await self.wait(scene, 60.0)
             assert not caplog.records

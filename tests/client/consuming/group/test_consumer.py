@@ -41,7 +41,7 @@ def test_it_is_known_only_while_it_runs(make) -> None:
         sent = len(scene.broker.requests)
         await consumer.start()
         assert len(scene.broker.requests) == sent
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
         await consumer.stop()
         assert [request.consumer_group for request in scene.broker.sent(UnregisterClient)] == ["g"]
         with pytest.raises(ClosedError, match="the consumer of group g was stopped; make a new one"):
@@ -63,7 +63,7 @@ def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> No
         consumer = make(scene)
         scene.broker.script(kind, *problems)
         with pytest.raises(raised):
-            await scene.end(consumer.start())
+            await scene.finish(consumer.start())
         scene.broker.unscript(kind)
         with pytest.raises(ClosedError, match="is not running"):
             _ = consumer.client_id
@@ -71,7 +71,7 @@ def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> No
         await scene.pass_time()
         queues = consumer.queues if isinstance(consumer, AsyncPushConsumer) else consumer.assignment
         assert queues == [scene.broker.queue("orders", 0)]
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
 
     play(story)
 
@@ -81,9 +81,9 @@ def test_a_start_waits_for_name_servers_that_restart(make) -> None:
     async def story(scene):
         consumer = make(scene)
         scene.broker.script(GetRouteinfoByTopic, *[ConnectError("away")] * 4)
-        await scene.end(consumer.start())
+        await scene.finish(consumer.start())
         assert len(scene.broker.sent(GetRouteinfoByTopic)) > 4
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
 
     play(story)
 
@@ -96,8 +96,8 @@ def test_polls_wait_after_a_start_that_had_failed_before() -> None:
             await consumer.start()
         await consumer.start()
         began = scene.clock.monotonic()
-        assert await scene.end(consumer.poll(2.0)) == []
+        assert await scene.finish(consumer.poll(2.0)) == []
         assert scene.clock.monotonic() - began >= 2.0
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
 
     play(story)

@@ -42,7 +42,7 @@ class TestRoutes:
         async def story(scene):
             scene.broker.script(GetRouteinfoByTopic, *[CallTimeout("late")] * 5)
             with pytest.raises(RouteError):
-                await scene.end(look_up(scene.instance, "g", ["orders"]))
+                await scene.finish(look_up(scene.instance, "g", ["orders"]))
 
         play(story)
 

@@ -34,7 +34,7 @@ class Scene(ClientScene):
     async def pull(self, pulls: QueuePulls, expression: str | Sql = "*") -> list[bytes]:
         wanted = TopicSubscription("orders", filter_of(expression), 7)
         queue = self.broker.queue("orders", 0)
-        result = await self.end(pulls.pull(queue, 0, wanted, 0, None))
+        result = await self.finish(pulls.pull(queue, 0, wanted, 0, None))
         return [message.body for message in result.messages]
 
 

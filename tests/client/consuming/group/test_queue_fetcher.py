@@ -99,7 +99,7 @@ def play(story, *args, **options) -> None:
         try:
             await story(scene)
         finally:
-            await scene.end(scene.fetcher.stop())
+            await scene.finish(scene.fetcher.stop())
 
     play_in(lambda: Scene(*args, **options), whole)
 

@@ -159,7 +159,7 @@ class TestRebalance:
             scene.broker.script(GetRouteinfoByTopic, *[CallTimeout("late")] * 50)
             scene.consumer.subscribe("orders", "*", CollectingListener())
             with pytest.raises(RouteError, match="no name server answered"):
-                await scene.end(scene.consumer.start())
+                await scene.finish(scene.consumer.start())
 
         play(story)
 
@@ -240,7 +240,7 @@ class TestStrategiesThatLook:
                 await scene.pass_time(3.0)
                 assert [q.queue_id for q in scene.consumer.queues] == [0]
             asked = len(strategy.asked)
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
             await scene.pass_time(60.0)
             assert len(strategy.asked) == asked
 

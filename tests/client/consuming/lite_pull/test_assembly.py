@@ -34,7 +34,7 @@ class Scene(ClientScene):
         return [(pull.queue_id, pull.queue_offset) for pull in self.broker.sent(LitePullMessage)]
 
     async def poll(self, seconds: float = 0.0, **options) -> list[bytes]:
-        return [message.body for message in await self.end(self.consumer.poll(seconds, **options), 0.05)]
+        return [message.body for message in await self.finish(self.consumer.poll(seconds, **options), 0.05)]
 
 
 def play(story, queues: int = 1) -> None:
@@ -42,7 +42,7 @@ def play(story, queues: int = 1) -> None:
         try:
             await story(scene)
         finally:
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
 
     play_in(lambda: Scene({"orders": queues}), whole)
 
@@ -177,20 +177,20 @@ def test_operators_see_what_it_does_and_move_it() -> None:
         consumer = await scene.join(expression="*")
         assert await scene.poll(consumer, max_messages=3) == lite_scenes.numbered(b"m", 3)
         await scene.poll(consumer, 0.0, max_messages=1)
-        info = await scene.end(admin.members.running_info(lite_scenes.GROUP, consumer.client_id))
+        info = await scene.finish(admin.members.running_info(lite_scenes.GROUP, consumer.client_id))
         assert info.properties["PROP_CONSUME_TYPE"] == "CONSUME_ACTIVELY"
         assert info.properties["autoCommit"] == "true"
         assert [each.topic for each in info.subscription_set] == ["orders"]
         held = info.mq_table[lite_scenes.queue(0)]
         assert (held.cached_msg_count, held.cached_msg_min_offset, held.cached_msg_max_offset) == (4, 4, 7)
         await consumer.commit()
-        remembered = await scene.end(
+        remembered = await scene.finish(
             admin.members.remembered_offsets(lite_scenes.GROUP, "orders", consumer.client_id)
         )
         assert remembered[consumer.client_id][lite_scenes.queue(0)] == 4
-        await scene.end(admin.offsets.reset_queue(lite_scenes.GROUP, lite_scenes.queue(0), 6))
+        await scene.finish(admin.offsets.reset_queue(lite_scenes.GROUP, lite_scenes.queue(0), 6))
         await scene.clock.aadvance(0.5)
         assert await scene.poll(consumer) == [b"m6", b"m7"]
-        await scene.end(admin.stop())
+        await scene.finish(admin.stop())
 
     lite_scenes.play(story)

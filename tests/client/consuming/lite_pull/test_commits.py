@@ -54,7 +54,7 @@ def test_a_block_that_ends_with_an_error_does_not_count_its_last_poll() -> None:
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await scene.end(fails_at_its_work())
+            await scene.finish(fails_at_its_work())
         assert await scene.stored(0) == 2
         again = await scene.assigned(0)
         assert await scene.poll(again) == [b"m2", b"m3"]

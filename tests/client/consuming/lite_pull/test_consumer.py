@@ -26,7 +26,7 @@ def test_polls_hand_out_one_queue_at_a_time_in_turn_and_in_order() -> None:
         consumer = await scene.join()
         await scene.until(lambda: len(consumer.assignment) == 4)
         await scene.clock.aadvance(1.0)
-        polls = [await scene.end(consumer.poll(1.0, max_messages=3)) for _ in range(8)]
+        polls = [await scene.finish(consumer.poll(1.0, max_messages=3)) for _ in range(8)]
         assert [len(messages) for messages in polls] == [3, 3, 3, 3, 2, 2, 2, 2]
         assert all(len({m.queue for m in messages}) == 1 for messages in polls)
         for number in range(4):
@@ -48,7 +48,7 @@ def test_a_waiting_poll_returns_when_a_message_arrives() -> None:
         waiting = asyncio.ensure_future(consumer.poll(5.0))
         await scene.clock.aadvance(0.5)
         await scene.send(b"now")
-        assert [m.body for m in await scene.end(waiting)] == [b"now"]
+        assert [m.body for m in await scene.finish(waiting)] == [b"now"]
 
     play(story)
 

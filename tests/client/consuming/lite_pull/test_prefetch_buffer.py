@@ -37,7 +37,7 @@ def test_a_poll_waits_for_messages_and_no_longer_than_it_may() -> None:
     async def story(scene):
         buffer = PrefetchBuffer(scene.clock)
         began = scene.clock.monotonic()
-        assert await scene.end(buffer.poll(5.0, 1), 0.5) == []
+        assert await scene.finish(buffer.poll(5.0, 1), 0.5) == []
         assert scene.clock.monotonic() - began >= 5.0
         waiting = asyncio.ensure_future(buffer.poll(5.0, 1))
         await scene.pass_time(1.0)

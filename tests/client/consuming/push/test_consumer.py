@@ -391,7 +391,7 @@ class TestTopicsThatAreMadeLater:
                 await another.route("orders")
                 await scene.pass_time(0.1)
                 assert listener.bodies == [b"a"]
-                await scene.end(another.stop())
+                await scene.finish(another.stop())
 
         play(story, topics={"others": 1})
 
@@ -407,7 +407,7 @@ class TestRunning:
             await scene.pass_time(10.0)
             assert listener.bodies == [b"a"]
             scene.consumer.end()
-            await scene.end(work)
+            await scene.finish(work)
 
         play(story)
         assert "waiting for name servers group='billing' seconds=3 reason='no name server ans" in caplog.text
@@ -432,7 +432,7 @@ class TestRunning:
             scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 50)
             scene.consumer.subscribe("orders", "*", CollectingListener())
             with pytest.raises(RouteError, match="the consumer of group billing was not started"):
-                await scene.end(scene.consumer.run(fail_fast=True))
+                await scene.finish(scene.consumer.run(fail_fast=True))
             assert scene.clock.monotonic() < 4.0
 
         play(story)

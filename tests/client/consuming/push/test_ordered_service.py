@@ -63,7 +63,7 @@ def play(story, *, topics=None, **options):
         try:
             await story(scene)
         finally:
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
 
     play_in(lambda: Scene(topics or {"orders": 1}, options), whole)
 
@@ -76,7 +76,7 @@ class TestLocks:
             kinds = [type(r) for r in scene.broker.requests]
             assert kinds.index(LockBatchMq) < kinds.index(PullMessage)
             assert scene.owner() == scene.consumer.client_id
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
             assert scene.owner() is None
             kinds = [type(r) for r in scene.broker.requests]
             last_commit = len(kinds) - 1 - kinds[::-1].index(UpdateConsumerOffset)
@@ -330,7 +330,7 @@ class TestLocks:
             me = scene.consumer.client_id
             for _ in range(200):
                 await scene.pass_time()
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
             release.set()
             assert scene.owner() == me
 
@@ -343,7 +343,7 @@ class TestLocks:
 
             scene.broker.put("orders", 0, b"a")
             await scene.start(CollectingListener(hang))
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
             assert scene.owner() is None
             assert scene.stored() in (None, 0)
 
@@ -519,7 +519,7 @@ class TestOrder:
                 await scene.pass_time(0.001)
                 await asyncio.sleep(0.001)
             assert seen == {number: list(range(300)) for number in seen}
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
             assert [scene.stored(queue_id) for queue_id in seen] == [300] * 3
 
         play(story, topics={"orders": 3})

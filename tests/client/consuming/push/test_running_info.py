@@ -57,7 +57,7 @@ def test_a_message_is_consumed_at_an_operators_will(name, outcome, kind):
         await scene.admin.offsets.skip(GROUP, "orders")
         await scene.clock.aadvance(1)
         before = await scene.admin.groups.stats(GROUP, "orders")
-        found = await scene.end(scene.admin.members.consume_directly(GROUP, sent.offset_message_id))
+        found = await scene.finish(scene.admin.members.consume_directly(GROUP, sent.offset_message_id))
         assert (found.consume_result, found.order) == (outcome, False)
         remarks = {
             "raise": "ValueError: no stock",
@@ -85,7 +85,7 @@ def test_a_slow_plain_listener_does_not_hold_the_loop_up():
         assert not asked.done()
         assert (await scene.admin.members.running_info(GROUP, member.client_id)).queues
         gate.set()
-        assert (await scene.end(asked)).consume_result is DirectOutcome.SUCCESS
+        assert (await scene.finish(asked)).consume_result is DirectOutcome.SUCCESS
 
     play(story)
 

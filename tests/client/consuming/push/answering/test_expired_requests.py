@@ -52,7 +52,7 @@ def play(story: Any, **options: Any) -> None:
         try:
             await story(scene)
         finally:
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
 
     play_in(lambda: Scene(**options), whole)
 
