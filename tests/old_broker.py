@@ -7,7 +7,8 @@ parameters that came later are not looked at.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.scripted_broker import ScriptedBroker
@@ -137,17 +138,24 @@ class OldAdmin:
         self.brokers = AsyncBrokerAdmin(calls)
 
 
+@asynccontextmanager
+async def administered(version: str) -> AsyncIterator[tuple[OldAdmin, OldBroker]]:
+    """Servers of `version`, and an administrator of them."""
+    clock = ManualClock()
+    broker = OldBroker(clock, version)
+    instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
+    try:
+        yield OldAdmin(instance), broker
+    finally:
+        await instance.stop()
+
+
 def play(version: str, story: Callable[[OldAdmin, OldBroker], Awaitable[None]]) -> OldBroker:
     """Run `story` with an administrator of servers of `version`, which are returned."""
 
     async def whole() -> OldBroker:
-        clock = ManualClock()
-        broker = OldBroker(clock, version)
-        instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
-        try:
-            await story(OldAdmin(instance), broker)
-        finally:
-            await instance.stop()
+        async with administered(version) as (admin, broker):
+            await story(admin, broker)
         return broker
 
     return asyncio.run(whole())

@@ -21,10 +21,18 @@ GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 
 
-class Scene(ClientScene):
-    def __init__(self, topics, options) -> None:
+class PushScene(ClientScene):
+    """A client with a consumer that is not started yet; `options` are the consumer's."""
+
+    def __init__(self, *, topics=None, **options) -> None:
         super().__init__(topics)
         self.make(**options)
+
+    async def stop(self) -> None:
+        try:
+            await self.finish(self.consumer.stop(), 1.0)
+        finally:
+            await super().stop()
 
     def make(self, **options) -> AsyncPushConsumer:
         options = {"allocate": AllQueues(), "consume_from": "first", **options}
@@ -43,16 +51,9 @@ class Scene(ClientScene):
         return [(r.queue_id, r.commit_offset) for r in self.broker.sent(UpdateConsumerOffset)]
 
 
-def play(story, *, topics=None, **options):
+def play(story, **options):
     """Run `story(scene)` with a consumer that is not started yet."""
-
-    async def whole(scene):
-        try:
-            await story(scene)
-        finally:
-            await scene.finish(scene.consumer.stop(), 1.0)
-
-    play_in(lambda: Scene(topics or {"orders": 1}, options), whole)
+    play_in(lambda: PushScene(**options), story)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pytest
 from mqframe_testing.cluster_scene import ClusterScene
@@ -87,6 +87,12 @@ class LocalStore:
         self.in_force = InForce(self.live)
         self.directory = directory
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.store.stop()
+
     def settings(self, kind: type[S]) -> LiveSection[S]:
         """As of a `BrokerPort`."""
         return self.live.section(kind)
@@ -142,11 +148,8 @@ def with_store(tmp_path: Path) -> Callable[..., None]:
         assert inspect.iscoroutinefunction(scenario)
 
         async def whole() -> None:
-            local = LocalStore(tmp_path / "store", **options)
-            try:
+            async with LocalStore(tmp_path / "store", **options) as local:
                 await scenario(local)
-            finally:
-                await local.store.stop()
 
         asyncio.run(whole())
 

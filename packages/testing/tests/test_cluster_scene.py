@@ -86,12 +86,15 @@ async def test_time_passes_only_when_it_is_told_to() -> None:
 async def test_a_failure_inside_leaves_nothing_behind() -> None:
     scene = ClusterScene(topics={"orders": 1})
     with pytest.raises(ZeroDivisionError):
-        async with scene:
-            await scene.client.ok_send("orders")
-            folder = scene.cluster.directory
-            raise ZeroDivisionError
+        await fails_in(scene)
     assert scene.clients == []
-    assert not folder.exists()
+    assert not scene.cluster.directory.exists()
+
+
+async def fails_in(scene: ClusterScene) -> None:
+    async with scene:
+        await scene.client.ok_send("orders")
+        raise ZeroDivisionError
 
 
 async def test_a_scene_that_cannot_start_leaves_nothing_behind() -> None:

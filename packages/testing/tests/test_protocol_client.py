@@ -16,7 +16,7 @@ async def test_it_gives_answers_whatever_they_say() -> None:
         assert answer.code == ResponseCode.TOPIC_NOT_EXIST
         with pytest.raises(AssertionError, match=r"^17 .*nothing of the kind"):
             await scene.client.ok(pull_request("nothing of the kind"))
-        with pytest.raises(AssertionError, match="^29 queue id 77"):
+        with pytest.raises(AssertionError, match=r"^29 queue id 77"):
             await scene.client.ok_send("t", queue_id=77)
 
 

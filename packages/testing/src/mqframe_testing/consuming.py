@@ -15,7 +15,8 @@ async def test_a_consumer():
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Self, TypeVar
 
 from mqframe.client.connection.instance import ClientInstance
@@ -163,6 +164,24 @@ class ClientScene:
     def stored(self, group: str, queue_id: int = 0, topic: str = "orders") -> int | None:
         """The offset that the broker holds for `group`."""
         return self.broker.offsets.get((group, self.broker.queue(topic, queue_id)))
+
+
+S = TypeVar("S", bound=ClientScene)
+
+
+def play_in(scene: Callable[[], S], story: Callable[[S], Awaitable[None]]) -> None:
+    """Run `story` in a scene, made on the loop, whose client instance runs meanwhile."""
+
+    async def whole() -> None:
+        async with scene() as made:
+            await story(made)
+
+    asyncio.run(whole())
+
+
+def play(story: Callable[[ClientScene], Awaitable[None]], topics: Mapping[str, int] | None = None) -> None:
+    """Run `story` in a `ClientScene` with `topics`; by default one topic "orders" with one queue."""
+    play_in(lambda: ClientScene(topics), story)
 
 
 def received(
