@@ -96,7 +96,7 @@ class TransactionScene(ClusterScene):
 
 
 class BatchScene(ClusterScene):
-    """A cluster with topic `orders` of two queues, and producers of batches, whose checks `checks` answers."""
+    """A cluster with topic `orders` of two queues, and producers of batches; `checks` answers theirs."""
 
     def __init__(self, brokers: int = 1, **options: Any) -> None:
         super().__init__(brokers, topics={"orders": 2}, **options)
