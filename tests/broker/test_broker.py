@@ -6,6 +6,7 @@ import socket
 from types import SimpleNamespace
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.protocol_client import pull_request, send_request
 
@@ -43,20 +44,18 @@ async def route(world, topic="t"):
     return loads(answer.body) if answer.code == 0 else answer.code
 
 
-def test_the_name_server_knows_a_started_broker_and_forgets_a_stopped_one(run):
-    async def scenario(world):
+async def test_the_name_server_knows_a_started_broker_and_forgets_a_stopped_one():
+    async with ClusterScene(topics={"t": 2}) as world:
         found = await route(world)
         assert found["brokerDatas"][0]["brokerAddrs"] == {"0": world.cluster.broker.address}
         assert found["queueDatas"][0]["writeQueueNums"] == 2
         await world.cluster.stop_broker()
         assert await route(world) == 17
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("orderly", [True, False])
-def test_everything_promised_is_there_after_a_restart(run, orderly):
-    async def scenario(world):
+async def test_everything_promised_is_there_after_a_restart(orderly):
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for number in range(5):
             await world.talker.ok_send("t", f"{KEY}n\x01{number}\x02")
@@ -78,17 +77,13 @@ def test_everything_promised_is_there_after_a_restart(run, orderly):
         answer = await world.talker.ok_send("t", KEY)
         assert answer.ext["queueOffset"] == "5"
 
-    run(scenario)
 
-
-def test_waiting_pulls_are_answered_when_the_broker_stops(run):
-    async def scenario(world):
+async def test_waiting_pulls_are_answered_when_the_broker_stops():
+    async with ClusterScene(topics={"t": 2}) as world:
         waiting = world.talker.pull("t", sys_flag=PullFlag.SUSPEND | PullFlag.SUBSCRIPTION)
         await world.settle()
         await world.cluster.stop_broker()
         assert (await waiting).code == 19
-
-    run(scenario)
 
 
 class Slow(RpcHook):
@@ -113,17 +108,15 @@ class Offer:
 
 
 @pytest.mark.parametrize(("kind", "code"), [("send", 0), ("pull", 19)])
-def test_a_loop_that_was_held_up_is_no_reason_to_refuse_what_can_be_served_now(run, kind, code):
+async def test_a_loop_that_was_held_up_is_no_reason_to_refuse_what_can_be_served_now(kind, code):
     hook = Slow()
     plugins = PluginManager(list)
     plugins.register(Offer(hook), "test")
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}, plugins=plugins, broker={"rpc_hooks": ("slow",)}) as world:
         hook.clock, hook.seconds = world.clock, 10.0
         answer = await (world.talker.send("t", properties=KEY) if kind == "send" else world.talker.pull("t"))
         assert answer.code == code
-
-    run(scenario, plugins=plugins, broker={"rpc_hooks": ("slow",)})
 
 
 @pytest.mark.parametrize(
@@ -147,26 +140,24 @@ def test_a_request_that_queued_too_long_behind_others_is_refused_as_busy(run, ki
     run(scenario)
 
 
-def test_a_full_disk_refuses_sends_and_serves_pulls(run):
-    async def scenario(world):
+async def test_a_full_disk_refuses_sends_and_serves_pulls():
+    limits = {"disk_limits": True, "disk_refuse_percent": 10, "disk_force_percent": 10}
+    async with ClusterScene(
+        topics={"t": 2}, store={**limits, "disk_clean_percent": 10, "disk_enough_free_bytes": 0}
+    ) as world:
         await world.clock.aadvance(30)
         answer = await world.talker.send("t", properties=KEY)
         assert answer.code == 14
         assert (await world.talker.pull("t")).code == 19
 
-    limits = {"disk_limits": True, "disk_refuse_percent": 10, "disk_force_percent": 10}
-    run(scenario, store={**limits, "disk_clean_percent": 10, "disk_enough_free_bytes": 0})
 
-
-def test_an_advertised_host_is_what_clients_are_told(run):
-    async def scenario(world):
+async def test_an_advertised_host_is_what_clients_are_told():
+    async with ClusterScene(topics={"t": 2}, broker={"advertise": "localhost"}) as world:
         host, _, port = world.cluster.broker.address.rpartition(":")
         assert host == "localhost"
         assert (await route(world))["brokerDatas"][0]["brokerAddrs"]["0"] == f"localhost:{port}"
         answer = await world.talker.ok_send("t", KEY)
         assert answer.ext["msgId"].startswith("7F000001")
-
-    run(scenario, broker={"advertise": "localhost"})
 
 
 def test_an_advertised_host_without_address_is_a_bad_setting(tmp_path):
@@ -176,8 +167,8 @@ def test_an_advertised_host_without_address_is_a_bad_setting(tmp_path):
     assert not (tmp_path / "lock").exists()
 
 
-def test_a_broker_that_failed_to_start_does_not_unregister_its_twin(run, tmp_path):
-    async def scenario(world):
+async def test_a_broker_that_failed_to_start_does_not_unregister_its_twin(tmp_path):
+    async with ClusterScene(topics={"t": 2}) as world:
         port = int(world.cluster.broker.address.rpartition(":")[2])
         settings = BrokerSettings(port=port, vip_port=False, nameservers=(world.cluster.nameserver,))
         store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
@@ -186,63 +177,52 @@ def test_a_broker_that_failed_to_start_does_not_unregister_its_twin(run, tmp_pat
             await twin.start()
         assert (await route(world))["brokerDatas"]
 
-    run(scenario)
 
-
-def test_a_directory_has_one_broker(tmp_path):
-    async def scenario():
-        settings = BrokerSettings(port=0)
-        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        first = Broker(BrokerSections(settings, store), SystemClock())
-        await first.start()
-        try:
-            with pytest.raises(StoreError):
-                Broker(BrokerSections(settings, store), SystemClock())
-        finally:
-            await first.stop()
-
-    asyncio.run(scenario())
+async def test_a_directory_has_one_broker(tmp_path):
+    settings = BrokerSettings(port=0)
+    store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+    first = Broker(BrokerSections(settings, store), SystemClock())
+    await first.start()
+    try:
+        with pytest.raises(StoreError):
+            Broker(BrokerSections(settings, store), SystemClock())
+    finally:
+        await first.stop()
 
 
 @pytest.mark.parametrize("name", ["topics.json", "subscriptionGroup.json", "consumerOffset.json"])
-def test_tables_that_cannot_be_read_stop_the_start_and_are_not_saved_over(tmp_path, name):
-    async def scenario():
-        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        config = tmp_path / "config"
-        config.mkdir()
-        for path in (config / name, config / f"{name}.bak"):
-            path.write_bytes(b'{"dataVersion":')
-        broker = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
-        with pytest.raises(StoreError, match=rf"{name} is broken.*{name}\.bak is broken.*move it and"):
-            await broker.start()
-        left = {path.name: path.read_bytes() for path in config.iterdir() if path.name.startswith(name)}
-        assert left == {name: b'{"dataVersion":', f"{name}.bak": b'{"dataVersion":'}
-        (config / name).write_bytes(b"{}")
-        again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
-        await again.start()
-        await again.stop()
-
-    asyncio.run(scenario())
+async def test_tables_that_cannot_be_read_stop_the_start_and_are_not_saved_over(tmp_path, name):
+    store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+    config = tmp_path / "config"
+    config.mkdir()
+    for path in (config / name, config / f"{name}.bak"):
+        path.write_bytes(b'{"dataVersion":')
+    broker = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
+    with pytest.raises(StoreError, match=rf"{name} is broken.*{name}\.bak is broken.*move it and"):
+        await broker.start()
+    left = {path.name: path.read_bytes() for path in config.iterdir() if path.name.startswith(name)}
+    assert left == {name: b'{"dataVersion":', f"{name}.bak": b'{"dataVersion":'}
+    (config / name).write_bytes(b"{}")
+    again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
+    await again.start()
+    await again.stop()
 
 
-def test_a_service_that_fails_stops_the_start_in_words(tmp_path):
+async def test_a_service_that_fails_stops_the_start_in_words(tmp_path):
     class Failing(BrokerService):
         async def start(self):
             raise KeyError("odd")
 
-    async def scenario():
-        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        broker = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
-        broker._parts.append(Failing())
-        with pytest.raises(PluginError, match="Failing cannot start: KeyError: 'odd'"):
-            await broker.start()
-        await Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock()).abandon()
-
-    asyncio.run(scenario())
+    store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+    broker = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
+    broker._parts.append(Failing())
+    with pytest.raises(PluginError, match="Failing cannot start: KeyError: 'odd'"):
+        await broker.start()
+    await Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock()).abandon()
 
 
-def test_whoever_fails_to_take_a_message_stops_nobody(run):
-    async def scenario(world):
+async def test_whoever_fails_to_take_a_message_stops_nobody():
+    async with ClusterScene(topics={"t": 2}) as world:
         broker = world.cluster.broker
         told = []
 
@@ -262,24 +242,19 @@ def test_whoever_fails_to_take_a_message_stops_nobody(run):
         runtime = loads((await world.talker.ok(GetBrokerRuntimeInfo())).body)["table"]
         assert (runtime["arrivalFailures"], runtime["taskFailures"]) == ("1", "0")
 
-    run(scenario)
+
+async def test_a_taken_port_stops_the_start_and_frees_the_directory(tmp_path):
+    store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        broker = Broker(BrokerSections(BrokerSettings(port=taken.getsockname()[1]), store), SystemClock())
+        with pytest.raises(OSError, match="address"):
+            await broker.start()
+    again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
+    await again.start()
+    await again.stop()
 
 
-def test_a_taken_port_stops_the_start_and_frees_the_directory(tmp_path):
-    async def scenario():
-        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            broker = Broker(BrokerSections(BrokerSettings(port=taken.getsockname()[1]), store), SystemClock())
-            with pytest.raises(OSError, match="address"):
-                await broker.start()
-        again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
-        await again.start()
-        await again.stop()
-
-    asyncio.run(scenario())
-
-
-def test_the_second_port_serves_too(tmp_path):
+async def test_the_second_port_serves_too(tmp_path):
     def free_pair():
         while True:
             with socket.create_server(("127.0.0.1", 0)) as high:
@@ -298,30 +273,24 @@ def test_the_second_port_serves_too(tmp_path):
                 await broker.start()
                 return broker
 
-    async def scenario():
-        broker = await started()
-        client = Client(SystemClock())
-        try:
-            host, _, port = broker.address.rpartition(":")
-            for address in (broker.address, f"{host}:{int(port) - 2}"):
-                answer = await client.invoke(address, GetTopicConfig(topic="TBW102"))
-                assert answer.code == 0
-        finally:
-            await client.close()
-            await broker.stop()
-
-    asyncio.run(scenario())
-
-
-def test_a_name_server_that_is_away_does_not_stop_the_start(tmp_path):
-    async def scenario():
-        store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
-        settings = BrokerSettings(port=0, nameservers=("127.0.0.1:1",))
-        broker = Broker(BrokerSections(settings, store), SystemClock())
-        await broker.start()
+    broker = await started()
+    client = Client(SystemClock())
+    try:
+        host, _, port = broker.address.rpartition(":")
+        for address in (broker.address, f"{host}:{int(port) - 2}"):
+            answer = await client.invoke(address, GetTopicConfig(topic="TBW102"))
+            assert answer.code == 0
+    finally:
+        await client.close()
         await broker.stop()
 
-    asyncio.run(scenario())
+
+async def test_a_name_server_that_is_away_does_not_stop_the_start(tmp_path):
+    store = StoreSettings(directory=tmp_path, disk_limits=False, **SMALL)
+    settings = BrokerSettings(port=0, nameservers=("127.0.0.1:1",))
+    broker = Broker(BrokerSections(settings, store), SystemClock())
+    await broker.start()
+    await broker.stop()
 
 
 async def until(condition):
@@ -330,8 +299,10 @@ async def until(condition):
             await asyncio.sleep(0.001)
 
 
-def test_offsets_are_saved_behind_the_messages_that_they_speak_of(run):
-    async def scenario(world):
+async def test_offsets_are_saved_behind_the_messages_that_they_speak_of():
+    async with ClusterScene(
+        topics={"t": 2}, store={"flush_thorough_ms": 60_000, "flush_pages_min": 1000}
+    ) as world:
         saved = world.cluster.directory / "broker-a/config/consumerOffset.json"
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(20):
@@ -345,11 +316,11 @@ def test_offsets_are_saved_behind_the_messages_that_they_speak_of(run):
         assert world.store.log.flushed_offset >= stored_to
         assert loads(saved.read_bytes())["offsetTable"] == {"t@g": {"0": 20}}
 
-    run(scenario, store={"flush_thorough_ms": 60_000, "flush_pages_min": 1000})
 
-
-def test_progress_that_cannot_be_trusted_is_not_saved(run, caplog):
-    async def scenario(world):
+async def test_progress_that_cannot_be_trusted_is_not_saved(caplog):
+    async with ClusterScene(
+        topics={"t": 2}, store={"flush_thorough_ms": 60_000, "flush_pages_min": 1000}
+    ) as world:
         saved = world.cluster.directory / "broker-a/config/consumerOffset.json"
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.ok_send("t", KEY)
@@ -363,11 +334,9 @@ def test_progress_that_cannot_be_trusted_is_not_saved(run, caplog):
         assert not saved.exists()
         assert (world.cluster.directory / "broker-a/abort").exists()
 
-    run(scenario, store={"flush_thorough_ms": 60_000, "flush_pages_min": 1000})
 
-
-def test_a_group_behind_the_end_of_a_queue_goes_on_there_and_misses_nothing_new(run, caplog):
-    async def scenario(world):
+async def test_a_group_behind_the_end_of_a_queue_goes_on_there_and_misses_nothing_new(caplog):
+    async with ClusterScene(topics={"t": 2}) as world:
         config = world.cluster.directory / "broker-a/config/consumerOffset.json"
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(2):
@@ -389,11 +358,9 @@ def test_a_group_behind_the_end_of_a_queue_goes_on_there_and_misses_nothing_new(
         await world.cluster.start_broker()
         assert (await world.talker.ok(QueryConsumerOffset(**fields))).ext == {"offset": "2"}
 
-    run(scenario)
 
-
-def test_a_broker_that_cannot_save_corrected_progress_does_not_start(run):
-    async def scenario(world):
+async def test_a_broker_that_cannot_save_corrected_progress_does_not_start():
+    async with ClusterScene(topics={"t": 2}) as world:
         config = world.cluster.directory / "broker-a/config/consumerOffset.json"
         await world.cluster.stop_broker()
         config.write_text('{"offsetTable":{"t@g":{0:20}}}')
@@ -402,5 +369,3 @@ def test_a_broker_that_cannot_save_corrected_progress_does_not_start(run):
             await world.cluster.start_broker()
         (config.parent / "consumerOffset.json.tmp").rmdir()
         await world.cluster.start_broker()
-
-    run(scenario)

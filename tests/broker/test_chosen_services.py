@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.broker.chosen_services import BUILT_IN, service_names
 from mqframe.broker.settings import BrokerSettings
@@ -46,8 +47,8 @@ def test_what_cannot_be_is_refused(settings, problem):
         names(**settings)
 
 
-def test_without_a_service_what_it_serves_is_refused(run):
-    async def scenario(world):
+async def test_without_a_service_what_it_serves_is_refused():
+    async with ClusterScene(topics={"t": 2}, broker={"services_blocked": BUILT_IN}) as world:
         await world.talker.ok_send("t")
         for properties, code in (
             ("DELAY\x013\x02", ResponseCode.SYSTEM_ERROR),
@@ -61,8 +62,6 @@ def test_without_a_service_what_it_serves_is_refused(run):
         )  # fmt: skip
         assert (await world.talker.invoke(reply, b"x")).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
         assert [world.store.queues.max_offset("t", queue_id) for queue_id in (0, 1)] == [1, 0]
-
-    run(scenario, broker={"services_blocked": BUILT_IN})
 
 
 ROOMS = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, InvokeBrokerToResetOffset
 from mqframe.core.wire.bodies import KVTable
@@ -93,40 +94,34 @@ def test_parts_follow_their_service() -> None:
     assert with_parts([composite, after]) == [composite, first, inner, after]
 
 
-def test_parts_start_in_order_and_stop_in_reverse(run: Any, options: dict[str, Any], seen: list[str]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_parts_start_in_order_and_stop_in_reverse(options: dict[str, Any], seen: list[str]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         assert seen == ["a starts", "b starts", "c starts"]
         seen.clear()
         await world.cluster.stop_broker()
         assert calls(seen) == ["a answers", "c answers", "c stops", "b stops", "a stops"]
 
-    run(scenario, **options)
 
-
-def test_parts_are_abandoned_in_order(run: Any, options: dict[str, Any], seen: list[str]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_parts_are_abandoned_in_order(options: dict[str, Any], seen: list[str]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         seen.clear()
         await world.cluster.kill_broker()
         assert calls(seen) == ["a is abandoned", "b is abandoned", "c is abandoned"]
 
-    run(scenario, **options)
 
-
-def test_what_parts_declare_is_the_broker_s(run: Any, options: dict[str, Any], seen: list[str]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_what_parts_declare_is_the_broker_s(options: dict[str, Any], seen: list[str]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         seen.clear()
         await world.clock.aadvance(8)
         assert calls(seen) == ["a ticks", "b ticks", "c ticks"]
         shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert [shown[name] for name in "abc"] == ["1", "1", "1"]
 
-    run(scenario, **options)
 
-
-def test_parts_that_follow_one_topic_hear_of_it_in_their_order(
-    run: Any, options: dict[str, Any], seen: list[str]
+async def test_parts_that_follow_one_topic_hear_of_it_in_their_order(
+    options: dict[str, Any], seen: list[str]
 ) -> None:
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         await world.cluster.create_topic("u", 1)
         seen.clear()
         await world.talker.ok_send("t", queue_id=1)
@@ -134,13 +129,11 @@ def test_parts_that_follow_one_topic_hear_of_it_in_their_order(
         await world.settle()
         assert calls(seen) == ["a t/1 1 [0]", "b t/1 1 [0]", "b u/0 1 [0]"]
 
-    run(scenario, **options)
 
-
-def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others_make_of_it(
-    run: Any, options: dict[str, Any], seen: list[str]
+async def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others_make_of_it(
+    options: dict[str, Any], seen: list[str]
 ) -> None:
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         other = world.join()
         await other.ok(GetBrokerRuntimeInfo())
         seen.clear()
@@ -153,5 +146,3 @@ def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others_make_
         seen.clear()
         await world.talker.ok(InvokeBrokerToResetOffset(topic="t", group="g", timestamp=-1, is_force=True))
         assert seen == ["a g t/0", "c g t/0", "a g t/1", "c g t/1"]
-
-    run(scenario, **options)

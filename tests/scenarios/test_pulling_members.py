@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from mqframe_testing import AsyncCluster, ManualClock
@@ -88,24 +91,22 @@ class World:
         await self.finish(self.producer.stop())
 
 
-def play(story, seed: int) -> None:
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("work", 4)
-            world = World(cluster, clock, seed)
-            await world.producer.start()
-            await world.send(20)
-            try:
-                await story(world)
-            finally:
-                await world.close()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(seed: int) -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("work", 4)
+        world = World(cluster, clock, seed)
+        await world.producer.start()
+        await world.send(20)
+        try:
+            yield world
+        finally:
+            await world.close()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_lite_pull_members_lose_nothing(seed: int) -> None:
+async def test_lite_pull_members_lose_nothing(seed: int) -> None:
     got: list[bytes] = []
 
     async def poll(world: World, member: AsyncLitePullConsumer, seconds: float) -> int:
@@ -113,7 +114,7 @@ def test_lite_pull_members_lose_nothing(seed: int) -> None:
         got.extend(message.body for message in messages)
         return len(messages)
 
-    async def story(world: World) -> None:
+    async with staged(seed) as world:
         await world.join(AsyncLitePullConsumer)
         for _ in range(STEPS):
             step = world.chance.choice(["send", "poll", "poll", "poll", "wait", "join", "end", "restart"])
@@ -138,11 +139,9 @@ def test_lite_pull_members_lose_nothing(seed: int) -> None:
                     pass
         assert set(got) == set(world.sent)
 
-    play(story, seed)
-
 
 @pytest.mark.parametrize("seed", [4, 5, 6])
-def test_simple_consumers_lose_nothing(seed: int) -> None:
+async def test_simple_consumers_lose_nothing(seed: int) -> None:
     done: set[bytes] = set()
 
     async def receive(world: World, member: AsyncSimpleConsumer) -> list[PoppedMessage]:
@@ -164,7 +163,7 @@ def test_simple_consumers_lose_nothing(seed: int) -> None:
                 continue
             done.add(message.body)
 
-    async def story(world: World) -> None:
+    async with staged(seed) as world:
         await world.join(AsyncSimpleConsumer, await_duration=0.5)
         for _ in range(STEPS):
             step = world.chance.choice(["send", "receive", "receive", "wait", "join", "end", "restart"])
@@ -190,5 +189,3 @@ def test_simple_consumers_lose_nothing(seed: int) -> None:
             idle = 0 if messages else idle + 1
             await world.clock.aadvance(10.0)
         assert done == set(world.sent)
-
-    play(story, seed)

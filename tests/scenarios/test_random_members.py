@@ -208,33 +208,30 @@ def check_redeliveries(group: Group) -> None:
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["steady", "restarted"])
 @pytest.mark.seeds(2, more=18)
-def test_whatever_members_do_nothing_is_lost_and_the_order_is_kept(seed: int, restarts: bool) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic(TOPIC, QUEUES)
-            world = World(seed, cluster, clock)
-            await world.producer.start()
-            try:
-                for group in world.groups:
-                    await world.join(group)
-                for _ in range(STEPS):
-                    await world.step(restarts)
-                if restarts and not world.restarts:
-                    await world.restart()
-                await world.run_down()
-            finally:
-                for group in world.groups:
-                    for member in tuple(group.members):
-                        await world.leave(member)
-                await world.finish(world.producer.stop())
-            assert len(world.acknowledged) > 50
+async def test_whatever_members_do_nothing_is_lost_and_the_order_is_kept(seed: int, restarts: bool) -> None:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic(TOPIC, QUEUES)
+        world = World(seed, cluster, clock)
+        await world.producer.start()
+        try:
             for group in world.groups:
-                assert world.acknowledged.items() <= group.bodies.items()
-            ordered = world.groups[0]
-            check_order(ordered)
-            if not restarts:
-                assert ordered.overlaps == []
-                check_redeliveries(ordered)
-
-    asyncio.run(whole())
+                await world.join(group)
+            for _ in range(STEPS):
+                await world.step(restarts)
+            if restarts and not world.restarts:
+                await world.restart()
+            await world.run_down()
+        finally:
+            for group in world.groups:
+                for member in tuple(group.members):
+                    await world.leave(member)
+            await world.finish(world.producer.stop())
+        assert len(world.acknowledged) > 50
+        for group in world.groups:
+            assert world.acknowledged.items() <= group.bodies.items()
+        ordered = world.groups[0]
+        check_order(ordered)
+        if not restarts:
+            assert ordered.overlaps == []
+            check_redeliveries(ordered)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -96,25 +97,23 @@ class Scene:
         return refused
 
 
-def play(story: Play) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            for topic in ("orders", "questions", "work"):
-                await cluster.create_topic(topic, QUEUES)
-            scene = Scene(cluster, clock)
-            try:
-                await story(scene)
-            finally:
-                for client in reversed(scene.open):
-                    await scene.finish(client.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        for topic in ("orders", "questions", "work"):
+            await cluster.create_topic(topic, QUEUES)
+        scene = Scene(cluster, clock)
+        try:
+            yield scene
+        finally:
+            for client in reversed(scene.open):
+                await scene.finish(client.stop())
 
 
 @pytest.mark.parametrize("how", ["stop_broker", "kill_broker"])
-def test_a_broker_that_restarts(how: str) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_that_restarts(how: str) -> None:
+    async with staged() as scene:
         clock = scene.clock
         producer = await scene.producer()
         transactions = await scene.started(
@@ -204,11 +203,9 @@ def test_a_broker_that_restarts(how: str) -> None:
             [again] = await clock.finish(worker.receive(3, await_duration=60.0))
             assert again.body == got[2].body
 
-    play(story)
 
-
-def test_a_name_server_that_restarts() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_name_server_that_restarts() -> None:
+    async with staged() as scene:
         clock, cluster = scene.clock, scene.cluster
         port = int(cluster.nameserver.rpartition(":")[2])
         producer = await scene.producer()
@@ -232,11 +229,9 @@ def test_a_name_server_that_restarts() -> None:
             b"submitted",
         ]
 
-    play(story)
 
-
-def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
+    async with staged() as scene:
         clock = scene.clock
         producer, answers = await scene.producer(), await scene.producer("answers")
         asked, over = asyncio.Event(), asyncio.Event()
@@ -260,11 +255,9 @@ def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
         await scene.cluster.start_broker()
         assert (await scene.finish(asking)).body == b"WHY"
 
-    play(story)
 
-
-def test_a_broker_that_is_busy_for_a_while() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_that_is_busy_for_a_while() -> None:
+    async with staged() as scene:
         clock = scene.clock
         producer = await scene.producer()
         worker = AsyncSimpleConsumer(
@@ -288,13 +281,11 @@ def test_a_broker_that_is_busy_for_a_while() -> None:
             await scene.finish(producer.send(Message("orders", b"never")))
         assert not caught.value.maybe_stored
 
-    play(story)
 
-
-def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
+async def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
     count = 50_000
 
-    async def story(scene: Scene) -> None:
+    async with staged() as scene:
         producer = await scene.producer(settings=ProducerSettings(waiting_messages_max=count))
         refused = scene.refuse(60, SendBatchMessage, SendMessageV2)
         futures = []
@@ -312,8 +303,6 @@ def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
             for key in range(7):
                 numbers = [n for n in map(int, queue) if n % 2 and n % 7 == key]
                 assert numbers == sorted(numbers)
-
-    play(story)
 
 
 class Watch(SendHook):

@@ -152,20 +152,17 @@ class Story:
 
 
 @pytest.mark.seeds(2, more=18)
-def test_every_message_succeeds_or_dies(seed) -> None:
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(2, clock=clock, store={"delay_levels": LEVELS}) as cluster:
-            await cluster.create_topic("orders", 2)
-            story = Story(cluster, clock, seed)
-            await story.producer.start()
-            try:
-                await story.play()
-                dead = await story.all_seen_to()
-                missing = story.sent - dead - set(story.done)
-                assert not missing, sorted(missing)
-                assert len(story.sent) > 40
-            finally:
-                await story.stop()
-
-    asyncio.run(whole())
+async def test_every_message_succeeds_or_dies(seed) -> None:
+    clock = ManualClock()
+    async with AsyncCluster(2, clock=clock, store={"delay_levels": LEVELS}) as cluster:
+        await cluster.create_topic("orders", 2)
+        story = Story(cluster, clock, seed)
+        await story.producer.start()
+        try:
+            await story.play()
+            dead = await story.all_seen_to()
+            missing = story.sent - dead - set(story.done)
+            assert not missing, sorted(missing)
+            assert len(story.sent) > 40
+        finally:
+            await story.stop()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import pytest
@@ -108,8 +111,23 @@ def play(story) -> None:
     asyncio.run(whole())
 
 
-def test_a_handler_gets_the_value_that_was_sent() -> None:
-    async def story(scene) -> None:
+@asynccontextmanager
+async def staged() -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("orders", 1)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        await scene.admin.start()
+        try:
+            yield scene
+        finally:
+            for each in (scene.consumer, scene.producer, scene.admin):
+                await scene.finish(each.stop())
+
+
+async def test_a_handler_gets_the_value_that_was_sent() -> None:
+    async with staged() as scene:
         got = []
 
         @scene.consumer.on("orders", type=Order)
@@ -123,49 +141,48 @@ def test_a_handler_gets_the_value_that_was_sent() -> None:
         await scene.until(lambda: got)
         assert got == [(Order(7, ["tea"]), "paid", "application/json", GROUP)]
 
-    play(story)
-
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(ordered, is_async, caplog) -> None:
-    async def story(scene) -> None:
-        got = []
-        if is_async:
-
-            async def handle(order: Order) -> None:
-                got.append(order.id)
-
-        else:
-
-            def handle(order: Order) -> None:
-                got.append(order.id)
-
-        consumer = scene.make(ordered=ordered)
-        consumer.subscribe("orders", "*", handle, type=Order)
-        bad = Message(
-            "orders", f'{{"id":"{SECRET}","articles":[]}}'.encode(), properties={"mine": "x"}, tag="t"
-        )
-        for each in (Message.of("orders", Order(1, [])), bad, Message.of("orders", Order(2, []))):
-            await scene.finish(scene.producer.send(each))
-        await consumer.start()
-        await scene.until(lambda: len(got) == 2)
-        assert (got if ordered else sorted(got)) == [1, 2]
-        await scene.done_with(3)
-        (letter,) = await scene.dead()
-        assert letter.reason == "json: Expected `int`, got `str` at $.id"
-        assert letter.topic == "orders"
-        assert letter.message.body == bad.body
-        assert letter.message.properties["mine"] == "x"
-        assert letter.message.tag == "t"
-
+async def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(
+    ordered, is_async, caplog
+) -> None:
     with caplog.at_level("DEBUG"):
-        play(story)
+        async with staged() as scene:
+            got = []
+            if is_async:
+
+                async def handle(order: Order) -> None:
+                    got.append(order.id)
+
+            else:
+
+                def handle(order: Order) -> None:
+                    got.append(order.id)
+
+            consumer = scene.make(ordered=ordered)
+            consumer.subscribe("orders", "*", handle, type=Order)
+            bad = Message(
+                "orders", f'{{"id":"{SECRET}","articles":[]}}'.encode(), properties={"mine": "x"}, tag="t"
+            )
+            for each in (Message.of("orders", Order(1, [])), bad, Message.of("orders", Order(2, []))):
+                await scene.finish(scene.producer.send(each))
+            await consumer.start()
+            await scene.until(lambda: len(got) == 2)
+            assert (got if ordered else sorted(got)) == [1, 2]
+            await scene.done_with(3)
+            (letter,) = await scene.dead()
+            assert letter.reason == "json: Expected `int`, got `str` at $.id"
+            assert letter.topic == "orders"
+            assert letter.message.body == bad.body
+            assert letter.message.properties["mine"] == "x"
+            assert letter.message.tag == "t"
     assert SECRET not in caplog.text
 
 
-def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> None:
-    async def story(scene) -> None:
+async def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> None:
+    async with staged() as scene:
+
         def handle(order: Order) -> None:
             raise AssertionError("nothing can be decoded")
 
@@ -186,12 +203,10 @@ def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> Non
         assert letter.reason == "json: Input data was truncated"
         assert letter.message.reconsume_times == 3
 
-    play(story)
-
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_with_drop_it_is_gone(ordered) -> None:
-    async def story(scene) -> None:
+async def test_with_drop_it_is_gone(ordered) -> None:
+    async with staged() as scene:
         got = []
         consumer = scene.make(ordered=ordered)
 
@@ -206,11 +221,9 @@ def test_with_drop_it_is_gone(ordered) -> None:
         assert sorted(got) == [[1], [2]]
         assert await scene.dead() == []
 
-    play(story)
 
-
-def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_why() -> None:
-    async def story(scene) -> None:
+async def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_why() -> None:
+    async with staged() as scene:
         got = []
         settings = ConsumerSettings(max_reconsume_times=2, on_decode_error="retry")
         consumer = scene.make(ordered=True, settings=settings)
@@ -229,8 +242,6 @@ def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_w
         (letter,) = await scene.dead()
         assert letter.reason == "json: Expected `int`, got `str` at $[0]"
         assert letter.message.body == b'["x"]'
-
-    play(story)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -259,7 +270,7 @@ def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_
     play(story)
 
 
-def test_without_a_choice_the_content_type_names_the_codec() -> None:
+async def test_without_a_choice_the_content_type_names_the_codec() -> None:
     from mqframe.core.messages.json_codec import JsonCodec
     from mqframe.hooks.manager import PluginManager
     from mqframe.hooks.specs import hookimpl
@@ -281,7 +292,7 @@ def test_without_a_choice_the_content_type_names_the_codec() -> None:
     plugins = PluginManager(list)
     plugins.register(Plugin())
 
-    async def story(scene) -> None:
+    async with staged() as scene:
         got = []
         options = {"allocate": AllQueues(), "offset_store": MemoryOffsets()}
         consumer = scene.make(plugins=plugins, **options)
@@ -295,8 +306,6 @@ def test_without_a_choice_the_content_type_names_the_codec() -> None:
         await consumer.start()
         await scene.until(lambda: len(got) == 2)
         assert sorted(got) == [(0, "application/json"), (1, "application/avro")]
-
-    play(story)
 
 
 def test_clients_take_their_codec_from_a_configuration(mqframe_cluster, tmp_path) -> None:
@@ -340,8 +349,8 @@ def test_clients_take_their_codec_from_a_configuration(mqframe_cluster, tmp_path
     assert got == [Parcel(1.5)]
 
 
-def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> None:
-    async def story(scene) -> None:
+async def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> None:
+    async with staged() as scene:
         got = []
         consumer = scene.make()
 
@@ -365,11 +374,9 @@ def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> N
         assert letter.message.body == b"1"
         assert letter.reason == "json: Expected `object`, got `int`"
 
-    play(story)
 
-
-def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
-    async def story(scene) -> None:
+async def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
+    async with staged() as scene:
         times = []
 
         @scene.consumer.on("orders", type=Order)
@@ -383,8 +390,6 @@ def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
         await scene.until(lambda: len(times) == 2)
         assert times == [0, 1]
         assert await scene.dead() == []
-
-    play(story)
 
 
 def test_both_faces_of_a_real_cluster(mqframe_cluster) -> None:

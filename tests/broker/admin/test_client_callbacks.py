@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData
 from mqframe.core.consuming.bodies import OffsetTableBody
@@ -48,8 +49,8 @@ def status(offset):
     return Reply(body=dumps(ConsumerStatus(message_queue_table={QUEUE: offset})))
 
 
-def test_the_offsets_of_all_members_or_of_one(run):
-    async def scenario(world):
+async def test_the_offsets_of_all_members_or_of_one():
+    async with ClusterScene(topics={"t": 2}) as world:
         await member(world, "c1", GetConsumerStatusFromClient=status(3))
         await member(world, "c2", GetConsumerStatusFromClient=status(8))
         await member(world, "mute", GetConsumerStatusFromClient=Reply(1, remark="cannot say"))
@@ -62,11 +63,9 @@ def test_the_offsets_of_all_members_or_of_one(run):
         assert decode(answer.body, ConsumerStatus).consumer_table == {}
         assert (await world.talker.invoke(InvokeBrokerToGetConsumerStatus("t", "absent"))).code == 1
 
-    run(scenario)
 
-
-def test_a_member_that_does_not_answer_does_not_hide_the_others(run):
-    async def scenario(world):
+async def test_a_member_that_does_not_answer_does_not_hide_the_others():
+    async with ClusterScene(topics={"t": 2}) as world:
         await member(world, "c1", GetConsumerStatusFromClient=status(3))
         await member(world, "stuck", GetConsumerStatusFromClient=lambda call: None)
         asked = world.talker.invoke(InvokeBrokerToGetConsumerStatus("t", "g"))
@@ -74,11 +73,9 @@ def test_a_member_that_does_not_answer_does_not_hide_the_others(run):
         answer = await asked
         assert decode(answer.body, ConsumerStatus).consumer_table == {"c1": {QUEUE: 3}}
 
-    run(scenario)
 
-
-def test_running_info_is_handed_on_with_its_answer(run):
-    async def scenario(world):
+async def test_running_info_is_handed_on_with_its_answer():
+    async with ClusterScene(topics={"t": 2}) as world:
         calls = await member(
             world, GetConsumerRunningInfo=Reply(0, ext={"x": "1"}, remark="fine", body=b'{"mqTable":{}}')
         )
@@ -87,24 +84,20 @@ def test_running_info_is_handed_on_with_its_answer(run):
         assert answer.ext == {"x": "1"}
         assert calls[0].frame.ext == {"consumerGroup": "g", "clientId": "c1", "jstackEnable": "true"}
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     "request_", [GetConsumerRunningInfo("g", "nobody"), GetConsumerRunningInfo("absent", "c1")]
 )
-def test_a_member_that_is_not_online_is_named(run, request_):
-    async def scenario(world):
+async def test_a_member_that_is_not_online_is_named(request_):
+    async with ClusterScene(topics={"t": 2}) as world:
         await member(world)
         answer = await world.talker.invoke(request_)
         assert (answer.code, "not online" in answer.remark) == (1, True)
         assert request_.client_id in answer.remark
 
-    run(scenario)
 
-
-def test_a_member_that_takes_too_long(run):
-    async def scenario(world):
+async def test_a_member_that_takes_too_long():
+    async with ClusterScene(topics={"t": 2}) as world:
         await member(world, GetConsumerRunningInfo=lambda call: None)
         asked = world.talker.invoke(GetConsumerRunningInfo("g", "c1"))
         await world.clock.aadvance(9)
@@ -113,11 +106,9 @@ def test_a_member_that_takes_too_long(run):
         answer = await asked
         assert (answer.code, "10 s" in answer.remark) == (207, True)
 
-    run(scenario)
 
-
-def test_a_message_reaches_its_listener_with_flags_and_body(run):
-    async def scenario(world):
+async def test_a_message_reaches_its_listener_with_flags_and_body():
+    async with ClusterScene(topics={"t": 2}) as world:
         sent = await world.talker.ok_send("t", KEY)
         calls = await member(world, ConsumeMessageDirectly=Reply(body=b"{}"))
         request = ConsumeMessageDirectly("g", "c1", sent.ext["msgId"], topic="t")
@@ -128,17 +119,13 @@ def test_a_message_reaches_its_listener_with_flags_and_body(run):
         record = decode_record(bytes(call.frame.body))
         assert (record.topic, record.body, record.queue_offset) == ("t", b"body", 0)
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("message_id", [None, "", "abc", "7F00000100002A9F00000000000F0000", "Z" * 32])
-def test_a_message_that_there_is_not(run, message_id):
-    async def scenario(world):
+async def test_a_message_that_there_is_not(message_id):
+    async with ClusterScene(topics={"t": 2}) as world:
         calls = await member(world, ConsumeMessageDirectly=Reply())
         answer = await world.talker.invoke(ConsumeMessageDirectly("g", "c1", message_id))
         assert (answer.code, bool(answer.remark), calls) == (1, True, [])
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +136,8 @@ def test_a_message_that_there_is_not(run, message_id):
         (27, InvokeBrokerToGetConsumerStatus("t", "g")),
     ],
 )
-def test_members_that_are_too_old_are_not_asked(run, version, request_):
-    async def scenario(world):
+async def test_members_that_are_too_old_are_not_asked(version, request_):
+    async with ClusterScene(topics={"t": 2}) as world:
         if isinstance(request_, ConsumeMessageDirectly):
             request_.msg_id = (await world.talker.ok_send("t", KEY)).ext["msgId"]
         beat = HeartbeatData(client_id="old", consumer_data_set=[ConsumerData("g")])
@@ -162,8 +149,6 @@ def test_members_that_are_too_old_are_not_asked(run, version, request_):
         assert (answer.code, f"version {version}" in answer.remark) == (1, True)
         writer.close()
         await writer.wait_closed()
-
-    run(scenario)
 
 
 def test_bodies_of_resets_keep_their_form():

@@ -4,6 +4,7 @@ import logging
 from types import SimpleNamespace
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.admin.dispatch_lag import AGAIN_MS, DispatchLag
@@ -24,8 +25,8 @@ class Nothing(Dispatcher):
         return 0
 
 
-def test_the_counters_of_a_broker_say_it(run):
-    async def scenario(world):
+async def test_the_counters_of_a_broker_say_it():
+    async with ClusterScene(topics={"t": 2}) as world:
         world.store.followers.add(Nothing())
         start = world.clock.now_ms()
         await world.talker.ok_send("t", "UNIQ_KEY\x01FD00AA\x02")
@@ -36,8 +37,6 @@ def test_the_counters_of_a_broker_say_it(run):
         assert table["dispatcher.nothing.behindBytes"] == str(world.store.log.max_offset)
         assert table["dispatcher.nothing.behindMessages"] == "2"
         assert table["dispatcher.nothing.behindMs"] == str(world.clock.now_ms() - start)
-
-    run(scenario)
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request
 
 from mqframe.core.consuming.group_config import (
@@ -19,8 +20,8 @@ from mqframe.core.requests.insight import CloneGroupOffset
 from mqframe.core.wire.loose_json import decode, dumps
 
 
-def test_groups_are_made_changed_listed_and_deleted(run):
-    async def scenario(world):
+async def test_groups_are_made_changed_listed_and_deleted():
+    async with ClusterScene(topics={"t": 2}) as world:
         group = SubscriptionGroupConfig(group_name="g", retry_max_times=3)
         await world.talker.ok(UpdateAndCreateSubscriptionGroup(), dumps(group))
         more = dumps({"groupConfigList": [{"groupName": "h"}, {"groupName": "i"}]})
@@ -35,11 +36,9 @@ def test_groups_are_made_changed_listed_and_deleted(run):
         answer = await world.talker.ok(GetAllSubscriptionGroupConfig())
         assert "h" not in decode(answer.body, SubscriptionGroupTable).subscription_group_table
 
-    run(scenario)
 
-
-def test_a_group_goes_with_its_offsets_where_that_is_asked(run):
-    async def scenario(world):
+async def test_a_group_goes_with_its_offsets_where_that_is_asked():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g")
         for _ in range(4):
             await world.talker.ok_send("t", "UNIQ_KEY\x01FD00AA\x02")
@@ -51,19 +50,15 @@ def test_a_group_goes_with_its_offsets_where_that_is_asked(run):
         gone = QueryConsumerOffset(set_zero_if_not_found=False, **fields)
         assert (await world.talker.invoke(gone)).code == 22
 
-    run(scenario)
 
-
-def test_an_illegal_name_is_refused(run):
-    async def scenario(world):
+async def test_an_illegal_name_is_refused():
+    async with ClusterScene(topics={"t": 2}) as world:
         body = dumps({"groupName": "no good"})
         assert (await world.talker.invoke(UpdateAndCreateSubscriptionGroup(), body)).code == 29
 
-    run(scenario)
 
-
-def test_the_groups_by_which_a_broker_remembers_are_nobodys(run):
-    async def scenario(world):
+async def test_the_groups_by_which_a_broker_remembers_are_nobodys():
+    async with ClusterScene(topics={"t": 2}) as world:
         for group, topic in (
             ("CID_RMQ_SYS_TRANS", "RMQ_SYS_TRANS_HALF_TOPIC"),
             ("CID_RMQ_SYS_REVIVE_GROUP", "rmq_sys_REVIVE_LOG_DefaultCluster"),
@@ -86,8 +81,6 @@ def test_the_groups_by_which_a_broker_remembers_are_nobodys(run):
             assert pull.code == 16
             assert world.cluster.broker._state.offsets.query(group, topic, 0) in (None, 0)
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     ("group", "remark"),
@@ -101,8 +94,8 @@ def test_the_groups_by_which_a_broker_remembers_are_nobodys(run):
         (SubscriptionGroupConfig("new", attributes={"+a": "x" * 70_000}), "bytes as JSON; the most is 65536"),
     ],
 )
-def test_a_group_has_only_so_much(run, group, remark):
-    async def scenario(world):
+async def test_a_group_has_only_so_much(group, remark):
+    async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 8, "attributes_max": 2}) as world:
         for request, body in (
             (UpdateAndCreateSubscriptionGroup(), dumps(group)),
             (UpdateAndCreateSubscriptionGroupList(), dumps(GroupConfigList([group]))),
@@ -110,8 +103,6 @@ def test_a_group_has_only_so_much(run, group, remark):
             answer = await world.talker.invoke(request, body)
             assert (answer.code, remark in answer.remark) == (29, True), answer.remark
         assert "new" not in world.cluster.broker.service_port.groups
-
-    run(scenario, broker={"topic_queues_max": 8, "attributes_max": 2})
 
 
 @pytest.mark.parametrize(
@@ -122,8 +113,8 @@ def test_a_group_has_only_so_much(run, group, remark):
         (SubscriptionGroupConfig("one-too-many"), 2),
     ],
 )
-def test_of_a_list_with_a_bad_group_none_is_made_or_changed(run, bad, code):
-    async def scenario(world):
+async def test_of_a_list_with_a_bad_group_none_is_made_or_changed(bad, code):
+    async with ClusterScene(topics={"t": 2}, broker={"groups_max": 64}) as world:
         groups = world.cluster.broker.service_port.groups
         while len(groups) < 62:
             groups.put(SubscriptionGroupConfig(f"filler-{len(groups)}"))
@@ -137,11 +128,9 @@ def test_of_a_list_with_a_bad_group_none_is_made_or_changed(run, bad, code):
         assert {"a", "b"} <= set(groups)
         assert not groups.need("TOOLS_CONSUMER").consume_enable
 
-    run(scenario, broker={"groups_max": 64})
 
-
-def test_many_groups_are_made_saved_and_shown_in_slices(run):
-    async def scenario(world):
+async def test_many_groups_are_made_saved_and_shown_in_slices():
+    async with ClusterScene(topics={"t": 2}) as world:
         groups = [SubscriptionGroupConfig(f"many-{number}") for number in range(1100)]
         body = dumps(GroupConfigList(groups))
         await world.talker.ok(UpdateAndCreateSubscriptionGroupList(), body)
@@ -150,5 +139,3 @@ def test_many_groups_are_made_saved_and_shown_in_slices(run):
         for text in (saved, bytes(shown)):
             table = decode(text, SubscriptionGroupTable).subscription_group_table
             assert [table[group.group_name] for group in groups] == groups
-
-    run(scenario)

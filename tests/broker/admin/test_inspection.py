@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.broker_info import (
     BrokerStatsData,
@@ -46,8 +47,8 @@ async def commit(world, offset, group="g"):
     await world.talker.ok(UpdateConsumerOffset(group, "t", 0, offset))
 
 
-def test_times_of_queues(run):
-    async def scenario(world):
+async def test_times_of_queues():
+    async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
         await world.talker.heartbeat("g")
@@ -65,11 +66,9 @@ def test_times_of_queues(run):
         assert (spans[0].delay_time, spans[0].consume_time_stamp) == (0, start + 2000)
         assert (await world.talker.invoke(QueryConsumeTimeSpan("absent", "g"))).code == 17
 
-    run(scenario)
 
-
-def test_entries_of_a_queue(run):
-    async def scenario(world):
+async def test_entries_of_a_queue():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         found = await ask(world, QueryConsumeQueue("t", 0, 1, 5, "g"), QueueEntries)
         assert (found.min_queue_index, found.max_queue_index, len(found.queue_data)) == (0, 3, 2)
@@ -81,33 +80,27 @@ def test_entries_of_a_queue(run):
         found = await ask(world, QueryConsumeQueue("t", 0, 0, 1, "g"), QueueEntries)
         assert (len(found.queue_data), found.subscription_data.sub_string) == (1, "a")
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     ("fields", "code"),
     [(("absent", 0, 0, 1), 17), (("t", 9, 0, 1), 1), (("t", -1, 0, 1), 1)],
 )
-def test_queues_that_there_are_not(run, fields, code):
-    async def scenario(world):
+async def test_queues_that_there_are_not(fields, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         assert (await world.talker.invoke(QueryConsumeQueue(*fields))).code == code
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(("index", "count"), [(3, 5), (-1, 5), (99, 1), (0, -4)])
-def test_entries_that_there_are_not(run, index, count):
-    async def scenario(world):
+async def test_entries_that_there_are_not(index, count):
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         answer = await world.talker.ok(QueryConsumeQueue("t", 0, index, count))
         assert decode(answer.body, QueueEntries).queue_data == []
         assert bool(answer.remark) == (index != 0)
 
-    run(scenario)
 
-
-def test_all_groups_at_once(run):
-    async def scenario(world):
+async def test_all_groups_at_once():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t", max_msg_nums=2)
@@ -125,11 +118,9 @@ def test_all_groups_at_once(run):
         await world.talker.heartbeat("g", SubscriptionData(topic="elsewhere"))
         assert (await ask(world, GetBrokerConsumeStats(), ConsumeStatsList)).total_diff == 0
 
-    run(scenario)
 
-
-def test_a_group_is_forbidden_a_topic_and_allowed_again(run):
-    async def scenario(world):
+async def test_a_group_is_forbidden_a_topic_and_allowed_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         ask_only = UpdateAndGetGroupForbidden("g", "t")
@@ -140,15 +131,13 @@ def test_a_group_is_forbidden_a_topic_and_allowed_again(run):
         await ask(world, UpdateAndGetGroupForbidden("g", "t", True), GroupForbidden)
         assert (await world.talker.pull("t", sys_flag=0)).code == 0
 
-    run(scenario)
-
 
 async def counted(world, name, key):
     return await ask(world, ViewBrokerStatsData(name, key), BrokerStatsData)
 
 
-def test_counts_of_puts_and_gets(run):
-    async def scenario(world):
+async def test_counts_of_puts_and_gets():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world, 6)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t", max_msg_nums=4)
@@ -169,8 +158,6 @@ def test_counts_of_puts_and_gets(run):
         puts = await counted(world, "TOPIC_PUT_NUMS", "t")
         assert (puts.stats_minute.sum, puts.stats_hour.sum) == (0, 6)
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     ("name", "key"),
@@ -182,17 +169,15 @@ def test_counts_of_puts_and_gets(run):
         ("", ""),
     ],
 )
-def test_counts_that_there_are_not(run, name, key):
-    async def scenario(world):
+async def test_counts_that_there_are_not(name, key):
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world, 1)
         answer = await world.talker.invoke(ViewBrokerStatsData(name, key))
         assert (answer.code, "no statistic" in answer.remark) == (1, True)
 
-    run(scenario)
 
-
-def test_counts_go_with_their_topic_and_group(run):
-    async def scenario(world):
+async def test_counts_go_with_their_topic_and_group():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.pull("t")
@@ -202,21 +187,17 @@ def test_counts_go_with_their_topic_and_group(run):
         await world.talker.ok(DeleteTopicInBroker("t"))
         assert (await world.talker.invoke(ViewBrokerStatsData("TOPIC_PUT_NUMS", "t"))).code == 1
 
-    run(scenario)
 
-
-def test_cleaning_up_now_leaves_what_is_used(run):
-    async def scenario(world):
+async def test_cleaning_up_now_leaves_what_is_used():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         for request in (CleanExpiredConsumeQueue(), CleanUnusedTopic(), DeleteExpiredCommitLog()):
             await world.talker.ok(request)
         assert (world.store.queues.min_offset("t", 0), world.store.queues.max_offset("t", 0)) == (0, 3)
 
-    run(scenario)
 
-
-def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away(run):
-    async def scenario(world):
+async def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.cluster.create_topic("gone", 1)
         await world.talker.ok_send("gone", KEY)
@@ -231,5 +212,3 @@ def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away(run):
         await world.talker.ok(CleanUnusedTopic())
         assert {topic for topic, _ in world.store.queues} == {"t"}
         assert world.store.queues.max_offset("t", 0) == 3
-
-    run(scenario)

@@ -1,3 +1,5 @@
+from mqframe_testing.cluster_scene import ClusterScene
+
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests.messages import QueryMessage, ViewMessageById
 from mqframe.core.storage.record import decode_records
@@ -8,8 +10,8 @@ def query(key, **fields):
     return QueryMessage(key=key, **(values | fields))
 
 
-def test_messages_are_found_by_key_and_by_unique_key(run):
-    async def scenario(world):
+async def test_messages_are_found_by_key_and_by_unique_key():
+    async with ClusterScene(topics={"t": 2}) as world:
         for number in range(3):
             text = f"KEYS\x01order-1 n{number}\x02UNIQ_KEY\x01U{number}\x02"
             await world.talker.ok_send("t", text, body=b"%d" % number)
@@ -26,16 +28,12 @@ def test_messages_are_found_by_key_and_by_unique_key(run):
             {"indexLastUpdateTimestamp", "indexLastUpdatePhyoffset"},
         )
 
-    run(scenario)
 
-
-def test_a_message_is_found_by_where_it_lies(run):
-    async def scenario(world):
+async def test_a_message_is_found_by_where_it_lies():
+    async with ClusterScene(topics={"t": 2}) as world:
         sent = await world.talker.ok_send("t", "UNIQ_KEY\x01A\x02")
         _, offset = parse_offset_id(sent.ext["msgId"])
         answer = await world.talker.ok(ViewMessageById(offset=offset))
         assert [m.stored_body for m in decode_records(answer.body)] == [b"body"]
         for wrong in (offset + 1, 10**12, -1):
             assert (await world.talker.invoke(ViewMessageById(offset=wrong))).code == 1
-
-    run(scenario)

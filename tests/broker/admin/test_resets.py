@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request, popped
 
 from mqframe.core.cluster.broker_info import CorrectionOffsets, pushed_offsets
@@ -74,8 +75,8 @@ async def raw(world, request, **fields):
     await writer.wait_closed()
 
 
-def test_a_pull_that_waits_is_told_of_a_reset_at_once(run):
-    async def scenario(world):
+async def test_a_pull_that_waits_is_told_of_a_reset_at_once():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await world.talker.heartbeat("other", SubscriptionData(topic="t"))
@@ -90,11 +91,9 @@ def test_a_pull_that_waits_is_told_of_a_reset_at_once(run):
         await world.clock.aadvance(21)
         assert (await others).code == 19
 
-    run(scenario)
 
-
-def test_without_force_nothing_moves_forward(run):
-    async def scenario(world):
+async def test_without_force_nothing_moves_forward():
+    async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
@@ -106,12 +105,10 @@ def test_without_force_nothing_moves_forward(run):
         assert decode(answer.body, OffsetTableBody).offset_table[QUEUES[0]] == 0
         assert (await world.talker.pull("t", 2)).code == 21
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("bad", [{"topic": "t"}, {"topic": "t", "group": "g", "timestamp": "soon"}, {}])
-def test_a_reset_without_its_fields_is_refused(run, bad):
-    async def scenario(world):
+async def test_a_reset_without_its_fields_is_refused(bad):
+    async with ClusterScene(topics={"t": 2}) as world:
         request = reset()
         await world.talker.heartbeat("g")
         for name in ("topic", "group", "timestamp", "is_force"):
@@ -120,11 +117,9 @@ def test_a_reset_without_its_fields_is_refused(run, bad):
             setattr(request, name, value)
         assert (await world.talker.invoke(request)).code == 1
 
-    run(scenario)
 
-
-def test_members_are_told_where_the_broker_keeps_no_resets(run):
-    async def scenario(world):
+async def test_members_are_told_where_the_broker_keeps_no_resets():
+    async with ClusterScene(topics={"t": 2}, **PUSH) as world:
         await fill(world)
         member, told = listening(world)
         await member.heartbeat("g", SubscriptionData(topic="t"), client_id="c1")
@@ -138,11 +133,9 @@ def test_members_are_told_where_the_broker_keeps_no_resets(run):
         assert pushed_offsets(body) == {QUEUES[0]: 0, QUEUES[1]: 0}
         assert await stored(world) == 3, "the member commits, not the broker"
 
-    run(scenario, **PUSH)
 
-
-def test_askers_of_another_language_are_told_in_its_form(run):
-    async def scenario(world):
+async def test_askers_of_another_language_are_told_in_its_form():
+    async with ClusterScene(topics={"t": 2}, **PUSH) as world:
         await fill(world)
         member, told = listening(world)
         await member.heartbeat("g", SubscriptionData(topic="t"))
@@ -154,11 +147,9 @@ def test_askers_of_another_language_are_told_in_its_form(run):
             "offsetTable": [{"brokerName": "broker-a", "offset": 0, "queueId": 0, "topic": "t"}]
         }
 
-    run(scenario, **PUSH)
 
-
-def test_nobody_can_be_told(run):
-    async def scenario(world):
+async def test_nobody_can_be_told():
+    async with ClusterScene(topics={"t": 2}, **PUSH) as world:
         await fill(world)
         await world.talker.heartbeat("g")
         assert (await world.talker.invoke(reset(queue_id=0))).code == 1, "it has no offset to reset"
@@ -169,11 +160,9 @@ def test_nobody_can_be_told(run):
         answer = await world.talker.invoke(reset(queue_id=0))
         assert (answer.code, "g" in answer.remark) == (206, True)
 
-    run(scenario, **PUSH)
 
-
-def test_offsets_are_cloned_of_all_topics_or_one(run):
-    async def scenario(world):
+async def test_offsets_are_cloned_of_all_topics_or_one():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.ok_send("t", KEY, queue_id=1)
         await world.talker.heartbeat("source")
@@ -185,11 +174,9 @@ def test_offsets_are_cloned_of_all_topics_or_one(run):
         await world.talker.ok(CloneGroupOffset("source", "target", offline=True))
         assert await stored(world, "target") == 3
 
-    run(scenario)
 
-
-def test_a_topic_that_members_gave_up_is_not_cloned_unless_asked(run):
-    async def scenario(world):
+async def test_a_topic_that_members_gave_up_is_not_cloned_unless_asked():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("source", SubscriptionData(topic="elsewhere"))
         await commit(world, 2, "source")
@@ -198,11 +185,9 @@ def test_a_topic_that_members_gave_up_is_not_cloned_unless_asked(run):
         await world.talker.ok(CloneGroupOffset("source", "target", "t", offline=True))
         assert await stored(world, "target") == 2
 
-    run(scenario)
 
-
-def test_members_of_the_target_go_on_from_the_clone(run):
-    async def scenario(world):
+async def test_members_of_the_target_go_on_from_the_clone():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("source")
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
@@ -212,8 +197,6 @@ def test_members_of_the_target_go_on_from_the_clone(run):
         await world.talker.ok(CloneGroupOffset("source", "g", "t", offline=True))
         answer = await waiting
         assert (answer.code, answer.ext["nextBeginOffset"]) == (21, "1")
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -226,18 +209,16 @@ def test_members_of_the_target_go_on_from_the_clone(run):
         (("source", "a b", "t"), 26),
     ],
 )
-def test_clones_that_make_no_sense_are_refused(run, fields, code):
-    async def scenario(world):
+async def test_clones_that_make_no_sense_are_refused(fields, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("source")
         await commit(world, 2, "source")
         assert (await world.talker.invoke(CloneGroupOffset(*fields))).code == code
 
-    run(scenario)
 
-
-def test_a_correction_is_the_smallest_offset_of_the_others(run):
-    async def scenario(world):
+async def test_a_correction_is_the_smallest_offset_of_the_others():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         for group, offset in (("a", 2), ("b", 3), ("slow", 0), ("behind", 1)):
             await world.talker.heartbeat(group)
@@ -252,11 +233,9 @@ def test_a_correction_is_the_smallest_offset_of_the_others(run):
         request = QueryCorrectionOffset("x", "absent")
         assert decode((await world.talker.ok(request)).body, CorrectionOffsets).correction_offsets == {}
 
-    run(scenario)
 
-
-def test_a_pop_that_waits_gets_what_lies_behind_a_reset_at_once(run):
-    async def scenario(world):
+async def test_a_pop_that_waits_gets_what_lies_behind_a_reset_at_once():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         for message in popped(await world.talker.invoke(pop_request(max_msg_nums=32))):
             await world.talker.ok(message.ack())
@@ -267,5 +246,3 @@ def test_a_pop_that_waits_gets_what_lies_behind_a_reset_at_once(run):
         assert not waiting.done()
         await world.talker.ok(reset(queue_id=0, offset=1))
         assert [message.message.queue_offset for message in popped(await waiting)] == [1, 2]
-
-    run(scenario)

@@ -1,3 +1,5 @@
+from mqframe_testing.cluster_scene import ClusterScene
+
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.requests.admin import (
     DeleteTopicInBroker,
@@ -18,8 +20,8 @@ async def runtime(world):
 KEY = "UNIQ_KEY\x01FD00AA\x02"
 
 
-def test_counters_tell_what_went_in_and_out(run):
-    async def scenario(world):
+async def test_counters_tell_what_went_in_and_out():
+    async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         for _ in range(20):
             await world.talker.ok_send("t", KEY)
@@ -34,11 +36,9 @@ def test_counters_tell_what_went_in_and_out(run):
         assert (table["setAsideMessages"], table["damagedEntries"], table["lostEntries"]) == ("0", "0", "0")
         assert table["runtime"] == "[ 0 days, 0 hours, 0 minutes, 10 seconds ]"
 
-    run(scenario)
 
-
-def test_how_long_puts_took_is_told_of_the_last_whole_minute(run):
-    async def scenario(world):
+async def test_how_long_puts_took_is_told_of_the_last_whole_minute():
+    async with ClusterScene(topics={"t": 2}) as world:
         for _ in range(3):
             await world.talker.ok_send("t", KEY)
         table = await runtime(world)
@@ -50,11 +50,9 @@ def test_how_long_puts_took_is_told_of_the_last_whole_minute(run):
         assert table["putLatency99"] == "0.67"
         assert table["getMessageEntireTimeMax"] == "0"
 
-    run(scenario)
 
-
-def test_look_ups_with_and_without_messages_are_counted_apart(run):
-    async def scenario(world):
+async def test_look_ups_with_and_without_messages_are_counted_apart():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok_send("t", KEY)
         await world.talker.pull("t")
         for _ in range(3):
@@ -65,11 +63,9 @@ def test_look_ups_with_and_without_messages_are_counted_apart(run):
             "0.10", "0.30", "0.40",
         ]  # fmt: skip
 
-    run(scenario)
 
-
-def test_sizes_are_those_of_the_records_of_deleted_topics_too(run):
-    async def scenario(world):
+async def test_sizes_are_those_of_the_records_of_deleted_topics_too():
+    async with ClusterScene(topics={"t": 2}) as world:
         before = world.store.log.max_offset
         for topic in ("t", "u"):
             await world.talker.ok_send(topic, KEY)
@@ -83,22 +79,18 @@ def test_sizes_are_those_of_the_records_of_deleted_topics_too(run):
         assert 0 < float(table[disk]) < 1
         assert int(table["totalMemKBytes"]) > 100_000
 
-    run(scenario)
 
-
-def test_a_master_without_replicas_says_so(run):
-    async def scenario(world):
+async def test_a_master_without_replicas_says_so():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok_send("t", KEY)
         status = loads((await world.talker.ok(GetBrokerHaStatus())).body)
         assert (status["master"], status["inSyncSlaveNums"], status["haConnectionInfo"]) == (True, 0, [])
         assert status["masterCommitLogMaxOffset"] == world.store.log.max_offset > 0
         assert status["haClientRuntimeInfo"]["activated"] is False
 
-    run(scenario)
 
-
-def test_progress_is_given_to_a_replica(run):
-    async def scenario(world):
+async def test_progress_is_given_to_a_replica():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g")
         for _ in range(6):
             await world.talker.ok_send("t", KEY, queue_id=1)
@@ -110,11 +102,10 @@ def test_progress_is_given_to_a_replica(run):
         answer = await world.talker.ok(GetAllDelayOffset())
         assert loads(answer.body)["offsetTable"] == {}
 
-    run(scenario)
 
+async def test_a_disk_that_failed_is_told():
+    async with ClusterScene(topics={"t": 2}) as world:
 
-def test_a_disk_that_failed_is_told(run):
-    async def scenario(world):
         async def trouble():
             answer = await world.talker.ok(GetBrokerRuntimeInfo())
             return decode(answer.body, KVTable).table["storeTrouble"]
@@ -129,5 +120,3 @@ def test_a_disk_that_failed_is_told(run):
         assert await trouble() == (
             "commitlog/0 could not be flushed: Input/output error; check the disk and restart"
         )
-
-    run(scenario)

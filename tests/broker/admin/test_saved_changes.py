@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests.admin import (
@@ -45,30 +46,26 @@ def full(monkeypatch):
 
 
 @pytest.mark.parametrize(("request_", "body"), REQUESTS)
-def test_a_change_that_cannot_be_saved_is_no_success(run, full, request_, body):
-    async def scenario(world):
+async def test_a_change_that_cannot_be_saved_is_no_success(full, request_, body):
+    async with ClusterScene(topics={"t": 2}) as world:
         full.append(True)
         answer = await world.talker.invoke(request_, body)
         assert (answer.code, "cannot be saved" in answer.remark) == (1, True)
         full.clear()
         assert (await world.talker.invoke(request_, body)).code == 0
 
-    run(scenario)
 
-
-def test_what_is_not_saved_is_not_announced(run, full):
-    async def scenario(world):
+async def test_what_is_not_saved_is_not_announced(full):
+    async with ClusterScene(topics={"t": 2}) as world:
         full.append(True)
         await world.talker.invoke(NEW_TOPIC)
         request = GetRouteinfoByTopic(topic="new")
         assert (await world.talker.client.invoke(world.cluster.nameserver, request)).code == 17
         full.clear()
 
-    run(scenario)
 
-
-def test_what_was_answered_survives_a_kill(run):
-    async def scenario(world):
+async def test_what_was_answered_survives_a_kill():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok(NEW_TOPIC)
         await world.talker.ok(*GROUP)
         await world.talker.ok(DeleteTopicInBroker(topic="t"))
@@ -82,8 +79,6 @@ def test_what_was_answered_survives_a_kill(run):
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
         assert "h" not in world.cluster.broker.service_port.groups
-
-    run(scenario)
 
 
 @pytest.fixture
@@ -119,8 +114,8 @@ class SlowDisk:
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(run, slow, flush):
-    async def scenario(world):
+async def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(slow, flush):
+    async with ClusterScene(topics={"t": 2}, store={"flush": flush}) as world:
         second, third = world.join(), world.join()
         await second.ok_send("t")
         await third.ok_send("t")
@@ -135,11 +130,9 @@ def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(run, s
         saved = world.cluster.directory / "broker-a/config/topics.json"
         assert b'"by-itself"' in saved.read_bytes()
 
-    run(scenario, store={"flush": flush})
 
-
-def test_many_topics_made_at_once_share_a_save(run, slow, monkeypatch):
-    async def scenario(world):
+async def test_many_topics_made_at_once_share_a_save(slow, monkeypatch):
+    async with ClusterScene(topics={"t": 2}) as world:
         saves = []
         monkeypatch.setattr(ConfigFile, "save", counting(ConfigFile.save, saves))
         first = await slow.stop(world.talker.invoke(NEW_TOPIC))
@@ -159,8 +152,6 @@ def test_many_topics_made_at_once_share_a_save(run, slow, monkeypatch):
         assert saves.count("topics.json") <= 3
         await world.talker.ok(GetTopicConfig(topic="n39"))
 
-    run(scenario)
-
 
 def counting(real, saves):
     def save(file, content):
@@ -170,8 +161,8 @@ def counting(real, saves):
     return save
 
 
-def test_a_broker_that_stops_saves_and_answers_before(run, slow):
-    async def scenario(world):
+async def test_a_broker_that_stops_saves_and_answers_before(slow):
+    async with ClusterScene(topics={"t": 2}) as world:
         made = await slow.stop(world.talker.send("by-itself"))
         stopping = asyncio.ensure_future(world.cluster.stop_broker())
         await world.settle_loop()
@@ -181,8 +172,6 @@ def test_a_broker_that_stops_saves_and_answers_before(run, slow):
         await stopping
         saved = world.cluster.directory / "broker-a/config/topics.json"
         assert b'"by-itself"' in saved.read_bytes()
-
-    run(scenario)
 
 
 async def consumed(world, offset):
@@ -209,8 +198,8 @@ MOVES = [
 
 
 @pytest.mark.parametrize(("move", "name", "offset"), MOVES)
-def test_where_an_operator_moved_a_group_survives_a_kill(run, move, name, offset):
-    async def scenario(world):
+async def test_where_an_operator_moved_a_group_survives_a_kill(move, name, offset):
+    async with ClusterScene(topics={"t": 2}) as world:
         await consumed(world, 5)
         await world.talker.ok(*group("h"))
         await world.talker.ok(move)
@@ -219,17 +208,13 @@ def test_where_an_operator_moved_a_group_survives_a_kill(run, move, name, offset
         answer = await world.join().ok(QueryConsumerOffset(name, "t", 0))
         assert answer.ext["offset"] == str(offset)
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(("move", "name", "offset"), MOVES)
-def test_a_move_that_cannot_be_saved_is_no_success(run, full, move, name, offset):
-    async def scenario(world):
+async def test_a_move_that_cannot_be_saved_is_no_success(full, move, name, offset):
+    async with ClusterScene(topics={"t": 2}) as world:
         await consumed(world, 5)
         await world.talker.ok(*group("h"))
         full.append(True)
         answer = await world.talker.invoke(move)
         assert (answer.code, "cannot be saved" in answer.remark) == (1, True)
         full.clear()
-
-    run(scenario)

@@ -1,4 +1,5 @@
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody, TopicStatsTable
@@ -36,8 +37,8 @@ async def commit(world, offset, group="g", topic="t"):
     return await world.talker.ok(request)
 
 
-def test_a_topic_shows_what_its_queues_hold(run):
-    async def scenario(world):
+async def test_a_topic_shows_what_its_queues_hold():
+    async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
         table = decode((await world.talker.ok(GetTopicStatsInfo(topic="t"))).body, TopicStatsTable)
@@ -48,11 +49,9 @@ def test_a_topic_shows_what_its_queues_hold(run):
         assert table.topic_put_tps == pytest.approx(1.0, abs=0.1)
         assert (await world.talker.invoke(GetTopicStatsInfo(topic="absent"))).code == 17
 
-    run(scenario)
 
-
-def test_a_group_shows_how_far_it_is(run):
-    async def scenario(world):
+async def test_a_group_shows_how_far_it_is():
+    async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
@@ -66,11 +65,9 @@ def test_a_group_shows_how_far_it_is(run):
             answer = await world.talker.ok(GetConsumeStats(consumer_group="g", **fields))
             assert list(decode(answer.body, ConsumeStats).offset_table) == QUEUES
 
-    run(scenario)
 
-
-def test_a_reset_by_time_moves_the_next_pull_of_each_queue(run):
-    async def scenario(world):
+async def test_a_reset_by_time_moves_the_next_pull_of_each_queue():
+    async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
@@ -87,19 +84,15 @@ def test_a_reset_by_time_moves_the_next_pull_of_each_queue(run):
         await commit(world, 2)
         assert (await world.talker.ok(query)).ext == {"offset": "2"}
 
-    run(scenario)
 
-
-def test_a_reset_of_one_queue_to_one_offset(run):
-    async def scenario(world):
+async def test_a_reset_of_one_queue_to_one_offset():
+    async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.talker.heartbeat("g")
         answer = await world.talker.ok(reset(queue_id=0, offset=2))
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 2}
         answer = await world.talker.ok(reset())
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 3, QUEUES[1]: 0}
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -111,16 +104,14 @@ def test_a_reset_of_one_queue_to_one_offset(run):
         ({"queue_id": 5}, 29),
     ],
 )
-def test_resets_that_make_no_sense_are_refused(run, fields, code):
-    async def scenario(world):
+async def test_resets_that_make_no_sense_are_refused(fields, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g")
         assert (await world.talker.invoke(reset(**fields))).code == code
 
-    run(scenario)
 
-
-def test_who_consumes_what(run):
-    async def scenario(world):
+async def test_who_consumes_what():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="a"))
         await world.talker.heartbeat("h")
         await fill(world, 1)
@@ -133,5 +124,3 @@ def test_who_consumes_what(run):
         assert decode(answer.body, SubscriptionAnswer).subscription_data.sub_string == "a"
         answer = await world.talker.ok(QuerySubscriptionByConsumer(group="g", topic="u"))
         assert decode(answer.body, SubscriptionAnswer).subscription_data is None
-
-    run(scenario)

@@ -1,4 +1,5 @@
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.broker.admin.topics import LIST_MAX
 from mqframe.broker.tables.long_bodies import SLICE
@@ -30,8 +31,8 @@ async def show(world, topic):
     return decode((await world.talker.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
 
 
-def test_a_topic_is_made_and_changed(run):
-    async def scenario(world):
+async def test_a_topic_is_made_and_changed():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok(create("new", 3, 1, 4, order=True, attributes="+message.type=FIFO"))
         topic = await show(world, "new")
         assert (topic.read_queue_nums, topic.write_queue_nums, topic.perm, topic.order) == (3, 1, 4, True)
@@ -39,17 +40,13 @@ def test_a_topic_is_made_and_changed(run):
         await world.talker.ok(create("new", attributes="-message.type"))
         assert (await show(world, "new")).attributes == {}
 
-    run(scenario)
 
-
-def test_fewer_queues_refuse_what_was_taken_before(run):
-    async def scenario(world):
+async def test_fewer_queues_refuse_what_was_taken_before():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok_send("t", KEY, queue_id=1)
         await world.talker.ok(create("t", 1, 1))
         assert (await world.talker.send("t", properties=KEY, queue_id=1)).code == 29
         assert (await world.talker.pull("t", queue_id=1)).code == 29
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -70,15 +67,13 @@ def test_fewer_queues_refuse_what_was_taken_before(run):
         (GetTopicConfig(topic="absent"), 17),
     ],
 )
-def test_what_cannot_be_is_refused(run, request_, code):
-    async def scenario(world):
+async def test_what_cannot_be_is_refused(request_, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         assert (await world.talker.invoke(request_)).code == code
 
-    run(scenario)
 
-
-def test_a_deleted_topic_is_gone_with_its_messages_and_offsets(run):
-    async def scenario(world):
+async def test_a_deleted_topic_is_gone_with_its_messages_and_offsets():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok_send("t", KEY)
         await world.talker.ok(DeleteTopicInBroker(topic="t"))
         assert (await world.talker.pull("t")).code == 17
@@ -87,11 +82,9 @@ def test_a_deleted_topic_is_gone_with_its_messages_and_offsets(run):
         answer = await world.talker.ok_send("t", KEY)
         assert answer.ext["queueOffset"] == "0"
 
-    run(scenario)
 
-
-def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted(run):
-    async def scenario(world):
+async def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok(create("other"))
         for topic in ("t", "other"):
             await world.talker.ok_send(topic, KEY)
@@ -106,12 +99,10 @@ def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted(run):
         await world.clock.aadvance(21)
         assert (await elsewhere).code == 19
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("count", [3, 12])
-def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(run, count):
-    async def scenario(world):
+async def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(count):
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(10):
             await world.talker.ok_send("t", KEY)
@@ -130,11 +121,9 @@ def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(run
         query = QueryConsumerOffset("offline", "t", 0, set_zero_if_not_found=False)
         assert (await world.talker.invoke(query)).code == 22
 
-    run(scenario)
 
-
-def test_several_topics_are_made_at_once_or_none(run):
-    async def scenario(world):
+async def test_several_topics_are_made_at_once_or_none():
+    async with ClusterScene(topics={"t": 2}) as world:
         good = [TopicConfig(topic_name=name, read_queue_nums=1, write_queue_nums=1) for name in ("x", "y")]
         await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topic_config_list=good)))
         assert (await show(world, "y")).read_queue_nums == 1
@@ -143,11 +132,9 @@ def test_several_topics_are_made_at_once_or_none(run):
         assert (await world.talker.invoke(UpdateAndCreateTopicList(), body)).code == 29
         assert (await world.talker.invoke(GetTopicConfig(topic="z"))).code == 17
 
-    run(scenario)
 
-
-def test_all_topics_are_listed(run):
-    async def scenario(world):
+async def test_all_topics_are_listed():
+    async with ClusterScene(topics={"t": 2}) as world:
         answer = await world.talker.ok(GetAllTopicConfig())
         table = decode(answer.body, TopicConfigTable)
         assert answer.ext == {"totalTopicNum": str(len(table.topic_config_table))}
@@ -157,21 +144,17 @@ def test_all_topics_are_listed(run):
         assert "TBW102" in names
         assert "t" not in names
 
-    run(scenario)
 
-
-def test_a_deletion_touches_no_folder_but_the_topics_own(run, tmp_path):
+async def test_a_deletion_touches_no_folder_but_the_topics_own(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         for name in (str(outside), f"../../{outside.name}", "../config/empty"):
             (world.store.settings.directory / "config" / "empty").mkdir(exist_ok=True)
             assert (await world.talker.invoke(DeleteTopicInBroker(topic=name))).code == 29
             assert outside.is_dir()
             assert (world.store.settings.directory / "config" / "empty").is_dir()
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -183,34 +166,28 @@ def test_a_deletion_touches_no_folder_but_the_topics_own(run, tmp_path):
         (create("new", attributes="+a=" + "x" * 20_000), "attributes of 20012 characters; the most is 16384"),
     ],
 )
-def test_a_topic_has_only_so_much(run, request_, remark):
-    async def scenario(world):
+async def test_a_topic_has_only_so_much(request_, remark):
+    async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 8, "attributes_max": 2}) as world:
         answer = await world.talker.invoke(request_)
         assert (answer.code, remark in answer.remark) == (29, True), answer.remark
         assert (await world.talker.invoke(GetTopicConfig(topic="new"))).code == 17
 
-    run(scenario, broker={"topic_queues_max": 8, "attributes_max": 2})
 
-
-def test_attributes_do_not_grow_from_one_change_to_the_next(run):
-    async def scenario(world):
+async def test_attributes_do_not_grow_from_one_change_to_the_next():
+    async with ClusterScene(topics={"t": 2}, broker={"attributes_max": 2}) as world:
         await world.talker.ok(create("new", attributes="+a=1,+b=2"))
         assert (await world.talker.invoke(create("new", attributes="+c=3"))).code == 29
         await world.talker.ok(create("new", attributes="-a"))
         await world.talker.ok(create("new", attributes="+c=3"))
         assert (await show(world, "new")).attributes == {"b": "2", "c": "3"}
 
-    run(scenario, broker={"attributes_max": 2})
 
-
-def test_a_topic_with_more_queues_than_are_made_today_keeps_them(run):
-    async def scenario(world):
+async def test_a_topic_with_more_queues_than_are_made_today_keeps_them():
+    async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 8}) as world:
         world.cluster.broker.service_port.topics.ensure("wide", 100)
         await world.talker.ok(create("wide", 100, 90, 4))
         assert (await show(world, "wide")).perm == 4
         assert (await world.talker.invoke(create("wide", 101, 90))).code == 29
-
-    run(scenario, broker={"topic_queues_max": 8})
 
 
 @pytest.mark.parametrize(
@@ -221,8 +198,8 @@ def test_a_topic_with_more_queues_than_are_made_today_keeps_them(run):
         (TopicConfig(topic_name="one-too-many"), 2),
     ],
 )
-def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(run, bad, code):
-    async def scenario(world):
+async def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(bad, code):
+    async with ClusterScene(topics={"t": 2}, broker={"topics_max": 64}) as world:
         topics = world.cluster.broker.service_port.topics
         while len(topics) < 62:
             topics.ensure(f"filler-{len(topics)}", 1)
@@ -236,11 +213,9 @@ def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(run, bad, code):
         assert {"a", "b"} <= set(topics)
         assert topics.need("t").read_queue_nums == 7
 
-    run(scenario, broker={"topics_max": 64})
 
-
-def test_many_topics_are_made_and_shown_in_slices(run):
-    async def scenario(world):
+async def test_many_topics_are_made_and_shown_in_slices():
+    async with ClusterScene(topics={"t": 2}) as world:
         count = 2 * SLICE + 7
         topics = [TopicConfig(topic_name=f"null-{number}") for number in range(count)]
         await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topics)))
@@ -253,5 +228,3 @@ def test_many_topics_are_made_and_shown_in_slices(run):
         many = dumps(TopicConfigList([TopicConfig(topic_name="t")] * (LIST_MAX + 1)))
         answer = await world.talker.invoke(UpdateAndCreateTopicList(), many)
         assert (answer.code, "5001 topics at once, at most 5000" in answer.remark) == (29, True)
-
-    run(scenario)

@@ -1,6 +1,7 @@
 """Queues that the broker assigns: 400 to 402."""
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.assignment_bodies import (
     Assignment,
@@ -33,19 +34,17 @@ async def join(world, *names):
         await world.join().heartbeat("g", SubscriptionData(topic="t"), client_id=name)
 
 
-def test_queues_are_pulled_and_shared_unless_said_otherwise(run):
-    async def scenario(world):
+async def test_queues_are_pulled_and_shared_unless_said_otherwise():
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "c1", "c2")
         assert await assigned(world.talker, "c1") == [(0, "PULL")]
         assert await assigned(world.talker, "c2") == [(1, "PULL")]
         assert await assigned(world.talker, "c2", strategy="AVG_BY_CIRCLE") == [(1, "PULL")]
         assert await assigned(world.talker, "stranger") == []
 
-    run(scenario)
 
-
-def test_popped_queues_are_any_of_the_broker_for_each(run):
-    async def scenario(world):
+async def test_popped_queues_are_any_of_the_broker_for_each():
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "c1", "c2")
         assert (await set_mode(world.talker)).code == 0
         answer = await world.talker.ok(
@@ -57,11 +56,9 @@ def test_popped_queues_are_any_of_the_broker_for_each(run):
         await set_mode(world.talker, "PULL")
         assert await assigned(world.talker, "c1") == [(0, "PULL")]
 
-    run(scenario)
 
-
-def test_popped_queues_may_be_shared_with_a_few(run):
-    async def scenario(world):
+async def test_popped_queues_may_be_shared_with_a_few():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.cluster.create_topic("wide", 8)
         for name in ("c1", "c2", "c3", "c4"):
             await world.join().heartbeat("g", SubscriptionData(topic="wide"), client_id=name)
@@ -73,27 +70,21 @@ def test_popped_queues_may_be_shared_with_a_few(run):
         await set_mode(world.talker, share=1)
         assert await assigned(world.talker, "c3") == [(0, "POP")]
 
-    run(scenario)
 
-
-def test_who_cannot_be_assigned_anything_keeps_what_it_has(run):
-    async def scenario(world):
+async def test_who_cannot_be_assigned_anything_keeps_what_it_has():
+    async with ClusterScene(topics={"t": 2}) as world:
         assert await assigned(world.talker) is None  # no member
         await join(world, "c1")
         assert await assigned(world.talker, topic="absent") is None
         assert await assigned(world.talker, strategy="MY_OWN") is None
         assert await assigned(world.talker, model="BROADCASTING") == [(0, "PULL"), (1, "PULL")]
 
-    run(scenario)
 
-
-def test_pop_may_be_the_default(run):
-    async def scenario(world):
+async def test_pop_may_be_the_default():
+    async with ClusterScene(topics={"t": 2}, broker={"request_mode": "POP"}) as world:
         await join(world, "c1")
         assert await assigned(world.talker) == [(-1, "POP")]
         assert await assigned(world.talker, topic="%RETRY%g") == [(0, "PULL")]
-
-    run(scenario, broker={"request_mode": "POP"})
 
 
 @pytest.mark.parametrize(
@@ -104,37 +95,31 @@ def test_pop_may_be_the_default(run):
         ({"mode": "PUSH"}, 29),
     ],
 )
-def test_bad_modes_are_refused(run, fields, code):
-    async def scenario(world):
+async def test_bad_modes_are_refused(fields, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "c1")
         answer = await set_mode(world.talker, **fields)
         assert (answer.code, bool(answer.remark)) == (code, True)
         answer = await world.talker.ok(GetAllMessageRequestMode())
         assert decode(answer.body, RequestModeTable).message_request_mode_map == {}
 
-    run(scenario)
 
-
-def test_a_group_is_made_by_its_mode_where_groups_are_made_by_themselves(run):
-    async def scenario(world):
+async def test_a_group_is_made_by_its_mode_where_groups_are_made_by_themselves():
+    async with ClusterScene(topics={"t": 2}) as world:
         answer = await set_mode(world.talker, consumer_group="fresh")
         assert answer.code == 0
         answer = await world.talker.ok(GetAllMessageRequestMode())
         assert list(decode(answer.body, RequestModeTable).message_request_mode_map["t"]) == ["fresh"]
 
-    run(scenario)
 
-
-def test_the_mode_of_an_unknown_group_is_refused_where_they_are_not(run):
-    async def scenario(world):
+async def test_the_mode_of_an_unknown_group_is_refused_where_they_are_not():
+    async with ClusterScene(topics={"t": 2}, broker={"auto_create_groups": False}) as world:
         answer = await set_mode(world.talker, consumer_group="fresh")
         assert (answer.code, bool(answer.remark)) == (26, True)
 
-    run(scenario, broker={"auto_create_groups": False})
 
-
-def test_modes_survive_a_kill(run):
-    async def scenario(world):
+async def test_modes_survive_a_kill():
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "c1")
         await set_mode(world.talker, share=3)
         await world.cluster.kill_broker()
@@ -143,5 +128,3 @@ def test_modes_survive_a_kill(run):
         assert decode(answer.body, RequestModeTable).message_request_mode_map == {
             "t": {"g": RequestModeBody("t", "g", "POP", 3)}
         }
-
-    run(scenario)

@@ -1,4 +1,5 @@
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.broker.cluster.heartbeats import NOTICES
 from mqframe.core.cluster.client_bodies import (
@@ -35,8 +36,8 @@ async def members(world, group="g"):
     return loads(answer.body)["consumerIdList"] if answer.code == 0 else answer.code
 
 
-def test_a_heartbeat_makes_member_group_and_retry_topic(run):
-    async def scenario(world):
+async def test_a_heartbeat_makes_member_group_and_retry_topic():
+    async with ClusterScene(topics={"t": 2}) as world:
         assert await members(world) == 1
         answer = await world.talker.heartbeat("g", SUBSCRIPTION, producers=["p"])
         assert answer.ext == {"IS_SUPPORT_HEART_BEAT_V2": "true", "IS_SUB_CHANGE": "true"}
@@ -45,11 +46,9 @@ def test_a_heartbeat_makes_member_group_and_retry_topic(run):
         retry = loads((await world.talker.ok(GetTopicConfig(topic="%RETRY%g"))).body)
         assert (retry["readQueueNums"], retry["perm"]) == (1, 6)
 
-    run(scenario)
 
-
-def test_all_members_hear_of_a_change_and_only_then(run):
-    async def scenario(world):
+async def test_all_members_hear_of_a_change_and_only_then():
+    async with ClusterScene(topics={"t": 2}) as world:
         second = world.join()
         await world.talker.heartbeat("g", SUBSCRIPTION)
         await second.heartbeat("g", SUBSCRIPTION, client_id="c2")
@@ -66,11 +65,9 @@ def test_all_members_hear_of_a_change_and_only_then(run):
         assert (len(world.talker.notices), len(second.notices)) == (4, 2)
         assert await members(world) == ["c1"]
 
-    run(scenario)
 
-
-def test_broadcasting_members_and_quiet_groups_are_not_told(run):
-    async def scenario(world):
+async def test_broadcasting_members_and_quiet_groups_are_not_told():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("b", SUBSCRIPTION, message_model="BROADCASTING")
         quiet = dumps({"groupName": "q", "notifyConsumerIdsChangedEnable": False})
         await world.talker.ok(UpdateAndCreateSubscriptionGroup(), quiet)
@@ -78,11 +75,9 @@ def test_broadcasting_members_and_quiet_groups_are_not_told(run):
         await world.settle()
         assert world.talker.notices == []
 
-    run(scenario)
 
-
-def test_a_lost_connection_takes_its_member_along(run):
-    async def scenario(world):
+async def test_a_lost_connection_takes_its_member_along():
+    async with ClusterScene(topics={"t": 2}) as world:
         other = world.join()
         await world.talker.heartbeat("g", SUBSCRIPTION)
         await other.heartbeat("g", SUBSCRIPTION, client_id="c2", producers=["p"])
@@ -94,11 +89,9 @@ def test_a_lost_connection_takes_its_member_along(run):
         assert len(world.talker.notices) == before + 1
         assert (await world.talker.invoke(GetProducerConnectionList(producer_group="p"))).code == 1
 
-    run(scenario)
 
-
-def test_a_silent_member_is_dropped_after_two_minutes(run):
-    async def scenario(world):
+async def test_a_silent_member_is_dropped_after_two_minutes():
+    async with ClusterScene(topics={"t": 2}) as world:
         silent = world.join()
         await silent.heartbeat("g", SUBSCRIPTION, client_id="c2")
         for _ in range(5):
@@ -107,11 +100,9 @@ def test_a_silent_member_is_dropped_after_two_minutes(run):
             await silent.ok(GetConsumerListByGroup(consumer_group="g"))  # talks, but its heart is still
         assert await members(world) == ["c1"]
 
-    run(scenario)
 
-
-def test_a_fingerprint_saves_sending_the_subscriptions_again(run):
-    async def scenario(world):
+async def test_a_fingerprint_saves_sending_the_subscriptions_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         first = await world.talker.heartbeat("g", SUBSCRIPTION, heartbeat_fingerprint=7)
         again = await world.talker.heartbeat("g", heartbeat_fingerprint=7, without_sub=True)
         assert [first.ext["IS_SUB_CHANGE"], again.ext["IS_SUB_CHANGE"]] == ["false", "false"]
@@ -120,11 +111,9 @@ def test_a_fingerprint_saves_sending_the_subscriptions_again(run):
         changed = await world.talker.heartbeat("g", SUBSCRIPTION, heartbeat_fingerprint=8)
         assert changed.ext["IS_SUB_CHANGE"] == "true"
 
-    run(scenario)
 
-
-def test_members_are_shown_with_what_they_want(run):
-    async def scenario(world):
+async def test_members_are_shown_with_what_they_want():
+    async with ClusterScene(topics={"t": 2}) as world:
         assert (await world.talker.invoke(GetConsumerConnectionList(consumer_group="g"))).code == 206
         await world.talker.heartbeat("g", SUBSCRIPTION, producers=["p"])
         answer = await world.talker.ok(GetConsumerConnectionList(consumer_group="g"))
@@ -138,8 +127,6 @@ def test_members_are_shown_with_what_they_want(run):
         answer = await world.talker.ok(GetAllProducerInfo())
         assert decode(answer.body, ProducerTable).data["p"][0].last_update_timestamp == world.clock.now_ms()
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     ("kind", "text", "code"),
@@ -152,22 +139,18 @@ def test_members_are_shown_with_what_they_want(run):
         ("SQL93", "a > 1", 1),
     ],
 )
-def test_a_subscription_can_be_checked_beforehand(run, kind, text, code):
-    async def scenario(world):
+async def test_a_subscription_can_be_checked_beforehand(kind, text, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         wanted = SubscriptionData(topic="t", expression_type=kind, sub_string=text)
         body = CheckClientBody(subscription_data=wanted)
         assert (await world.talker.invoke(CheckClientConfig(), dumps(body))).code == code
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"consumerDataSet":[]}', b"[]", b"\xff"])
-def test_a_heartbeat_that_is_none_is_refused(run, body):
-    async def scenario(world):
+async def test_a_heartbeat_that_is_none_is_refused(body):
+    async with ClusterScene(topics={"t": 2}) as world:
         answer = await world.talker.invoke(HeartBeat(), body)
         assert (answer.code, bool(answer.remark)) == (1, True)
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -208,8 +191,9 @@ def test_a_heartbeat_that_is_none_is_refused(run, body):
         (HeartbeatData("c" * 2000, [ConsumerData("g")]), "fixed"),
     ],
 )
-def test_a_heartbeat_that_names_more_than_it_may_changes_nothing(run, beat, setting):
-    async def scenario(world):
+async def test_a_heartbeat_that_names_more_than_it_may_changes_nothing(beat, setting):
+    limits = {"heartbeat_groups_max": 2, "heartbeat_subscriptions_max": 3, "expression_chars_max": 256}
+    async with ClusterScene(topics={"t": 2}, broker=limits) as world:
         answer = await world.talker.invoke(HeartBeat(), dumps(beat))
         assert answer.code in (29, 23)
         assert f"broker.{setting})" in answer.remark.replace("four times ", "")
@@ -217,12 +201,9 @@ def test_a_heartbeat_that_names_more_than_it_may_changes_nothing(run, beat, sett
         await world.talker.heartbeat("g", SUBSCRIPTION, producers=["p"])
         assert await members(world) == ["c1"]
 
-    limits = {"heartbeat_groups_max": 2, "heartbeat_subscriptions_max": 3, "expression_chars_max": 256}
-    run(scenario, broker=limits)
 
-
-def test_members_of_many_groups_are_notified_in_several_turns_and_once_for_many_changes(run):
-    async def scenario(world):
+async def test_members_of_many_groups_are_notified_in_several_turns_and_once_for_many_changes():
+    async with ClusterScene(topics={"t": 2}) as world:
         groups = [f"g{number}" for number in range(NOTICES)]
         beat = HeartbeatData("c", [ConsumerData(group) for group in groups])
         await world.talker.ok(HeartBeat(), dumps(beat))
@@ -234,5 +215,3 @@ def test_members_of_many_groups_are_notified_in_several_turns_and_once_for_many_
         await world.settle()
         assert world.talker.notices == groups * 2
         assert other.notices == groups
-
-    run(scenario)

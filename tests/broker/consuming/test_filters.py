@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.consuming.filters import Filters
@@ -49,8 +50,8 @@ def pull_as_member(world, offset=0, version=1, **fields):
     )
 
 
-def test_a_pull_brings_its_expression_along(run):
-    async def scenario(world):
+async def test_a_pull_brings_its_expression_along():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
         answer = await world.talker.pull("t", **ODD)
         assert (answer.code, numbers(answer), answer.ext["nextBeginOffset"]) == (0, [1, 3, 5], "6")
@@ -60,48 +61,40 @@ def test_a_pull_brings_its_expression_along(run):
         assert (answer.code, answer.remark) == (20, "NO_MATCHED_MESSAGE")
         assert answer.ext["nextBeginOffset"] == "6"
 
-    run(scenario)
 
-
-def test_a_pull_goes_by_the_heartbeats_expression(run):
-    async def scenario(world):
+async def test_a_pull_goes_by_the_heartbeats_expression():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
         await world.talker.heartbeat("g", sql("n BETWEEN 2 AND 4"))
         assert numbers(await pull_as_member(world)) == [2, 3, 4]
         await world.talker.heartbeat("g", sql("n = 5", 2))
         assert numbers(await pull_as_member(world, version=2)) == [5]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [("n >", 27, "character 4"), ("", 27, "no expression"), ("n > 1", 0, "FOUND")],
 )
-def test_a_group_whose_expression_is_none_hears_so(run, text, code, words):
-    async def scenario(world):
+async def test_a_group_whose_expression_is_none_hears_so(text, code, words):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
         await world.talker.heartbeat("g", sql(text))
         answer = await pull_as_member(world)
         assert answer.code == code
         assert words in answer.remark
 
-    run(scenario)
 
-
-def test_a_pull_that_knows_a_newer_expression(run):
-    async def scenario(world):
+async def test_a_pull_that_knows_a_newer_expression():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
         await world.talker.heartbeat("g", sql("n > 0", 5))
         answer = await pull_as_member(world, version=6)
         assert answer.code == 25
         assert numbers(await pull_as_member(world, version=5)) == [1]
 
-    run(scenario)
 
-
-def test_a_restarted_group_with_an_older_expression(run):
-    async def scenario(world):
+async def test_a_restarted_group_with_an_older_expression():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
         await world.talker.heartbeat("g", sql("n > 0", 5))
         await world.talker.ok(UnregisterClient("c1", None, "g"))
@@ -109,11 +102,10 @@ def test_a_restarted_group_with_an_older_expression(run):
         await world.talker.heartbeat("g", sql("n = 0", 4))
         assert numbers(await pull_as_member(world, version=4)) == [1]
 
-    run(scenario)
 
+async def test_expressions_end_with_the_last_member_and_come_back_with_it(tmp_path):
+    async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
 
-def test_expressions_end_with_the_last_member_and_come_back_with_it(run, tmp_path):
-    async def scenario(world):
         def kept():
             file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
             return json.loads(file.read_text())["filterDataByTopic"]["t"]["groupFilterData"]["g"]
@@ -132,8 +124,6 @@ def test_expressions_end_with_the_last_member_and_come_back_with_it(run, tmp_pat
         await world.talker.client.close()
         assert await until(lambda: kept()["dead"] is True, world.clock)
 
-    run(scenario, directory=tmp_path)
-
 
 async def until(holds, clock=None):
     # The file is written by a thread, and connections end when the system says so; both take real time.
@@ -149,8 +139,8 @@ async def until(holds, clock=None):
     return False
 
 
-def test_switched_off(run):
-    async def scenario(world):
+async def test_switched_off():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
         await world.talker.heartbeat("g", sql("n > 0"))
         await world.talker.ok(UpdateBrokerConfig(), b"enablePropertyFilter=false")
@@ -164,11 +154,9 @@ def test_switched_off(run):
             assert (answer.code, "enablePropertyFilter" in answer.remark) == (1, True)
         assert numbers(await world.talker.pull("t")) == [0, 1]
 
-    run(scenario)
 
-
-def test_a_filter_that_is_not_installed(run):
-    async def scenario(world):
+async def test_a_filter_that_is_not_installed():
+    async with ClusterScene(topics={"t": 2}, plugins=PluginManager(list)) as world:
         await send(world, 2)
         await world.talker.heartbeat("g", sql("n > 0"))
         for answer in (
@@ -181,24 +169,20 @@ def test_a_filter_that_is_not_installed(run):
             assert answer.code == 1
             assert "pip install mqframe-plugin-sql92" in answer.remark
 
-    run(scenario, plugins=PluginManager(list))
 
-
-def test_a_blocked_filter_by_tags_serves_nobody(run):
+async def test_a_blocked_filter_by_tags_serves_nobody():
     plugins = PluginManager()
     plugins.block("message_filter.TAG")
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         await send(world, 2)
         await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
         for answer in (await world.talker.pull("t", subscription="paid"), await pull_as_member(world)):
             assert (answer.code, answer.remark) == (1, "message_filter 'TAG' is blocked")
 
-    run(scenario, plugins=plugins)
 
-
-def test_only_wanted_messages_wake_a_waiting_pull(run):
-    async def scenario(world):
+async def test_only_wanted_messages_wake_a_waiting_pull():
+    async with ClusterScene(topics={"t": 2}) as world:
         waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
         other = world.join()
@@ -210,11 +194,9 @@ def test_only_wanted_messages_wake_a_waiting_pull(run):
         answer = await waiting
         assert (answer.code, numbers(answer), answer.ext["nextBeginOffset"]) == (0, [5], "4")
 
-    run(scenario)
 
-
-def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep(run):
-    async def scenario(world):
+async def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep():
+    async with ClusterScene(topics={"t": 2}) as world:
         waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
         await world.join().ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02")
@@ -225,11 +207,9 @@ def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep(run):
         assert answer.code in (19, 20)
         assert answer.ext["nextBeginOffset"] == "1"
 
-    run(scenario)
 
-
-def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_for_one(run):
-    async def scenario(world):
+async def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_for_one():
+    async with ClusterScene(topics={"t": 2}, store={"scan_entries_max": 4}) as world:
         waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
         sends = [world.talker.ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02") for _ in range(9)]
@@ -238,29 +218,23 @@ def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_for_one(
         assert answer.code == 20
         assert 4 <= int(answer.ext["nextBeginOffset"]) <= 9
 
-    run(scenario, store={"scan_entries_max": 4})
 
-
-def test_a_pull_looks_at_a_bounded_number_of_messages(run):
-    async def scenario(world):
+async def test_a_pull_looks_at_a_bounded_number_of_messages():
+    async with ClusterScene(topics={"t": 2}, store={"scan_entries_max": 4}) as world:
         await send(world, 10)
         answer = await world.talker.pull("t", expression_type="SQL92", subscription="n > 100", max_msg_nums=1)
         assert (answer.code, answer.ext["nextBeginOffset"]) == (20, "4")
 
-    run(scenario, store={"scan_entries_max": 4})
 
-
-def test_a_message_that_breaks_the_evaluation_is_not_wanted(run):
-    async def scenario(world):
+async def test_a_message_that_breaks_the_evaluation_is_not_wanted():
+    async with ClusterScene(topics={"t": 2}) as world:
         for value in ("1", "x", "7"):
             await world.talker.ok_send("t", f"{KEY}n\x01{value}\x02")
         assert numbers(await world.talker.pull("t", expression_type="SQL92", subscription="n > 0")) == [1, 7]
 
-    run(scenario)
 
-
-def test_retried_messages_are_chosen_by_the_topic_that_they_came_from(run):
-    async def scenario(world):
+async def test_retried_messages_are_chosen_by_the_topic_that_they_came_from():
+    async with ClusterScene(topics={"t": 2}) as world:
         retry = "%RETRY%g"
         await world.talker.heartbeat("g", sql("n > 5"), sql("n > 0", topic=retry))
         for number, origin in ((3, "t"), (7, "t"), (2, "other"), (4, None)):
@@ -269,23 +243,17 @@ def test_retried_messages_are_chosen_by_the_topic_that_they_came_from(run):
         answer = await world.talker.pull(retry, sys_flag=0, subscription=None, sub_version=1)
         assert numbers(answer) == [7, 2, 4]
 
-    run(scenario)
 
-
-def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(run, monkeypatch):
-    async def scenario(world):
+async def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(monkeypatch):
+    async with ClusterScene(topics={"t": 2}, store={"mapped_read_bytes": 0}) as world:
         await send(world, 6)
         monkeypatch.setattr("mqframe.store.files.log_file.LogFile.read_now", lambda *args: None)
         assert numbers(await world.talker.pull("t", **ODD)) == [1, 3, 5]
 
-    run(scenario, store={"mapped_read_bytes": 0})
 
-
-def test_saved_expressions_can_be_read_back(run, tmp_path):
-    async def scenario(world):
+async def test_saved_expressions_can_be_read_back(tmp_path):
+    async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
         await world.talker.heartbeat("g", sql("n > 0", 7))
-
-    run(scenario, directory=tmp_path)
     file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
     data = decode(file.read_bytes(), dict)["filterDataByTopic"]["t"]["groupFilterData"]["g"]
     assert (data["expression"], data["clientVersion"], data["bloomFilterData"]) == (
@@ -294,12 +262,10 @@ def test_saved_expressions_can_be_read_back(run, tmp_path):
         {"bitNum": 112, "bitPos": [22, 87, 58]},
     )
 
-    async def again(world):
+    async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
         await send(world, 2)
         await world.talker.heartbeat("g", sql("n > 0", 7))
         assert numbers(await pull_as_member(world, version=7)) == [1]
-
-    run(again, directory=tmp_path)
 
 
 def test_a_reader_that_knows_a_newer_expression_than_the_table():
@@ -329,7 +295,7 @@ def test_an_expression_is_compiled_once():
     assert compiled == ["n > 0"]
 
 
-def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(run, caplog):
+async def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(caplog):
     class Raising(MessageFilter):
         def compile(self, expression):
             return lambda properties: 1 / int(properties["n"]) > 0
@@ -337,15 +303,13 @@ def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(run, caplog)
     plugins = PluginManager(list)
     plugins.register(Plugin({"SQL92": Raising}), "raising")
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         waiting = world.talker.pull("t", sys_flag=WAIT, expression_type="SQL92", subscription="x")
         await world.settle()
         other = world.join()
         for number in (0, 0, 4):
             await other.ok_send("t", f"{KEY}n\x01{number}\x02")
         assert numbers(await waiting) == [4]
-
-    run(scenario, plugins=plugins)
     assert [r.getMessage() for r in caplog.records if "message filter failed" in r.getMessage()]
 
 

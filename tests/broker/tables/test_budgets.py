@@ -1,6 +1,7 @@
 """The budgets of a broker: what is refused, at which number, naming which setting, and what is shown."""
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.assignment_bodies import RequestModeBody
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
@@ -35,8 +36,8 @@ def topic(name):
     return UpdateAndCreateTopic(topic=name, read_queue_nums=1, write_queue_nums=1, perm=6)
 
 
-def test_topics_are_made_by_operators_and_senders_up_to_a_limit(run):
-    async def scenario(world):
+async def test_topics_are_made_by_operators_and_senders_up_to_a_limit():
+    async with ClusterScene(topics={"t": 2}, broker={"topics_max": 64}) as world:
         used, most, _ = await shown(world, "topics")
         for number in range(used, most):
             await world.talker.ok_send(f"new{number}", KEY)
@@ -49,11 +50,9 @@ def test_topics_are_made_by_operators_and_senders_up_to_a_limit(run):
         await world.talker.heartbeat("g")  # the retry topic of a group that exists is always made
         assert await shown(world, "topics") == (65, 64, 3)
 
-    run(scenario, broker={"topics_max": 64})
 
-
-def test_groups_are_made_by_operators_members_and_readers_up_to_a_limit(run):
-    async def scenario(world):
+async def test_groups_are_made_by_operators_members_and_readers_up_to_a_limit():
+    async with ClusterScene(topics={"t": 2}, broker={"groups_max": 64}) as world:
         used, most, _ = await shown(world, "groups")
         for number in range(used, most):
             await world.talker.pull("t", consumer_group=f"g{number}", sys_flag=4)
@@ -64,11 +63,9 @@ def test_groups_are_made_by_operators_members_and_readers_up_to_a_limit(run):
         await refused(world, HeartBeat(), "groups_max", beat)
         assert await shown(world, "groups") == (64, 64, 3)
 
-    run(scenario, broker={"groups_max": 64})
 
-
-def test_offsets_have_a_limit_and_those_that_exist_go_on(run):
-    async def scenario(world):
+async def test_offsets_have_a_limit_and_those_that_exist_go_on():
+    async with ClusterScene(topics={"t": 2}, broker={"offsets_max": 64}) as world:
         await world.talker.heartbeat("g")
         for number in range(70):
             await world.talker.ok(topic(f"o{number}"))
@@ -83,11 +80,9 @@ def test_offsets_have_a_limit_and_those_that_exist_go_on(run):
         await world.talker.ok(commit("o0"))
         await refused(world, commit("o69"), "offsets_max")
 
-    run(scenario, broker={"offsets_max": 64})
 
-
-def test_members_and_client_ids_do_not_grow_without_end(run):
-    async def scenario(world):
+async def test_members_and_client_ids_do_not_grow_without_end():
+    async with ClusterScene(topics={"t": 2}, broker={"members_max": 64}) as world:
         for number in range(200):  # one connection that calls itself something else each time
             beat = HeartbeatData(client_id=f"c{number}", producer_data_set=[ProducerData("p")])
             await world.talker.ok(HeartBeat(), dumps(beat))
@@ -100,11 +95,9 @@ def test_members_and_client_ids_do_not_grow_without_end(run):
         beat = HeartbeatData(client_id="c", producer_data_set=[ProducerData("p")])
         await world.talker.ok(HeartBeat(), dumps(beat))
 
-    run(scenario, broker={"members_max": 64})
 
-
-def test_long_subscriptions_count_more_than_short_ones(run):
-    async def scenario(world):
+async def test_long_subscriptions_count_more_than_short_ones():
+    async with ClusterScene(topics={"t": 2}, broker={"subscriptions_max": 90}) as world:
         tags = " || ".join(f"tag{n}" for n in range(1000))
         for number in range(2):
             await world.talker.heartbeat(f"g{number}", SubscriptionData(topic="t", sub_string=tags))
@@ -116,11 +109,10 @@ def test_long_subscriptions_count_more_than_short_ones(run):
         used, most, missed = await shown(world, "subscriptions")
         assert (used, most, missed) == (2 * (1 + (1 + len(tags)) // 256), 90, 1)
 
-    run(scenario, broker={"subscriptions_max": 90})
 
+async def test_locks_of_queues_have_a_limit():
+    async with ClusterScene(topics={"t": 2}, broker={"queue_locks_max": 64}) as world:
 
-def test_locks_of_queues_have_a_limit(run):
-    async def scenario(world):
         def body(first, last):
             queues = [QueueBody("broker-a", number, "t") for number in range(first, last)]
             return dumps(LockBody("c", "g", queues, only_this_broker=True))
@@ -134,11 +126,10 @@ def test_locks_of_queues_have_a_limit(run):
         await world.clock.aadvance(80)
         assert await shown(world, "queueLocks") == (0, 64, 1)
 
-    run(scenario, broker={"queue_locks_max": 64})
 
+async def test_rules_of_operators_have_a_limit():
+    async with ClusterScene(topics={"t": 2}, broker={"group_rules_max": 64}) as world:
 
-def test_rules_of_operators_have_a_limit(run):
-    async def scenario(world):
         def forbid(number, readable=False):
             return UpdateAndGetGroupForbidden(group="g", topic=f"t{number}", readable=readable)
 
@@ -156,12 +147,10 @@ def test_rules_of_operators_have_a_limit(run):
         mode = RequestModeBody(topic="m", consumer_group="m64", mode="POP")
         await refused(world, SetMessageRequestMode(), "group_rules_max", dumps(mode))
 
-    run(scenario, broker={"group_rules_max": 64})
-
 
 @pytest.mark.parametrize("expression", ["", "x" * 1000])
-def test_pulls_that_wait_have_a_limit(run, expression):
-    async def scenario(world):
+async def test_pulls_that_wait_have_a_limit(expression):
+    async with ClusterScene(topics={"t": 2}, broker={"pull_waiting_max": 16}) as world:
         fields = {"sys_flag": 6, "subscription": expression or "*"}
         weight = 1 + len(expression) // 256
         waiting = [world.talker.pull("t", **fields) for _ in range(16 // weight)]
@@ -174,5 +163,3 @@ def test_pulls_that_wait_have_a_limit(run, expression):
         await world.settle()
         assert {(await each).code for each in waiting} == {0}
         assert await shown(world, "waitingPulls") == (0, 16, 1)
-
-    run(scenario, broker={"pull_waiting_max": 16})

@@ -28,27 +28,23 @@ def joined(parts: Any) -> bytes:
 
 
 @pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
-def test_tables_in_slices_are_written_as_at_once(count: int) -> None:
+async def test_tables_in_slices_are_written_as_at_once(count: int) -> None:
     body = topics(count)
-    assert joined(asyncio.run(body_parts(body))) == dumps(body)
+    assert joined(await body_parts(body)) == dumps(body)
     offsets = ConsumerOffsetTable(None, {f"t{n}@g": {0: n} for n in range(count)})
-    assert joined(asyncio.run(body_parts(offsets))) == dumps(offsets)
+    assert joined(await body_parts(offsets)) == dumps(offsets)
     empty = msgspec.structs.replace(body, topic_config_table={})
-    reply = asyncio.run(
-        table_reply(empty, "topicConfigTable", body.topic_config_table.items(), ext={"a": "b"})
-    )
+    reply = await table_reply(empty, "topicConfigTable", body.topic_config_table.items(), ext={"a": "b"})
     assert (joined(reply.body), reply.ext) == (dumps(body), {"a": "b"})
 
 
 @pytest.mark.parametrize("count", [0, 1, SLICE + 1])
-def test_queues_as_keys_and_lists_are_written_as_at_once(count: int) -> None:
+async def test_queues_as_keys_and_lists_are_written_as_at_once(count: int) -> None:
     table = {MessageQueue("t", "b", n): OffsetWrapper(n) for n in range(count)}
-    reply = asyncio.run(table_reply(ConsumeStats(2.0), "offsetTable", table.items()))
+    reply = await table_reply(ConsumeStats(2.0), "offsetTable", table.items())
     assert joined(reply.body) == dumps(ConsumeStats(2.0, table))
     spans = [QueueTimeSpan(QueueBody("b", n, "t")) for n in range(count)]
-    reply = asyncio.run(
-        table_reply(ConsumeTimeSpans(), "consumeTimeSpanSet", ((None, span) for span in spans))
-    )
+    reply = await table_reply(ConsumeTimeSpans(), "consumeTimeSpanSet", ((None, span) for span in spans))
     assert joined(reply.body) == dumps(ConsumeTimeSpans(spans))
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import old_broker
 import pytest
-from operators import GROUP, QUEUES, play
+from operators import GROUP, QUEUES, OperatorScene
 
 from mqframe import (
     ConsumeResult,
@@ -38,8 +38,8 @@ def test_offsets_of_a_queue_and_of_a_group(admin, producer):
 
 
 @BOTH_WAYS
-def test_a_member_that_runs_goes_on_at_the_reset_offset_at_once(server_side):
-    async def story(scene):
+async def test_a_member_that_runs_goes_on_at_the_reset_offset_at_once(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         await scene.join()
         await scene.send(b"0", b"1", b"2")
         await scene.until(lambda: len(scene.got) == 3)
@@ -54,12 +54,10 @@ def test_a_member_that_runs_goes_on_at_the_reset_offset_at_once(server_side):
         stats = await scene.admin.groups.stats(GROUP, "orders")
         assert stats[QUEUES[0]].consumer_offset == 3
 
-    play(story, broker={"server_side_reset": server_side})
-
 
 @BOTH_WAYS
-def test_what_was_taken_before_a_reset_is_not_committed(server_side):
-    async def story(scene):
+async def test_what_was_taken_before_a_reset_is_not_committed(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         gate = asyncio.Event()
 
         async def slow(messages, context):
@@ -81,12 +79,10 @@ def test_what_was_taken_before_a_reset_is_not_committed(server_side):
         stats = await scene.admin.groups.stats(GROUP, "orders")
         assert (stats[QUEUES[0]].consumer_offset, scene.got[3:]) == (3, [b"0", b"1", b"2"])
 
-    play(story, broker={"server_side_reset": server_side})
-
 
 @BOTH_WAYS
-def test_a_group_that_is_offline_begins_at_the_reset_offset(server_side):
-    async def story(scene):
+async def test_a_group_that_is_offline_begins_at_the_reset_offset(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         member = await scene.join()
         await scene.send(b"0", b"1", b"2", b"3")
         await scene.until(lambda: len(scene.got) == 4)
@@ -98,12 +94,10 @@ def test_a_group_that_is_offline_begins_at_the_reset_offset(server_side):
         await scene.until(lambda: len(scene.got) == 2)
         assert scene.got == [b"2", b"3"]
 
-    play(story, broker={"server_side_reset": server_side})
-
 
 @BOTH_WAYS
-def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
-    async def story(scene):
+async def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         member = await scene.join()
         await scene.send(b"0")
         await scene.until(lambda: scene.got)
@@ -119,11 +113,9 @@ def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
         assert (await admin.offsets.reset(GROUP, "orders", -1, force=False))[QUEUES[0]] == 1
         assert await admin.groups.lag(GROUP, "orders") == 2
 
-    play(story, broker={"server_side_reset": server_side})
 
-
-def test_a_group_gets_the_offsets_of_another():
-    async def story(scene):
+async def test_a_group_gets_the_offsets_of_another():
+    async with OperatorScene() as scene:
         await scene.join()
         await scene.send(b"0", b"1")
         await scene.until(lambda: len(scene.got) == 2)
@@ -134,8 +126,6 @@ def test_a_group_gets_the_offsets_of_another():
         assert await scene.admin.offsets.correction("orders", "audit", [GROUP]) == {QUEUES[0]: 2}
         with pytest.raises(AnswerError, match="nobody has no offsets"):
             await scene.admin.offsets.clone("nobody", "audit")
-
-    play(story)
 
 
 @pytest.mark.parametrize(
@@ -149,21 +139,19 @@ def test_a_group_gets_the_offsets_of_another():
         (GROUP, MessageQueue("absent", "broker-a", 0), 0),
     ],
 )
-def test_resets_that_cannot_be(group, queue, offset):
-    async def story(scene):
+async def test_resets_that_cannot_be(group, queue, offset):
+    async with OperatorScene() as scene:
         await scene.join()
         with pytest.raises((AnswerError, FixError, RouteError)):
             await scene.admin.offsets.reset_queue(group, queue, offset)
-
-    play(story)
 
 
 @pytest.mark.parametrize(
     ("moment", "fault"),
     [(datetime(2023, 11, 14), "without a time zone"), (1_700_000_000, "not seconds")],
 )
-def test_no_call_takes_a_moment_that_means_another_one(moment, fault):
-    async def story(scene):
+async def test_no_call_takes_a_moment_that_means_another_one(moment, fault):
+    async with OperatorScene() as scene:
         admin = scene.admin
         for call in (
             lambda: admin.offsets.reset(GROUP, "orders", moment),
@@ -176,11 +164,9 @@ def test_no_call_takes_a_moment_that_means_another_one(moment, fault):
             with pytest.raises(FixError, match=fault):
                 await call()
 
-    play(story)
 
-
-def test_a_datetime_with_its_zone_is_a_moment():
-    async def story(scene):
+async def test_a_datetime_with_its_zone_is_a_moment():
+    async with OperatorScene() as scene:
         await scene.join()
         await scene.send(b"0", b"1")
         await scene.until(lambda: len(scene.got) == 2)
@@ -188,8 +174,6 @@ def test_a_datetime_with_its_zone_is_a_moment():
         assert await scene.admin.offsets.search(QUEUES[0], datetime(2001, 1, 1, tzinfo=UTC)) == 0
         offsets = await scene.admin.offsets.reset(GROUP, "orders", datetime(2001, 1, 1, tzinfo=UTC))
         assert set(offsets.values()) == {0}
-
-    play(story)
 
 
 OLD_QUEUE = MessageQueue(old_broker.TOPIC, "broker-a", 1)

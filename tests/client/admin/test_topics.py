@@ -1,7 +1,7 @@
 """Administration of topics, on two brokers."""
 
 import pytest
-from mqframe_testing.consuming import ClientScene, play_in
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.admin.calls import AdminCalls
 from mqframe.client.admin.topics import AsyncTopicAdmin
@@ -41,8 +41,8 @@ def test_topics_come_and_go(admin):
 
 
 @pytest.mark.parametrize(("known", "found"), [([], ["g"]), (["orders"], ["g", "orders"])])
-def test_a_topic_that_a_broker_takes_for_a_group_is_none(known, found):
-    async def story(scene):
+async def test_a_topic_that_a_broker_takes_for_a_group_is_none(known, found):
+    async with ClientScene({"orders": 1}) as scene:
         groups = GroupList(group_list=["orders", "g"])
         table = SubscriptionGroupTable(
             subscription_group_table={name: SubscriptionGroupConfig(group_name=name) for name in known}
@@ -50,8 +50,6 @@ def test_a_topic_that_a_broker_takes_for_a_group_is_none(known, found):
         scene.broker.script(QueryTopicConsumeByWho, lambda _: Frame(0, body=loose_json.dumps(groups)))
         scene.broker.script(GetAllSubscriptionGroupConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
         assert await scene.finish(topics(scene).groups("orders")) == found
-
-    play_in(lambda: ClientScene({"orders": 1}), story)
 
 
 def test_attributes_are_set_and_taken_away_by_name(admin):
@@ -76,12 +74,10 @@ def test_what_is_wrong_with_a_topic(admin):
         admin.topics.create("x", broker="nobody")
 
 
-def test_brokers_that_tell_of_all_topics_only_are_asked_for_all():
-    async def story(scene):
+async def test_brokers_that_tell_of_all_topics_only_are_asked_for_all():
+    async with ClientScene({"orders": 1}) as scene:
         table = TopicConfigTable(topic_config_table={"orders": TopicConfig(topic_name="orders", perm=4)})
         scene.broker.script(GetTopicConfig, AnswerError(3, "request type 351 not supported", "a:1"))
         scene.broker.script(GetAllTopicConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
         found = await scene.finish(topics(scene).config("orders"))
         assert {name: config.perm for name, config in found.items()} == {"broker-a": 4}
-
-    play_in(lambda: ClientScene({"orders": 1}), story)

@@ -49,7 +49,9 @@ def numbers(found):
 
 @pytest.mark.parametrize("cold", [False, True])
 @pytest.mark.parametrize("damaged", [(0,), (7,), (7, 8, 20), (39,)])
-def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(opened, stopped, tmp_path, damaged, cold):
+async def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(
+    opened, stopped, tmp_path, damaged, cold
+):
     places = stopped(*damaged)
     store = opened()
     assert store.recovered.set_aside == ()
@@ -58,8 +60,8 @@ def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(opened, stoppe
         return await store.reads.get_cold("t", 0, 0, 40) if cold else store.reads.get("t", 0, 0, 40)
 
     whole = [n for n in range(40) if n not in damaged]
-    assert numbers(asyncio.run(read())) == whole
-    assert numbers(asyncio.run(read())) == whole
+    assert numbers(await read()) == whole
+    assert numbers(await read()) == whole
     told = store.damage.counters()
     assert (told["setAsideMessages"], told["setAsideQueues"]) == (str(len(damaged)), "t:0")
     store.abandon()
@@ -87,7 +89,7 @@ def test_what_this_process_wrote_is_not_checked_again(opened, message):
 
 
 @pytest.mark.parametrize("cold", [False, True])
-def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, cold):
+async def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, cold):
     stopped()
     store = opened()
 
@@ -96,10 +98,10 @@ def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, cold):
             return numbers(await store.reads.get_cold("t", 0, offset, count))
         return numbers(store.reads.get("t", 0, offset, count))
 
-    assert asyncio.run(read(10, 10)) == list(range(10, 20))
+    assert await read(10, 10) == list(range(10, 20))
     damage(store, 15, 25)
-    assert asyncio.run(read(12, 8)) == list(range(12, 20)), "as damaged as memory may be"
-    assert asyncio.run(read(12, 20)) == [n for n in range(12, 32) if n not in (15, 25)]
+    assert await read(12, 8) == list(range(12, 20)), "as damaged as memory may be"
+    assert await read(12, 20) == [n for n in range(12, 32) if n not in (15, 25)]
 
 
 def test_what_a_filter_left_out_was_not_checked(opened, stopped):

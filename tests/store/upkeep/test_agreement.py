@@ -163,10 +163,10 @@ def test_queues_of_files_of_another_size_are_built_again(opened, message, killed
 
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("again", [0, 1, 5])
-def test_queues_of_a_deleted_topic_do_not_come_back(opened, message, tmp_path, again, killed):
+async def test_queues_of_a_deleted_topic_do_not_come_back(opened, message, tmp_path, again, killed):
     store = opened(**SMALL)
     fill(store, message)
-    asyncio.run(store.delete_topic("a"))
+    await store.delete_topic("a")
     for n in range(again):
         store.writes.put(message("a", 0, b"new %d" % n))
     store.dispatch.now()
@@ -182,13 +182,13 @@ def test_queues_of_a_deleted_topic_do_not_come_back(opened, message, tmp_path, a
     assert content(store) == before
 
 
-def test_a_deletion_that_was_cut_off_is_finished(opened, message, tmp_path):
+async def test_a_deletion_that_was_cut_off_is_finished(opened, message, tmp_path):
     store = opened(**SMALL)
     fill(store, message)
     end(store, False)
     shutil.copytree(tmp_path / "store/consumequeue", tmp_path / "kept")
     store = opened(**SMALL)
-    asyncio.run(store.delete_topic("a"))
+    await store.delete_topic("a")
     end(store, False)
     shutil.rmtree(tmp_path / "store/consumequeue")
     (tmp_path / "kept").rename(tmp_path / "store/consumequeue")

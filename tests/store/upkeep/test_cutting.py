@@ -115,7 +115,7 @@ def log_bytes(directory: Path) -> bytes:
     killed=st.booleans(),
     again=st.booleans(),
 )
-def test_a_cut_store_is_one_that_never_had_the_tail(
+async def test_a_cut_store_is_one_that_never_had_the_tail(
     tmp_path_factory, before, tail, after, killed, again
 ) -> None:
     root = tmp_path_factory.mktemp("cut")
@@ -136,7 +136,7 @@ def test_a_cut_store_is_one_that_never_had_the_tail(
             if killed:
                 store.abandon()
             else:
-                asyncio.run(store.stop())
+                await store.stop()
             whole = log_bytes(root / name)
             made = cut_log(root / name, end, PluginManager().cut_backs(), why="a test", now_ms=NOW)
             kept = (root / name / "cut" / made.file).read_bytes()
@@ -176,13 +176,13 @@ def filled(directory: Path, count: int = 40) -> list[int]:
     return record_starts(directory)
 
 
-def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_path, monkeypatch) -> None:
+async def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_path, monkeypatch) -> None:
     starts = filled(tmp_path / "whole")
     offset = starts[13]
-    asyncio.run(open_store(tmp_path / "whole", ManualClock(NOW)).stop())
+    await open_store(tmp_path / "whole", ManualClock(NOW)).stop()
     store = open_store(tmp_path / "whole", ManualClock(NOW))
     as_whole = shown(store)
-    asyncio.run(store.stop())
+    await store.stop()
     shutil.copytree(tmp_path / "whole", tmp_path / "expected")
     cut_log(tmp_path / "expected", offset, PluginManager().cut_backs(), why="a test", now_ms=NOW)
     store = open_store(tmp_path / "expected", ManualClock(NOW))
@@ -222,7 +222,7 @@ def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_pat
         now = shown(store)
         states.append(now == as_cut)
         assert now in (as_cut, as_whole)
-        asyncio.run(store.stop())
+        await store.stop()
         assert {cut.done for cut in cuts(Layout(root))} <= {True}
         files = sorted(path.name for path in (root / "cut").iterdir()) if (root / "cut").is_dir() else []
         assert files == ([f"{offset:020d}-0.json", f"{offset:020d}-0.records"] if states[-1] else [])
@@ -272,12 +272,12 @@ def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_a_record_that_ends_with_zeros_is_kept_to_its_last_byte(tmp_path) -> None:
+async def test_a_record_that_ends_with_zeros_is_kept_to_its_last_byte(tmp_path) -> None:
     store = open_store(tmp_path, ManualClock(NOW))
     for _ in range(2):
         store.writes.put(Incoming("a", 0, b"body", "", 1, HOST, HOST))
     store.dispatch.now()
-    asyncio.run(store.stop())
+    await store.stop()
     starts, whole = record_starts(tmp_path), log_bytes(tmp_path)
     cut = cut_log(tmp_path, starts[1], PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert (cut.start, cut.end) == (starts[1], starts[2])

@@ -111,14 +111,11 @@ def test_note_of_queue_ends_is_stale_once_another_broker_wrote(opened, message, 
     assert bodies(opened()) == expected(7)
 
 
-def test_orderly_stop_leaves_no_file_made_ahead(opened, message, tmp_path):
-    async def scenario():
-        store = opened(commit_log_file_bytes=4096)
-        fill(store, message, 3)
-        store.start()
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_orderly_stop_leaves_no_file_made_ahead(opened, message, tmp_path):
+    store = opened(commit_log_file_bytes=4096)
+    fill(store, message, 3)
+    store.start()
+    await store.stop()
     assert [path.name for path in (tmp_path / "store/commitlog").iterdir()] == ["0" * 20]
 
 
@@ -179,10 +176,12 @@ def test_log_gone_means_queues_gone(opened, message, tmp_path):
     assert bodies(store) == expected(1)
 
 
-def test_a_log_that_is_gone_stops_the_start_where_it_is_known_that_there_was_one(opened, message, tmp_path):
+async def test_a_log_that_is_gone_stops_the_start_where_it_is_known_that_there_was_one(
+    opened, message, tmp_path
+):
     store = opened()
     fill(store, message, 3)
-    asyncio.run(store.stop())
+    await store.stop()
     shutil.rmtree(tmp_path / "store/commitlog")
     with pytest.raises(UndecidedDamage, match="ends at offset 0, but had been on the disk up to"):
         opened()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mqframe_testing.consuming import AllQueues, CollectingListener, play
+from mqframe_testing.consuming import AllQueues, ClientScene, CollectingListener
 
 from mqframe import AsyncLitePullConsumer, AsyncPushConsumer
 from mqframe.core.errors import AnswerError, ClosedError, ConnectError, RouteError
@@ -31,8 +31,8 @@ def push(scene):
 
 
 @pytest.mark.parametrize("make", [push, lite_pull])
-def test_it_is_known_only_while_it_runs(make) -> None:
-    async def story(scene):
+async def test_it_is_known_only_while_it_runs(make) -> None:
+    async with ClientScene() as scene:
         consumer = make(scene)
         with pytest.raises(ClosedError, match="the consumer of group g is not running"):
             _ = consumer.client_id
@@ -47,8 +47,6 @@ def test_it_is_known_only_while_it_runs(make) -> None:
         with pytest.raises(ClosedError, match="the consumer of group g was stopped; make a new one"):
             await consumer.start()
 
-    play(story)
-
 
 @pytest.mark.parametrize("make", [push, lite_pull])
 @pytest.mark.parametrize(
@@ -58,8 +56,8 @@ def test_it_is_known_only_while_it_runs(make) -> None:
         (CheckClientConfig, [AnswerError(23, "no such property", "b")], AnswerError),
     ],
 )
-def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> None:
-    async def story(scene):
+async def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> None:
+    async with ClientScene() as scene:
         consumer = make(scene)
         scene.broker.script(kind, *problems)
         with pytest.raises(raised):
@@ -73,23 +71,19 @@ def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> No
         assert queues == [scene.broker.queue("orders", 0)]
         await scene.finish(consumer.stop())
 
-    play(story)
-
 
 @pytest.mark.parametrize("make", [push, lite_pull])
-def test_a_start_waits_for_name_servers_that_restart(make) -> None:
-    async def story(scene):
+async def test_a_start_waits_for_name_servers_that_restart(make) -> None:
+    async with ClientScene() as scene:
         consumer = make(scene)
         scene.broker.script(GetRouteinfoByTopic, *[ConnectError("away")] * 4)
         await scene.finish(consumer.start())
         assert len(scene.broker.sent(GetRouteinfoByTopic)) > 4
         await scene.finish(consumer.stop())
 
-    play(story)
 
-
-def test_polls_wait_after_a_start_that_had_failed_before() -> None:
-    async def story(scene):
+async def test_polls_wait_after_a_start_that_had_failed_before() -> None:
+    async with ClientScene() as scene:
         consumer = lite_pull(scene)
         scene.broker.script(CheckClientConfig, AnswerError(23, "no such property", scene.broker.address))
         with pytest.raises(AnswerError):
@@ -99,5 +93,3 @@ def test_polls_wait_after_a_start_that_had_failed_before() -> None:
         assert await scene.finish(consumer.poll(2.0)) == []
         assert scene.clock.monotonic() - began >= 2.0
         await scene.finish(consumer.stop())
-
-    play(story)

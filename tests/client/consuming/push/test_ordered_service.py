@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import zlib
+from contextlib import asynccontextmanager
 
 import attrs
 import pytest
-from mqframe_testing.consuming import AllQueues, ClientScene, CollectingListener, play_in
+from mqframe_testing.consuming import AllQueues, ClientScene, CollectingListener
 from mqframe_testing.simulation.pools import work_at_once
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -58,19 +59,18 @@ class Scene(ClientScene):
         del self.broker.locks[GROUP, self.broker.queue("orders", queue_id)]
 
 
-def play(story, *, topics=None, **options):
-    async def whole(scene):
+@asynccontextmanager
+async def staged(*, topics=None, **options):
+    async with Scene(topics or {"orders": 1}, options) as scene:
         try:
-            await story(scene)
+            yield scene
         finally:
             await scene.finish(scene.consumer.stop())
 
-    play_in(lambda: Scene(topics or {"orders": 1}, options), whole)
-
 
 class TestLocks:
-    def test_queue_is_locked_before_it_is_pulled_and_unlocked_at_the_end(self) -> None:
-        async def story(scene):
+    async def test_queue_is_locked_before_it_is_pulled_and_unlocked_at_the_end(self) -> None:
+        async with staged() as scene:
             scene.broker.put("orders", 0, b"a")
             await scene.start(CollectingListener())
             kinds = [type(r) for r in scene.broker.requests]
@@ -83,10 +83,8 @@ class TestLocks:
             assert last_commit < kinds.index(UnlockBatchMq)
             assert scene.stored() == 1
 
-        play(story)
-
-    def test_nothing_is_pulled_while_another_member_has_the_lock(self) -> None:
-        async def story(scene):
+    async def test_nothing_is_pulled_while_another_member_has_the_lock(self) -> None:
+        async with staged() as scene:
             scene.broker.put("orders", 0, b"a")
             scene.give_lock_to("somebody")
             listener = CollectingListener()
@@ -100,12 +98,10 @@ class TestLocks:
             await scene.pass_time(0.5)
             assert listener.offsets() == [0]
 
-        play(story)
-
-    def test_offset_is_asked_for_after_the_lock(self) -> None:
+    async def test_offset_is_asked_for_after_the_lock(self) -> None:
         """The member before may still commit until it gives the lock back."""
 
-        async def story(scene):
+        async with staged() as scene:
             scene.broker.put("orders", 0, b"a", b"b", b"c")
             scene.give_lock_to("somebody")
             listener = CollectingListener()
@@ -115,19 +111,15 @@ class TestLocks:
             await scene.pass_time(0.5)
             assert listener.offsets() == [2]
 
-        play(story)
-
-    def test_locks_are_renewed_every_twenty_seconds(self) -> None:
-        async def story(scene):
+    async def test_locks_are_renewed_every_twenty_seconds(self) -> None:
+        async with staged() as scene:
             await scene.start(CollectingListener())
             locked = len(scene.broker.sent(LockBatchMq))
             await scene.pass_time(61.0)
             assert len(scene.broker.sent(LockBatchMq)) == locked + 3
 
-        play(story)
-
-    def test_expired_lease_stops_consumption_until_it_is_renewed(self) -> None:
-        async def story(scene):
+    async def test_expired_lease_stops_consumption_until_it_is_renewed(self) -> None:
+        async with staged() as scene:
             listener = CollectingListener()
             await scene.start(listener)
             scene.broker.script(LockBatchMq, *[CallTimeout("late")] * 2)
@@ -139,10 +131,8 @@ class TestLocks:
             assert listener.offsets() == [0]
             assert scene.owner() == scene.consumer.client_id
 
-        play(story)
-
-    def test_queue_that_another_member_has_is_given_up_without_a_commit(self) -> None:
-        async def story(scene):
+    async def test_queue_that_another_member_has_is_given_up_without_a_commit(self) -> None:
+        async with staged() as scene:
             gate = asyncio.Event()
 
             async def hang(messages, context):
@@ -165,10 +155,8 @@ class TestLocks:
             await scene.pass_time(1.0)
             assert listener.offsets() == [0, 1, 2]
 
-        play(story)
-
-    def test_broken_connection_stops_the_queue_until_the_broker_confirms_the_lock(self) -> None:
-        async def story(scene):
+    async def test_broken_connection_stops_the_queue_until_the_broker_confirms_the_lock(self) -> None:
+        async with staged() as scene:
             gate = asyncio.Event()
 
             async def wait(messages, context):
@@ -188,10 +176,8 @@ class TestLocks:
             await scene.pass_time(3.0)
             assert listener.offsets() == [0, 1, 2]
 
-        play(story)
-
-    def test_broker_that_does_not_know_the_member_is_told_at_once(self) -> None:
-        async def story(scene):
+    async def test_broker_that_does_not_know_the_member_is_told_at_once(self) -> None:
+        async with staged() as scene:
             await scene.start(CollectingListener())
             await scene.pass_time(19.0)
             told = len(scene.broker.heartbeats)
@@ -200,10 +186,8 @@ class TestLocks:
             assert len(scene.broker.heartbeats) == told + 1
             assert scene.queues == [0]
 
-        play(story)
-
-    def test_dropped_queue_keeps_its_lock_until_the_listener_ends(self) -> None:
-        async def story(scene):
+    async def test_dropped_queue_keeps_its_lock_until_the_listener_ends(self) -> None:
+        async with staged() as scene:
             gate = asyncio.Event()
 
             async def hang(messages, context):
@@ -227,10 +211,8 @@ class TestLocks:
             assert scene.owner() is None
             assert (listener.offsets(), scene.stored()) == ([0], None)
 
-        play(story)
-
-    def test_queue_that_was_given_up_is_committed_and_unlocked_at_once(self) -> None:
-        async def story(scene):
+    async def test_queue_that_was_given_up_is_committed_and_unlocked_at_once(self) -> None:
+        async with staged() as scene:
             scene.broker.put("orders", 0, b"a", b"b")
             await scene.start(CollectingListener())
             scene.consumer.subscribe("others", "*", CollectingListener())
@@ -240,10 +222,8 @@ class TestLocks:
             kinds = [type(r) for r in scene.broker.requests]
             assert kinds.index(UpdateConsumerOffset) < kinds.index(UnlockBatchMq)
 
-        play(story)
-
-    def test_thread_that_still_listens_keeps_the_lock(self) -> None:
-        async def story(scene):
+    async def test_thread_that_still_listens_keeps_the_lock(self) -> None:
+        async with staged() as scene:
             release, entered = threading.Event(), threading.Event()
 
             def hang(messages, context):
@@ -266,10 +246,8 @@ class TestLocks:
                 await asyncio.sleep(0.005)
             assert (scene.owner(), scene.stored()) == (None, None)
 
-        play(story)
-
-    def test_queue_that_comes_back_waits_for_the_listener_that_still_runs(self) -> None:
-        async def story(scene):
+    async def test_queue_that_comes_back_waits_for_the_listener_that_still_runs(self) -> None:
+        async with staged() as scene:
             gate = asyncio.Event()
 
             async def hang(messages, context):
@@ -290,12 +268,10 @@ class TestLocks:
             assert listener.offsets() == [0, 0, 1]
             assert listener.most == 1
 
-        play(story)
-
-    def test_queue_that_begins_anew_waits_for_the_listener_that_still_runs(self) -> None:
+    async def test_queue_that_begins_anew_waits_for_the_listener_that_still_runs(self) -> None:
         """Its offset did not exist any more; what was held of it is given up, its lock is kept."""
 
-        async def story(scene):
+        async with staged(settings=ConsumerSettings(pull_messages_max=2)) as scene:
             gate = asyncio.Event()
 
             async def hang(messages, context):
@@ -317,10 +293,9 @@ class TestLocks:
             await scene.pass_time(5.0)
             assert scene.stored() == 10
 
-        play(story, settings=ConsumerSettings(pull_messages_max=2))
+    async def test_stop_leaves_the_lock_of_a_listener_that_does_not_end(self) -> None:
+        async with staged(settings=ConsumerSettings(stop_seconds=1.0)) as scene:
 
-    def test_stop_leaves_the_lock_of_a_listener_that_does_not_end(self) -> None:
-        async def story(scene):
             def hang(messages, context):
                 release.wait(120)
 
@@ -334,10 +309,9 @@ class TestLocks:
             release.set()
             assert scene.owner() == me
 
-        play(story, settings=ConsumerSettings(stop_seconds=1.0))
+    async def test_stop_breaks_a_task_off_and_gives_its_lock_back(self) -> None:
+        async with staged(settings=ConsumerSettings(stop_seconds=1.0)) as scene:
 
-    def test_stop_breaks_a_task_off_and_gives_its_lock_back(self) -> None:
-        async def story(scene):
             async def hang(messages, context):
                 await asyncio.Event().wait()
 
@@ -347,12 +321,10 @@ class TestLocks:
             assert scene.owner() is None
             assert scene.stored() in (None, 0)
 
-        play(story, settings=ConsumerSettings(stop_seconds=1.0))
-
 
 class TestOrder:
-    def test_one_batch_of_a_queue_at_a_time_and_queues_beside_each_other(self) -> None:
-        async def story(scene):
+    async def test_one_batch_of_a_queue_at_a_time_and_queues_beside_each_other(self) -> None:
+        async with staged(topics={"orders": 2}) as scene:
             gates = [asyncio.Event(), asyncio.Event()]
 
             async def wait(messages, context):
@@ -373,10 +345,8 @@ class TestOrder:
             assert listener.most == 1
             assert [len(call) for call in listener.places] == [2, 2, 2, 1, 2, 1]
 
-        play(story, topics={"orders": 2})
-
-    def test_what_comes_while_a_listener_runs_goes_into_the_next_batch(self) -> None:
-        async def story(scene):
+    async def test_what_comes_while_a_listener_runs_goes_into_the_next_batch(self) -> None:
+        async with staged() as scene:
             gate = asyncio.Event()
 
             async def wait(messages, context):
@@ -393,11 +363,9 @@ class TestOrder:
             await scene.pass_time()
             assert listener.places == [[(0, 0)], [(0, 1), (0, 2), (0, 3)]]
 
-        play(story)
-
     @pytest.mark.parametrize("answer", [SUSPEND, LATER, None, "yes", RuntimeError("no")])
-    def test_failure_retries_in_place_and_blocks_only_its_queue(self, answer) -> None:
-        async def story(scene):
+    async def test_failure_retries_in_place_and_blocks_only_its_queue(self, answer) -> None:
+        async with staged(topics={"orders": 2}) as scene:
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(answer, OK)
             await scene.start(listener)
@@ -410,10 +378,9 @@ class TestOrder:
             await scene.pass_time(5.0)
             assert (scene.stored(0), scene.stored(1)) == (2, 1)
 
-        play(story, topics={"orders": 2})
+    async def test_listener_says_for_how_long_the_queue_pauses(self) -> None:
+        async with staged() as scene:
 
-    def test_listener_says_for_how_long_the_queue_pauses(self) -> None:
-        async def story(scene):
             async def suspend(messages, context):
                 context.suspend_current_queue_time_millis = 10_000
                 return SUSPEND
@@ -426,10 +393,8 @@ class TestOrder:
             await scene.pass_time(0.2)
             assert listener.offsets() == [0, 0]
 
-        play(story)
-
-    def test_failed_batch_begins_again_with_what_came_meanwhile(self) -> None:
-        async def story(scene):
+    async def test_failed_batch_begins_again_with_what_came_meanwhile(self) -> None:
+        async with staged() as scene:
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(SUSPEND, OK)
             await scene.start(listener, batch_max=4)
@@ -437,19 +402,16 @@ class TestOrder:
             await scene.pass_time(1.0)
             assert listener.places == [[(0, 0), (0, 1)], [(0, 0), (0, 1), (0, 2)]]
 
-        play(story)
-
-    def test_progress_of_what_was_consumed_before_a_failure_is_committed(self) -> None:
-        async def story(scene):
+    async def test_progress_of_what_was_consumed_before_a_failure_is_committed(self) -> None:
+        async with staged() as scene:
             scene.broker.put("orders", 0, *[b"x"] * 4)
             await scene.start(CollectingListener(OK, OK, SUSPEND))
             await scene.pass_time(6.0)
             assert scene.stored() == 2
 
-        play(story)
+    async def test_queue_rests_after_sixty_seconds_without_a_pause(self) -> None:
+        async with staged() as scene:
 
-    def test_queue_rests_after_sixty_seconds_without_a_pause(self) -> None:
-        async def story(scene):
             async def slow(messages, context):
                 await scene.clock.sleep(25.0)
                 return OK
@@ -462,10 +424,8 @@ class TestOrder:
             await scene.pass_time(0.05)
             assert listener.offsets() == [0, 1, 2, 3]
 
-        play(story)
-
-    def test_listener_that_was_replaced_is_used_for_the_next_batch(self) -> None:
-        async def story(scene):
+    async def test_listener_that_was_replaced_is_used_for_the_next_batch(self) -> None:
+        async with staged() as scene:
             gate = asyncio.Event()
 
             async def wait(messages, context):
@@ -480,10 +440,8 @@ class TestOrder:
             await scene.pass_time()
             assert (first.offsets(), second.offsets()) == ([0], [1])
 
-        play(story)
-
-    def test_span_of_offsets_holds_nothing_back(self) -> None:
-        async def story(scene):
+    async def test_span_of_offsets_holds_nothing_back(self) -> None:
+        async with staged(settings=ConsumerSettings(queue_span_max=10)) as scene:
             gate = asyncio.Event()
 
             async def wait(messages, context):
@@ -495,10 +453,8 @@ class TestOrder:
             assert max(scene.pulls) == 100
             gate.set()
 
-        play(story, settings=ConsumerSettings(queue_span_max=10))
-
-    def test_threads_stay_with_their_queue_and_keep_its_order(self) -> None:
-        async def story(scene):
+    async def test_threads_stay_with_their_queue_and_keep_its_order(self) -> None:
+        async with staged(topics={"orders": 3}) as scene:
             seen: dict[int, list[int]] = {0: [], 1: [], 2: []}
             at_work: set[int] = set()
 
@@ -522,12 +478,11 @@ class TestOrder:
             await scene.finish(scene.consumer.stop())
             assert [scene.stored(queue_id) for queue_id in seen] == [300] * 3
 
-        play(story, topics={"orders": 3})
-
 
 class TestLimit:
-    def test_message_that_failed_too_often_becomes_a_dead_letter_and_the_queue_goes_on(self) -> None:
-        async def story(scene):
+    async def test_message_that_failed_too_often_becomes_a_dead_letter_and_the_queue_goes_on(self) -> None:
+        async with staged(settings=ConsumerSettings(max_reconsume_times=2)) as scene:
+
             async def first_fails(messages, context):
                 return SUSPEND if messages[0].queue_offset == 0 else OK
 
@@ -541,10 +496,8 @@ class TestLimit:
             await scene.pass_time(5.0)
             assert scene.stored() == 2
 
-        play(story, settings=ConsumerSettings(max_reconsume_times=2))
-
-    def test_dead_letter_that_nobody_takes_is_tried_again_in_place(self) -> None:
-        async def story(scene):
+    async def test_dead_letter_that_nobody_takes_is_tried_again_in_place(self) -> None:
+        async with staged(settings=ConsumerSettings(max_reconsume_times=1)) as scene:
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(SUSPEND, SUSPEND, OK)
             await scene.start(listener)
@@ -552,10 +505,8 @@ class TestLimit:
             await scene.pass_time(2.1)
             assert (listener.offsets(), listener.attempts) == ([0, 0, 0, 1], [0, 1, 2, 0])
 
-        play(story, settings=ConsumerSettings(max_reconsume_times=1))
-
-    def test_of_a_batch_only_those_go_that_failed_too_often(self) -> None:
-        async def story(scene):
+    async def test_of_a_batch_only_those_go_that_failed_too_often(self) -> None:
+        async with staged(settings=ConsumerSettings(max_reconsume_times=1)) as scene:
             scene.broker.put("orders", 0, b"a")
             listener = CollectingListener(SUSPEND, SUSPEND, OK)
             await scene.start(listener, batch_max=4)
@@ -564,10 +515,9 @@ class TestLimit:
             assert listener.places == [[(0, 0)], [(0, 0), (0, 1)], [(0, 1)]]
             assert len(scene.broker.sent(SendMessageV2)) == 1
 
-        play(story, settings=ConsumerSettings(max_reconsume_times=1))
+    async def test_a_listener_may_make_a_message_a_dead_letter_at_once(self) -> None:
+        async with staged() as scene:
 
-    def test_a_listener_may_make_a_message_a_dead_letter_at_once(self) -> None:
-        async def story(scene):
             async def first_is_dead(messages, context):
                 if messages[0].queue_offset == 0:
                     context.delay_level_when_next_consume = -1
@@ -584,10 +534,8 @@ class TestLimit:
             await scene.pass_time(5.0)
             assert scene.stored() == 2
 
-        play(story)
-
-    def test_without_a_limit_it_is_tried_for_ever(self) -> None:
-        async def story(scene):
+    async def test_without_a_limit_it_is_tried_for_ever(self) -> None:
+        async with staged() as scene:
             scene.broker.put("orders", 0, b"a")
             listener = CollectingListener(SUSPEND)
             await scene.start(listener)
@@ -595,37 +543,33 @@ class TestLimit:
             assert listener.attempts == list(range(101))
             assert scene.broker.sent(SendMessageV2) == []
 
-        play(story)
-
 
 class TestUnreadable:
     @pytest.mark.parametrize("broadcasting", [False, True])
-    def test_what_cannot_be_unpacked_does_not_hold_its_queue(self, tmp_path, broadcasting) -> None:
-        async def story(scene):
-            scene.instance.settings = attrs.evolve(scene.instance.settings, unpacked_bytes_max=100)
-            came = []
-
-            async def listener(messages, context):
-                came.extend((m.queue_offset, m.body) for m in messages)
-                return OK
-
-            scene.broker.put("orders", 0, b"a")
-            scene.broker.put("orders", 0, zlib.compress(b"x" * 101), sys_flag=SysFlag.COMPRESSED)
-            scene.broker.put("orders", 0, zlib.compress(b"x" * 100), sys_flag=SysFlag.COMPRESSED)
-            await scene.start(listener)
-            await scene.pass_time(30.0)
-            assert came == [(0, b"a"), (2, b"x" * 100)]
-            sent = [each.topic for each in scene.broker.sent(SendMessageV2)]
-            assert sent == ([] if broadcasting else [f"%RETRY%{GROUP}"])
-            if not broadcasting:
-                assert scene.stored() == 3
-
+    async def test_what_cannot_be_unpacked_does_not_hold_its_queue(self, tmp_path, broadcasting) -> None:
         settings = ConsumerSettings(offset_directory=tmp_path)
         with work_at_once():  # local offsets are read and written in threads
-            play(story, broadcasting=broadcasting, settings=settings)
+            async with staged(broadcasting=broadcasting, settings=settings) as scene:
+                scene.instance.settings = attrs.evolve(scene.instance.settings, unpacked_bytes_max=100)
+                came = []
 
-    def test_a_damaged_body_is_a_dead_letter_that_says_why(self) -> None:
-        async def story(scene):
+                async def listener(messages, context):
+                    came.extend((m.queue_offset, m.body) for m in messages)
+                    return OK
+
+                scene.broker.put("orders", 0, b"a")
+                scene.broker.put("orders", 0, zlib.compress(b"x" * 101), sys_flag=SysFlag.COMPRESSED)
+                scene.broker.put("orders", 0, zlib.compress(b"x" * 100), sys_flag=SysFlag.COMPRESSED)
+                await scene.start(listener)
+                await scene.pass_time(30.0)
+                assert came == [(0, b"a"), (2, b"x" * 100)]
+                sent = [each.topic for each in scene.broker.sent(SendMessageV2)]
+                assert sent == ([] if broadcasting else [f"%RETRY%{GROUP}"])
+                if not broadcasting:
+                    assert scene.stored() == 3
+
+    async def test_a_damaged_body_is_a_dead_letter_that_says_why(self) -> None:
+        async with staged() as scene:
             came = []
 
             async def listener(messages, context):
@@ -642,24 +586,22 @@ class TestUnreadable:
             assert "changed since it was stored" in decode_properties(dead.properties)["MQFRAME_REASON"]
             assert scene.stored() == 3
 
-        play(story)
-
 
 class TestBroadcasting:
-    def test_needs_no_locks_and_keeps_the_order(self, tmp_path) -> None:
-        async def story(scene):
-            scene.broker.put("orders", 0, b"a", b"b")
-            listener = CollectingListener(SUSPEND, OK)
-            await scene.start(listener)
-            await scene.pass_time(100.0)
-            assert listener.offsets() == [0, 0, 1]
-            assert scene.broker.sent(LockBatchMq) == []
-
+    async def test_needs_no_locks_and_keeps_the_order(self, tmp_path) -> None:
         with work_at_once():  # local offsets are read and written in threads
-            play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
+            async with staged(
+                broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path)
+            ) as scene:
+                scene.broker.put("orders", 0, b"a", b"b")
+                listener = CollectingListener(SUSPEND, OK)
+                await scene.start(listener)
+                await scene.pass_time(100.0)
+                assert listener.offsets() == [0, 0, 1]
+                assert scene.broker.sent(LockBatchMq) == []
 
 
-def test_hooks_see_every_attempt() -> None:
+async def test_hooks_see_every_attempt() -> None:
     class Note(ConsumeHook):
         name = "note"
 
@@ -671,7 +613,7 @@ def test_hooks_see_every_attempt() -> None:
 
     note = Note()
 
-    async def story(scene):
+    async with staged(consume_hooks=[note]) as scene:
         scene.broker.put("orders", 0, b"a")
         await scene.start(CollectingListener(SUSPEND, RuntimeError("no"), None, OK))
         await scene.pass_time(4.0)
@@ -681,5 +623,3 @@ def test_hooks_see_every_attempt() -> None:
             (False, "null"),
             (True, "success"),
         ]
-
-    play(story, consume_hooks=[note])
