@@ -207,7 +207,7 @@ async def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away():
         del saved["topicConfigTable"]["gone"]
         file.write_bytes(dumps(saved))
         await world.cluster.start_broker()
-        world.client = world.connect()
+        await world.disconnect(world.client)
         assert ("gone", 0) in set(world.store.queues)
         await world.client.ok(CleanUnusedTopic())
         assert {topic for topic, _ in world.store.queues} == {"t"}

@@ -154,8 +154,7 @@ async def test_nobody_can_be_told():
         await world.client.heartbeat("g")
         assert (await world.client.invoke(reset(queue_id=0))).code == 1, "it has no offset to reset"
         await commit(world, 3)
-        await world.client.client.close()
-        world.client = world.connect()
+        await world.disconnect(world.client)
         await world.settle()
         answer = await world.client.invoke(reset(queue_id=0))
         assert (answer.code, "g" in answer.remark) == (206, True)
