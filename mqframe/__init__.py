@@ -10,6 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mqframe_admin.client.admin import AsyncAdmin as AsyncAdmin
+    from mqframe_admin.client.blocking.admin import Admin as Admin
+    from mqframe_admin.rules.dead_letters import DeadLetter as DeadLetter
+    from mqframe_admin.rules.queue_expansion import QueueExpansion as QueueExpansion
     from mqframe_pop.client.blocking_consumer import SimpleConsumer as SimpleConsumer
     from mqframe_pop.client.consumer import AsyncSimpleConsumer as AsyncSimpleConsumer
     from mqframe_pop.rules.popped import PoppedMessage as PoppedMessage
@@ -35,8 +39,6 @@ if TYPE_CHECKING:
     from mqframe.broker.broker import Broker as Broker
     from mqframe.broker.sections import BrokerSections as BrokerSections
     from mqframe.broker.settings import BrokerSettings as BrokerSettings
-    from mqframe.client.admin.admin import AsyncAdmin as AsyncAdmin
-    from mqframe.client.admin.blocking.admin import Admin as Admin
     from mqframe.client.configuration.consumer_settings import ConsumerSettings as ConsumerSettings
     from mqframe.client.configuration.lite_pull_settings import LitePullSettings as LitePullSettings
     from mqframe.client.connection.instance import ClientInstance as ClientInstance
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
     from mqframe.client.sending.producer import AsyncProducer as AsyncProducer
     from mqframe.client.settings import ClientSettings as ClientSettings
     from mqframe.client.settings import ProducerSettings as ProducerSettings
-    from mqframe.core.cluster.queue_expansion import QueueExpansion as QueueExpansion
     from mqframe.core.consuming.consume_result import ConsumeResult as ConsumeResult
     from mqframe.core.consuming.consume_rules import OnDecodeError as OnDecodeError
     from mqframe.core.consuming.group_config import CustomizedRetryPolicy as CustomizedRetryPolicy
@@ -94,7 +95,6 @@ if TYPE_CHECKING:
     from mqframe.core.messages.message import SendResult as SendResult
     from mqframe.core.messages.message import SendStatus as SendStatus
     from mqframe.core.messages.properties import encode_properties as encode_properties
-    from mqframe.core.retry.dead_letters import DeadLetter as DeadLetter
     from mqframe.core.sending.request_reply import ReplyMessage as ReplyMessage
     from mqframe.core.sending.request_reply import reply_to as reply_to
     from mqframe.core.sending.transaction_outcome import TransactionOutcome as TransactionOutcome
@@ -155,16 +155,13 @@ _HOME = {
         "broker.broker": "Broker",
         "broker.sections": "BrokerSections",
         "broker.settings": "BrokerSettings",
-        "client.admin.admin": "AsyncAdmin",
         "client.connection.instance": "ClientInstance",
-        "client.admin.blocking.admin": "Admin",
         "client.sending.blocking_producer": "Producer",
         "client.consuming.lite_pull.blocking_consumer": "LitePullConsumer",
         "client.consuming.puller.blocking_puller": "Puller",
         "client.consuming.push.blocking_consumer": "PushConsumer",
         "client.consuming.lite_pull.consumer": "AsyncLitePullConsumer",
         "client.configuration.lite_pull_settings": "LitePullSettings",
-        "core.cluster.queue_expansion": "QueueExpansion",
         "core.sending.transaction_outcome": "TransactionOutcome",
         "client.sending.producer": "AsyncProducer",
         "client.consuming.puller.puller": "AsyncPuller",
@@ -178,7 +175,6 @@ _HOME = {
         ),
         "client.settings": "ClientSettings ProducerSettings",
         "core.consuming.consume_result": "ConsumeResult",
-        "core.retry.dead_letters": "DeadLetter",
         "core.errors": _ERRORS,
         "core.storage.record": "decode_records",
         "core.messages.batch": "encode_element",

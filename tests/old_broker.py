@@ -9,30 +9,26 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from mqframe_admin.bodies import ConnectionBody, ConsumerConnection
+from mqframe_admin.client.brokers import AsyncBrokerAdmin
+from mqframe_admin.client.calls import AdminCalls
+from mqframe_admin.client.groups import AsyncGroupAdmin
+from mqframe_admin.client.members import AsyncMemberAdmin
+from mqframe_admin.client.offsets import AsyncOffsetAdmin
+from mqframe_admin.client.topics import AsyncTopicAdmin
+from mqframe_admin.requests import GetConsumerConnectionList, InvokeBrokerToResetOffset
+from mqframe_admin.rules.offset_rules import reset_target
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.scripted_broker import ScriptedBroker
 from msgspec.structs import replace
 
 from mqframe import ClientSettings, MessageQueue
-from mqframe.client.admin.brokers import AsyncBrokerAdmin
-from mqframe.client.admin.calls import AdminCalls
-from mqframe.client.admin.groups import AsyncGroupAdmin
-from mqframe.client.admin.members import AsyncMemberAdmin
-from mqframe.client.admin.offsets import AsyncOffsetAdmin
-from mqframe.client.admin.topics import AsyncTopicAdmin
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.core.cluster.client_bodies import ConnectionBody, ConsumerConnection
 from mqframe.core.cluster.route_bodies import BrokerData, ClusterInfo
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetTableBody, OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
-from mqframe.core.consuming.offset_rules import reset_target
-from mqframe.core.requests.admin import (
-    GetAllSubscriptionGroupConfig,
-    GetConsumerConnectionList,
-    GetConsumeStats,
-    InvokeBrokerToResetOffset,
-)
+from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetConsumeStats
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetBrokerClusterInfo
 from mqframe.core.versions import version_number

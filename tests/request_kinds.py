@@ -7,7 +7,7 @@ from typing import Final
 
 from mqframe.core.requests import REQUESTS, Request
 
-PACKAGES: Final = ("mqframe.", "mqframe_pop.")
+PACKAGES: Final = ("mqframe.", "mqframe_admin.", "mqframe_pop.")
 """What a name of their modules begins with. Other plugins declare requests that only they know."""
 for _package in PACKAGES[1:]:
     importlib.import_module(f"{_package}requests")

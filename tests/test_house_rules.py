@@ -46,17 +46,18 @@ LEVELS["__main__"] = {"__main__"}
 broker, nameserver, client → store → net → hooks → core."""
 
 SUBJECTS: dict[str, set[str]] = {
-    "mqframe_testing": {*LEVELS["__init__"], "__init__"},
-    "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_testing"},
+    "mqframe_testing": {*LEVELS["__init__"], "__init__", "mqframe_admin"},
+    "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_admin", "mqframe_testing"},
     "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"}
     | {"mqframe_delay"},
+    "mqframe_admin": {*LEVELS["net"], "client"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
     "mqframe_transactions": {*LEVELS["hooks"], "client"},
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
     # Roles are trusted: they are made of the inside of broker and store.
-    "mqframe_replication": {*LEVELS["broker"], "mqframe_cli"},
+    "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
@@ -77,7 +78,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"failed_requests", "interfaces", "monitoring", "specs"},
+        {"dialects", "failed_requests", "interfaces", "monitoring", "specs", "table_reply"},
         {"options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
         | {"averagely", "hash_selector", "remote_offset_store"},
@@ -118,7 +119,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"chosen_services", "role_settings"},
         {"sections", "tables"},
         {"service", "store_opening"},
-        {"admin", "consuming", "missing_plugins", "sending"},
+        {"administration", "consuming", "dispatch_lag", "missing_plugins", "runtime", "sending"},
         {"state"},
         {"cluster", "services"},
         {"measured", "roles"},
@@ -133,7 +134,6 @@ FLOORS: dict[str, list[set[str]]] = {
         {"connection"},
         {"sending"},
         {"consuming"},
-        {"admin"},
     ],
     "mqframe_store_tools": [
         {"checking"},
@@ -184,6 +184,11 @@ FLOORS: dict[str, list[set[str]]] = {
         {"settings", "stream"},
         {"broker"},
         {"plugin"},
+    ],
+    "mqframe_admin": [
+        {"bodies", "request_needs", "rules", "settings"},
+        {"requests"},
+        {"broker", "client"},
     ],
     "mqframe_pop": [
         {"request_needs", "settings"},
@@ -256,6 +261,9 @@ PLUGIN_MAY_IMPORT = (
     "mqframe.trouble",
     "mqframe.turns",
     "mqframe_cli.extension",
+    "mqframe_admin.bodies",
+    "mqframe_admin.requests",
+    "mqframe_admin.rules",
     "mqframe_transactions.rules",
     "mqframe_transactions.settings",
 )
@@ -577,6 +585,7 @@ def test_a_class_name_means_one_thing() -> None:
 SERVICES = {
     "mqframe/broker/delay_levels": "mqframe.broker.delay_levels",
     "mqframe/broker/request_reply": "mqframe.broker.request_reply",
+    "plugins/admin/src/mqframe_admin/broker": "mqframe_admin",
     "plugins/delay/src/mqframe_delay/broker": "mqframe_delay",
     "plugins/pop/src/mqframe_pop/broker": "mqframe_pop",
     "plugins/transactions/src/mqframe_transactions/broker": "mqframe_transactions",
@@ -1009,21 +1018,29 @@ def test_the_kernel_imports_no_plugin() -> None:
 
 
 def test_distributions_depend_on_what_they_import() -> None:
-    """But for the command line: it is there where commands are run."""
+    """Also for names of `mqframe`; but for the command line: it is there where commands are run."""
     projects = {
         distribution(path / "src"): tomllib.loads((path / "pyproject.toml").read_text())["project"]
         for path in [*ROOT.glob("packages/*"), *ROOT.glob("plugins/*")]
         if (path / "pyproject.toml").exists()
     }
     titles = {package: project["name"] for package, project in projects.items()}
+    homes = {
+        name: package
+        for package, project in projects.items()
+        for name in project.get("entry-points", {}).get("mqframe.names", {})
+    }
     wrong = []
     for path in plugin_sources():
         own = distribution(path)
         needs = {re.split(r"[><=\[ ]", each, maxsplit=1)[0] for each in projects[own]["dependencies"]}
         wrong += [
             f"{place(path, line)}: {titles[own]} does not depend on {titles[other]}"
-            for module, _, line in imports(path)
-            for other in [module.partition(".")[0]]
+            for module, names, line in imports(path)
+            for other in [
+                module.partition(".")[0],
+                *(homes.get(name) for name in names if module == "mqframe"),
+            ]
             if other in titles and other not in (own, "mqframe_cli") and titles[other] not in needs
         ]
     none(wrong)

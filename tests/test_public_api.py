@@ -62,7 +62,7 @@ PACKAGE_LINES_MAX = 300
 PRODUCER_LINES_MAX = 15_000
 """Of source, comments and docstrings included: what a program waits for that only sends."""
 NOT_FOR_PRODUCERS = (
-    "broker cli client.admin client.consuming client.transactions metrics nameserver replication store"
+    "broker cli client.consuming client.transactions metrics nameserver replication store"
     " testing net.access net.server net.tls hooks.catalog core.cluster.assignment core.requests.assignment"
     " core.config.configuration"
 ).split()

@@ -100,7 +100,8 @@ def text() -> str:
         "",
     ]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    standard = sorted({distribution for distribution, _ in offered} & set(extras["standard"]))
+    ours = {project["name"] for project in projects()}
+    standard = sorted(ours & set(extras["standard"]))
     lines += [f"STANDARD: Final = frozenset({standard!r})"]
     lines += ['"""Distributions that the extra `standard` brings."""']
     formatting = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]

@@ -1,4 +1,4 @@
-"""Writes the table of RocketMQ's keys into `mqframe/core/config/rocketmq_keys.py`, from its jars.
+"""Writes the table of RocketMQ's keys into `mqframe_cli/settings/rocketmq_keys.py`, from its jars.
 
     python tools/generate_rocketmq_keys.py DIRECTORY...            write the table
     python tools/generate_rocketmq_keys.py --check DIRECTORY...    fail when it lacks a key
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-TABLE: Final = ROOT / "mqframe/core/config/rocketmq_keys.py"
+TABLE: Final = ROOT / "packages/cli/src/mqframe_cli/settings/rocketmq_keys.py"
 CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "broker": ("common.BrokerConfig", "common.BrokerIdentity", "container.BrokerContainerConfig"),
     "store": ("store.config.MessageStoreConfig", "tieredstore.MessageStoreConfig"),
@@ -96,8 +96,8 @@ def block(name: str, keys: set[str]) -> str:
 def main(words: list[str]) -> int:
     """Write the table; with `--check` it stays, and the number of what it lacks is returned."""
     directories = [Path(each) for each in words if each != "--check"]
-    sys.path.insert(0, str(ROOT))
-    from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, KEYS_BY_PART
+    sys.path.insert(0, str(TABLE.parents[2]))
+    from mqframe_cli.settings.rocketmq_keys import JAVA_PROPERTIES, KEYS_BY_PART
 
     parts = {}
     for part, names in CLASSES.items():

@@ -60,7 +60,7 @@ class Spec(NamedTuple):
 
 SYNC = f"{CLIENT}.connection.sync_api"
 SUBJECT = f"{SYNC}:SyncSubject"
-ADMIN = f"{CLIENT}.admin"
+ADMIN = "mqframe_admin.client"
 ADMIN_SUBJECTS = {
     "allocation": "AllocationAdmin",
     "brokers": "BrokerAdmin",

@@ -6,23 +6,19 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from mqframe.broker.admin.client_callbacks import ClientCallbackProcessor
-from mqframe.broker.admin.configuration import ConfigurationProcessor
-from mqframe.broker.admin.dispatch_lag import DispatchLag
-from mqframe.broker.admin.groups import GroupProcessor
-from mqframe.broker.admin.inspection import InspectionProcessor
-from mqframe.broker.admin.lookup import LookupProcessor
-from mqframe.broker.admin.resets import ResetProcessor
-from mqframe.broker.admin.runtime import RuntimeProcessor
-from mqframe.broker.admin.stats import StatsProcessor
-from mqframe.broker.admin.topics import TopicProcessor
 from mqframe.broker.cluster.assignment import AssignmentProcessor
+from mqframe.broker.cluster.groups import GroupProcessor
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.cluster.strategies import Strategies
+from mqframe.broker.cluster.topics import TopicProcessor
+from mqframe.broker.consuming.lookup import LookupProcessor
 from mqframe.broker.consuming.offsets import OffsetProcessor
 from mqframe.broker.consuming.processor import PullProcessor
+from mqframe.broker.consuming.progress import ProgressProcessor
 from mqframe.broker.consuming.queue_locks import QueueLockProcessor
+from mqframe.broker.dispatch_lag import DispatchLag
+from mqframe.broker.runtime import RuntimeProcessor
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.sending.rules import SendRules, ToDeadLetters, unserved
 from mqframe.broker.sending.send_back import SendBackProcessor
@@ -48,24 +44,23 @@ def make_parts(
     sends = SendProcessor(shared, state.sends, _unique_ids(state), rules)
     state.sender = sends.send_whole
     pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
-    on_reset = notified((*services, pulls), "offset_reset")
+    administration = state.administration
+    administration.announced = registration.announced
+    administration.on_topic_deleted = pulls.topic_deleted
+    administration.on_reset = notified((*services, pulls), "offset_reset")
     return [
         sends,
         SendBackProcessor(shared, state.writer, state.levels),
         pulls,
         HeartbeatProcessor(shared, state.filters),
         OffsetProcessor(shared),
+        ProgressProcessor(shared),
         QueueLockProcessor(state.locks, registry),
         LookupProcessor(shared),
-        TopicProcessor(shared, registration.announced, state.keeper.save_tables, pulls.topic_deleted),
-        GroupProcessor(shared, state.keeper.save_tables),
-        StatsProcessor(shared),
-        InspectionProcessor(shared),
-        ResetProcessor(shared, on_reset),
-        ClientCallbackProcessor(shared),
+        TopicProcessor(shared, registration.announced),
+        GroupProcessor(shared),
         AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
         dispatch_lag,
-        ConfigurationProcessor(shared, state.keeper.save_tables),
         RuntimeProcessor(
             shared,
             [

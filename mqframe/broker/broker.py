@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TypeVar
 
-from mqframe.broker.admin.saved_changes import saved_before_answers
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.new_topics import TopicSharing
 from mqframe.broker.cluster.registration import NameServerRegistration
@@ -16,10 +15,11 @@ from mqframe.broker.missing_plugins import refusals_of_missing
 from mqframe.broker.roles.group_role import GroupRole, RolePlace
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
-from mqframe.broker.services import followers_of_arrivals, import_services, make_services, notified
+from mqframe.broker.services import followers_of_arrivals, make_services, notified
 from mqframe.broker.state import BrokerState
 from mqframe.broker.store_opening import StoreOpening
 from mqframe.broker.tables.missing_tables import TOLD_OF, tell_of_missing
+from mqframe.broker.tables.saved_changes import saved_before_answers
 from mqframe.core.errors import MqframeError, PluginError, StoreError
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.measuring.meter import SAMPLE_SECONDS
@@ -81,8 +81,7 @@ class Broker:
         )
         self._client.on_close = self._registration.connection_closed
         try:
-            its_services = import_services if sections.is_slave else make_services
-            self._services = services = its_services(state, settings)
+            self._services = services = make_services(state, settings, at_slave=sections.is_slave)
             place = RolePlace(sections, state, self._client, self._registration, self._quiesce)
             self._replication = role.replication(place)
             sharing = TopicSharing(state.shared, state.sends, self._client, self._registration.ask)

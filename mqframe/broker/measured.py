@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mqframe.broker.admin.dispatch_lag import DispatchLag
+from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.broker.state import BrokerState
 from mqframe.broker.tables.shared import Registry
 from mqframe.broker.tables.statistics import Statistics

@@ -14,14 +14,20 @@ from mqframe.hooks.interfaces.broker_service import Notices, with_parts
 from mqframe.hooks.isolate_services import isolated
 
 
-def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerService]:
+def make_services(
+    state: BrokerState, settings: BrokerSettings, *, at_slave: bool = False
+) -> list[BrokerService]:
     """The services of a broker with these settings, in the order of `service_names`, each before its parts.
 
-    Raises `PluginError`, `SettingError`.
+    `at_slave`: those only that slaves run. The others are imported all the same, for a slave has to know
+    their requests to refuse them. Raises `PluginError`, `SettingError`.
     """
     made: list[BrokerService] = []
     for name in service_names(settings, state.plugins):
-        if (section := state.plugins.settings_class(name)) is not None:
+        section = state.plugins.settings_class(name)
+        if at_slave and not state.plugins.runs_at_slaves(name):
+            continue
+        if section is not None:
             state.settings(section)
         parts = with_parts([state.plugins.create(KIND, name, None, state)])
         for table in (table for part in parts for table in part.tables()):
@@ -38,16 +44,6 @@ def make_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerSe
             state.offers[offer] = function
         made += parts
     return made
-
-
-def import_services(state: BrokerState, settings: BrokerSettings) -> list[BrokerService]:
-    """None, for a slave: but it has to know the requests that the services of a master serve, to refuse them.
-
-    Raises `PluginError`, `SettingError`.
-    """
-    for name in service_names(settings, state.plugins):
-        state.plugins.settings_class(name)
-    return []
 
 
 def followers_of_arrivals(

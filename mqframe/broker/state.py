@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from mqframe.broker.administration import Administration
 from mqframe.broker.chosen_services import service_names
 from mqframe.broker.consuming.admission import ReadAdmission
 from mqframe.broker.consuming.filters import Filters
@@ -113,6 +114,7 @@ class BrokerState:
         self.store = opening.store(sections, clock, shared_log)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
         self.shared = Shared(self.store, self.registry, self.conditions)
+        self.administration = Administration(self.shared)
         self.delays = self._delay_rules(settings)
         self.writer = InternalWriter(self.store, self.delays, self.identity)
         self.redelivery = Redelivery(self.writer, self.left_out)

@@ -113,6 +113,10 @@ class Catalog:
         """As `PluginManager.settings_class`."""
         return settings_class(service, self._factory(kind_of("broker_service"), service))
 
+    def runs_at_slaves(self, service: str) -> bool:
+        """As `PluginManager.runs_at_slaves`."""
+        return getattr(self._factory(kind_of("broker_service"), service), "at_slaves", False) is True
+
     def cut_backs(self) -> list[CutBack]:
         """As `PluginManager.cut_backs`."""
         kind = kind_of("broker_service")

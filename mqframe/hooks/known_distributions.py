@@ -34,6 +34,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("authentication", "plain_acl"): "mqframe-plugin-acl",
     ("authorization", "acl2"): "mqframe-plugin-acl",
     ("authorization", "plain_acl"): "mqframe-plugin-acl",
+    ("broker_service", "admin"): "mqframe-plugin-admin",
     ("allocation", "averagely_by_circle"): "mqframe-plugin-averagelybycircle",
     ("allocation", "bounded_load"): "mqframe-plugin-boundedload",
     ("allocation", "by_config"): "mqframe-plugin-byconfig",
@@ -80,6 +81,10 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
 """The distribution by kind and name of what it offers."""
 
 KNOWN_NAMES: Final[Mapping[str, str]] = {
+    "Admin": "mqframe-plugin-admin",
+    "AsyncAdmin": "mqframe-plugin-admin",
+    "DeadLetter": "mqframe-plugin-admin",
+    "QueueExpansion": "mqframe-plugin-admin",
     "AsyncSimpleConsumer": "mqframe-plugin-pop",
     "PoppedMessage": "mqframe-plugin-pop",
     "SimpleConsumer": "mqframe-plugin-pop",
@@ -101,6 +106,34 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
 """The distribution by what it adds to the names of `mqframe`."""
 
 KNOWN_REQUESTS: Final[Mapping[int, str]] = {
+    18: "mqframe-plugin-admin",
+    25: "mqframe-plugin-admin",
+    26: "mqframe-plugin-admin",
+    200: "mqframe-plugin-admin",
+    202: "mqframe-plugin-admin",
+    203: "mqframe-plugin-admin",
+    204: "mqframe-plugin-admin",
+    207: "mqframe-plugin-admin",
+    215: "mqframe-plugin-admin",
+    222: "mqframe-plugin-admin",
+    223: "mqframe-plugin-admin",
+    225: "mqframe-plugin-admin",
+    300: "mqframe-plugin-admin",
+    303: "mqframe-plugin-admin",
+    305: "mqframe-plugin-admin",
+    306: "mqframe-plugin-admin",
+    308: "mqframe-plugin-admin",
+    314: "mqframe-plugin-admin",
+    315: "mqframe-plugin-admin",
+    316: "mqframe-plugin-admin",
+    317: "mqframe-plugin-admin",
+    321: "mqframe-plugin-admin",
+    328: "mqframe-plugin-admin",
+    329: "mqframe-plugin-admin",
+    343: "mqframe-plugin-admin",
+    345: "mqframe-plugin-admin",
+    353: "mqframe-plugin-admin",
+    355: "mqframe-plugin-admin",
     21330: "mqframe-plugin-schedules",
     21331: "mqframe-plugin-schedules",
     21332: "mqframe-plugin-schedules",
@@ -129,6 +162,7 @@ KNOWN_SECTIONS: Final[Mapping[tuple[str, str], str]] = {
 STANDARD: Final = frozenset(
     [
         "mqframe-cli",
+        "mqframe-plugin-admin",
         "mqframe-plugin-delay",
         "mqframe-plugin-election",
         "mqframe-plugin-metrics",
@@ -139,6 +173,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-sql92",
         "mqframe-plugin-storetools",
         "mqframe-plugin-transactions",
+        "mqframe-testing",
     ]
 )
 """Distributions that the extra `standard` brings."""

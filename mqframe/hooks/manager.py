@@ -77,6 +77,10 @@ class PluginManager:
         """
         return self._catalog.settings_class(service)
 
+    def runs_at_slaves(self, service: str) -> bool:
+        """Whether slaves run a broker service, too; imports it. Raises `PluginError` when there is none."""
+        return self._catalog.runs_at_slaves(service)
+
     def cut_backs(self) -> list[CutBack]:
         """What puts back that which the installed broker services keep, for a log that is about to be cut.
 

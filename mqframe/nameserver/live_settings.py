@@ -6,6 +6,7 @@ from typing import Final
 
 from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, as_lines, changed, kept
 from mqframe.core.wire import loose_json
+from mqframe.hooks.dialects import known_keys
 from mqframe.log import get_logger
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.store.files.config_file import ConfigFile
@@ -35,7 +36,7 @@ class LiveSettings:
         saved = self._file.load(lambda raw: loose_json.decode(raw, ChangedSettings))
         if saved is None:
             return
-        (self.current,), self._texts, lost = kept((self.current,), saved)
+        (self.current,), self._texts, lost = kept((self.current,), saved, known_keys)
         if self._texts:
             log.warning("changed settings are in force", changed=self._texts, kept_in=str(self._file.path))
         for reason in lost:
@@ -46,7 +47,7 @@ class LiveSettings:
 
         Raises `SettingError`, and OSError when the change cannot be kept; it is not made then.
         """
-        (made,), texts = changed((self.current,), lines, PROTECTED)
+        (made,), texts = changed((self.current,), lines, PROTECTED, known_keys)
         together = self._texts | texts
         if self._file is not None and texts:
             self._file.save(loose_json.dumps(ChangedSettings(together)))

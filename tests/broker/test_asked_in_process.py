@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from halves import COMMIT, HALF, INTERVAL, bodies
+from mqframe_admin.requests import DeleteTopicInBroker
 from mqframe_pop.broker.processor import PopProcessor
 from mqframe_pop.requests import Notification
 from mqframe_testing.cluster import AsyncCluster
@@ -24,7 +25,7 @@ from mqframe.core.cluster.client_bodies import ConsumerData, ConsumerList, Heart
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import ConnectionLost
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests.admin import DeleteTopicInBroker, GetBrokerRuntimeInfo, UpdateAndCreateTopic
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
     HeartBeat,

@@ -12,11 +12,11 @@ import pytest
 from mqframe_pop.requests import PopMessage
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.broker.admin.dispatch_lag import DispatchLag
 from mqframe.broker.assembly import make_parts
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
 from mqframe.broker.cluster.registration import NameServerRegistration
 from mqframe.broker.consuming.processor import PullProcessor
+from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.service import BrokerPart
@@ -27,7 +27,7 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.requests import Request
-from mqframe.core.requests.admin import GetBrokerRuntimeInfo, InvokeBrokerToResetOffset
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import encode_fields
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
@@ -160,13 +160,8 @@ async def test_services_hear_of_a_reset(tmp_path: Path) -> None:
     one, two = Service("one", []), Service("two", [])
 
     async with Parts(tmp_path / "broker", one, two) as parts:
-        for _ in range(3):
-            await parts.ask(send_of(queue_id=1), b"body")
-        parts.state.store.dispatch.now()
-        reset = InvokeBrokerToResetOffset(
-            topic="t", group="g", timestamp=0, is_force=True, queue_id=1, offset=2
-        )
-        await parts.ask(reset)
+        parts.state.administration.reset_offset("g", "t", 1, 2)
+        assert parts.state.offsets.query("g", "t", 1) == 2
         assert one.resets == two.resets == [("g", "t", 1)]
 
 

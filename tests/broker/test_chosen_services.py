@@ -19,7 +19,7 @@ def names(**settings):
 
 
 def test_a_broker_has_its_own_services_then_those_that_are_named():
-    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply"]
+    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply", "admin"]
     assert names(services=("mine", "pop")) == [*BUILT_IN, "mine"]
 
 
@@ -34,7 +34,7 @@ def test_each_of_its_own_can_be_left_out():
     [
         (
             {"services_blocked": ("pops",)},
-            "blocked = pops: .*transactions, delay_levels, delay, pop, request_reply",
+            "blocked = pops: .*transactions, delay_levels, delay, pop, request_reply, admin",
         ),
         (
             {"services_blocked": ("pop",), "services": ("pop",)},
@@ -70,6 +70,7 @@ ROOMS = {
     "delay": "mqframe_delay",
     "transactions": "mqframe_transactions",
     "request_reply": "mqframe.broker.request_reply",
+    "admin": "mqframe_admin.broker",
 }
 """Where each service is."""
 _STARTS = """

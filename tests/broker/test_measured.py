@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqframe_testing.cluster_scene import ClusterScene
 
-from mqframe.broker.admin.dispatch_lag import DispatchLag
+from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
 
 

@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import pytest
+from mqframe_admin.requests import InvokeBrokerToResetOffset, UpdateAndCreateSubscriptionGroup
 from mqframe_testing.cluster import AsyncCluster
 from recorded import FRAMES, Recorded
 
@@ -15,11 +16,7 @@ from mqframe.core.codes import FLAG_RESPONSE, PullFlag, ResponseCode, SysFlag
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.requests.admin import (
-    InvokeBrokerToResetOffset,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateTopic,
-)
+from mqframe.core.requests.admin import UpdateAndCreateTopic
 from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.core.storage.record import decode_records

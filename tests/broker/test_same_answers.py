@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mqframe_admin.requests import GetBrokerConfig
 from mqframe_pop.requests import AckMessage
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
@@ -25,12 +26,7 @@ from mqframe.core.consuming.bodies import LockBody, QueueBody
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests import REQUESTS, Request, encode_fields
-from mqframe.core.requests.admin import (
-    GetBrokerConfig,
-    GetBrokerRuntimeInfo,
-    GetTopicConfig,
-    UpdateAndCreateTopic,
-)
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTopicConfig, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import (
     CheckClientConfig,
     GetConsumerListByGroup,

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from mqframe_admin.requests import InvokeBrokerToResetOffset
 from mqframe_testing.cluster_scene import ClusterScene
 
-from mqframe.core.requests.admin import GetBrokerRuntimeInfo, InvokeBrokerToResetOffset
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode
 from mqframe.hooks.interfaces import BrokerService, CompositeService, OnArrival, Periodic

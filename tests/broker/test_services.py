@@ -15,8 +15,10 @@ from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
+from mqframe.broker.services import make_services
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.codes import ResponseCode
+from mqframe.core.config.programs import STANDARD_SERVICES
 from mqframe.core.errors import PluginError, Refusal
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
@@ -357,13 +359,13 @@ _KNOWS = """
 import sys
 from types import SimpleNamespace
 
-from mqframe.broker.services import import_services
+from mqframe.broker.services import make_services
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.requests.fields import REQUESTS
 from mqframe.hooks.manager import PluginManager
 
 state = SimpleNamespace(plugins=PluginManager())
-assert import_services(state, BrokerSettings(services_blocked=tuple(sys.argv[1:]))) == []
+assert make_services(state, BrokerSettings(services_blocked=("admin", *sys.argv[1:])), at_slave=True) == []
 print(200050 in REQUESTS)
 """
 
@@ -374,6 +376,23 @@ def test_who_runs_no_services_knows_the_requests_of_those_that_there_would_be(
 ) -> None:
     command = [sys.executable, "-c", _KNOWS, *blocked]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == knows
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+async def test_slaves_run_the_services_that_say_so(everywhere: bool) -> None:
+    class Mine(BrokerService):
+        at_slaves = everywhere
+
+        def __init__(self, port: Any) -> None:
+            self.port = port
+
+    async with ClusterScene(topics={"t": 2}, plugins=with_service(Mine)["plugins"]) as world:
+        state = world.cluster.broker._state
+        settings = BrokerSettings(services=("mine",), services_blocked=STANDARD_SERVICES)
+        found = [type(each) for each in make_services(state, settings, at_slave=True)]
+        assert found == ([Mine] if everywhere else [])
+        (made,) = make_services(state, settings)
+        assert made.port is state
 
 
 async def test_a_service_of_the_kernel_can_be_blocked() -> None:

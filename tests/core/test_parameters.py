@@ -6,11 +6,11 @@ from typing import Annotated
 
 import msgspec
 import pytest
+from mqframe_admin.requests import InvokeBrokerToResetOffset
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FixError
 from mqframe.core.parameters import OURS, Since, check_understood, needed, parameters, understands
-from mqframe.core.requests.admin import InvokeBrokerToResetOffset
 from mqframe.core.versions import version_number
 
 

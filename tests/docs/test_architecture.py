@@ -20,6 +20,7 @@ KERNEL = ROOT / "mqframe"
 SUBJECTS = [
     ROOT / "packages/cli/src/mqframe_cli",
     ROOT / "packages/testing/src/mqframe_testing",
+    ROOT / "plugins/admin/src/mqframe_admin",
     ROOT / "plugins/metrics/src/mqframe_metrics",
     ROOT / "plugins/store_tools/src/mqframe_store_tools",
     ROOT / "plugins/pop/src/mqframe_pop",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from elected.members import NAMES_PORT, Member
 from elected.scene import Scene
+from mqframe_admin.rules.replica import Replica
 from mqframe_testing.simulation import Simulation
 
 from mqframe import AsyncAdmin
-from mqframe.core.cluster.replica import Replica
 
 
 async def in_sync(scene: Scene, count: int) -> Member:

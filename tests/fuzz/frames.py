@@ -12,6 +12,7 @@ from fuzz.bodies import BodyMaker
 from fuzz.facts import Facts
 from fuzz.headers import HeaderMaker
 from fuzz.stored import stored_message
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_pop.requests import PopMessage
 from recorded import REQUESTS as RECORDED
 
@@ -21,7 +22,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import FrameError
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests import REQUESTS, Request, encode_fields
-from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
+from mqframe.core.requests.admin import UpdateAndCreateTopic
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame

@@ -15,6 +15,10 @@ def test_the_section_of_a_service_says_what_to_install() -> None:
     assert missing_services(()) == {}
 
 
+def test_a_section_of_clients_is_none_of_the_service_that_is_called_so() -> None:
+    assert missing_services({"mqframe-plugin-admin"}) == {}
+
+
 def test_requests_say_what_to_install() -> None:
     told = missing_requests({SCHEDULES})
     assert told.keys() == {code for code, brings in KNOWN_REQUESTS.items() if brings == SCHEDULES} >= {21330}

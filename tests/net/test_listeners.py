@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from mqframe_admin.requests import DeleteTopicInBroker
 from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import manager
 from net.in_process import clients
 from peers import ROUTE
 
-from mqframe.core.requests.admin import DeleteTopicInBroker
 from mqframe.core.requests.serving import Reply
 from mqframe.net.access.access import Access
 from mqframe.net.access.settings import AccessSettings

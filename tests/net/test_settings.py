@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 
 from mqframe.core.config.configuration import resolve
 from mqframe.core.config.layers import broker_conf, command_line, environment
@@ -74,7 +75,7 @@ def test_properties_of_rocketmq_mean_the_same(trust: str, verify: str) -> None:
         tls_server_client_auth="require",
     )
     for layer in (broker_conf(CONF % trust, "b.conf"), command_line((CONF % trust).split())):
-        resolved = resolve([NetSettings], [layer])
+        resolved = resolve([NetSettings], [layer], dialect=ROCKETMQ)
         assert resolved.section(NetSettings) == expected
         assert resolved.warnings == (
             "known to RocketMQ but without effect here: tls.server.authClient, tls.test.mode.enable",

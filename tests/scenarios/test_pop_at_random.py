@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_pop.settings import PopSettings
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
@@ -12,7 +13,6 @@ from mqframe_testing.thread_pools import at_rest
 from popping import Popped, pop_request, popped
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.loose_json import dumps
 from mqframe.net.client import Client

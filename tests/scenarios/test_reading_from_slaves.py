@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from mqframe_admin.requests import UpdateBrokerConfig
 from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
@@ -13,7 +14,6 @@ from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.requests.admin import UpdateBrokerConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from mqframe_admin.requests import DeleteTopicInBroker, UpdateAndCreateSubscriptionGroup
 from mqframe_testing.simulation import SimulatedLoop
 from silence import logs_kept_to
 from soak.customers import TOPICS, Customers
@@ -16,11 +17,7 @@ from weight import weight
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests import Request
-from mqframe.core.requests.admin import (
-    DeleteTopicInBroker,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateTopic,
-)
+from mqframe.core.requests.admin import UpdateAndCreateTopic
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import decode_records

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_delay.broker import timer
 from mqframe_delay.settings import DelaySettings
 from mqframe_testing.at_once import AtOnce
@@ -20,7 +21,7 @@ from trust.threads import LoopThreads
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests import Request
-from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateAndCreateTopic
+from mqframe.core.requests.admin import UpdateAndCreateTopic
 from mqframe.core.requests.consumers import UpdateConsumerOffset
 from mqframe.core.requests.messages import EndTransaction, SendMessageV2
 from mqframe.core.wire.frame import Frame

@@ -20,6 +20,7 @@ from mqframe.core.config.live import (
     origins_of,
 )
 from mqframe.core.errors import FixedSetting, Refusal, SettingError
+from mqframe.hooks.dialects import known_keys
 from mqframe.log import get_logger
 from mqframe.store.settings import StoreSettings
 
@@ -83,7 +84,7 @@ class LiveSettings:
         Raises `FixedSetting` for what only a restart changes, `Refusal` 29 for an unknown key and bad values.
         """
         try:
-            groups, texts = changed(self.all, lines)
+            groups, texts = changed(self.all, lines, known=known_keys)
         except FixedSetting:
             raise
         except SettingError as problem:
@@ -104,7 +105,7 @@ class LiveSettings:
 
     def load(self, table: ChangedSettings) -> None:
         """Change what was changed in earlier runs."""
-        groups, self._texts, lost = kept(self.all, table)
+        groups, self._texts, lost = kept(self.all, table, known_keys)
         self._take(groups)
         if self._texts:
             log.warning(

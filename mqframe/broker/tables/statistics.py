@@ -12,10 +12,9 @@ from datetime import datetime
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.cluster.broker_info import BrokerStatsData, StatsItem
 from mqframe.core.measuring.meter import Meter
 from mqframe.core.measuring.put_times import PutTimes
-from mqframe.core.measuring.sampled import Sampled, Snapshot
+from mqframe.core.measuring.sampled import Sampled
 from mqframe.core.sending.message_type import NORMAL
 from mqframe.turns import in_turns
 
@@ -213,14 +212,10 @@ class Statistics:
             f"{sum(meter.per_second(now, seconds) for meter in meters):.2f}" for seconds in WINDOWS_SECONDS
         )
 
-    def view(self, name: str, key: str) -> BrokerStatsData | None:
-        """The count `name` of `key` over a minute, an hour, a day; `None` when there is none."""
+    def count(self, name: str, key: str) -> Sampled | None:
+        """The count `name` of `key`; `None` when there is none."""
         self._follow()
-        found = self._find(name, key)
-        if found is None:
-            return None
-        now = self._clock.monotonic()
-        return BrokerStatsData(_item(found.day(now)), _item(found.hour(now)), _item(found.minute(now)))
+        return self._find(name, key)
 
     def forget_topic(self, name: str) -> None:
         """Drop the counts of a deleted topic."""
@@ -308,7 +303,3 @@ class Statistics:
 
     def _today(self) -> str:
         return datetime.fromtimestamp(self._clock.now_ms() / 1000).strftime("%Y%m%d")
-
-
-def _item(snapshot: Snapshot) -> StatsItem:
-    return StatsItem(avgpt=round(snapshot.per_call, 2), sum=snapshot.sum, tps=round(snapshot.per_second, 2))

@@ -1,4 +1,4 @@
-"""JSON bodies about clients: heartbeats, connections, members (wire.md §4)."""
+"""JSON bodies about clients: heartbeats, checks, members (wire.md §4)."""
 
 from __future__ import annotations
 
@@ -48,44 +48,3 @@ class ConsumerList(Body):
     """Ids of a group's members."""
 
     consumer_id_list: list[str] = []
-
-
-class ConnectionBody(Body):
-    """One connected client."""
-
-    client_addr: str
-    client_id: str
-    language: str | None = "JAVA"
-    version: int = 0
-
-
-class ConsumerConnection(Body):
-    """A consumer group's members and what they want."""
-
-    connection_set: list[ConnectionBody] = []
-    consume_from_where: str | None = None
-    consume_type: str | None = None
-    message_model: str | None = None
-    subscription_table: dict[str, SubscriptionData] = {}
-
-
-class ProducerConnection(Body):
-    """A producer group's members."""
-
-    connection_set: list[ConnectionBody] = []
-
-
-class ProducerInfo(Body):
-    """One member of a producer group."""
-
-    client_id: str
-    language: str
-    last_update_timestamp: int
-    version: int
-    remote_ip: str = msgspec.field(name="remoteIP")
-
-
-class ProducerTable(Body):
-    """The members of all producer groups."""
-
-    data: dict[str, list[ProducerInfo]] = {}

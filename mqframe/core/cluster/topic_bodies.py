@@ -33,12 +33,6 @@ class TopicConfigTable(Body):
     topic_queue_mapping_info_map: dict[str, Any] | None = None
 
 
-class TopicConfigList(Body):
-    """Several topics at once."""
-
-    topic_config_list: list[TopicConfig] = []
-
-
 class RegisterBrokerBody(Body):
     """Body of a broker's registration at a name server."""
 

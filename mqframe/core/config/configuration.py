@@ -3,7 +3,7 @@
 Precedence: argument, command line, MQFRAME_… environment, TOML file, RocketMQ `broker.conf` keys, what the
 program takes itself, default. In each of these a value of the chosen profile comes before one of its section.
 A key that mqframe does not know, or a value that its setting refuses, is an error that names key and origin.
-Keys that only RocketMQ knows have no effect here and are listed in one warning.
+Keys that only the dialect knows, RocketMQ's for one, have no effect here and are listed in one warning.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any, Final, TypeVar, get_origin
 
 import attrs
 
+from mqframe.core.config.dialect import NO_DIALECT, Dialect
 from mqframe.core.config.field_types import convert, field_types
 from mqframe.core.config.layers import PREFIX, Given, Layer, Rank
 from mqframe.core.config.moved import MovedSettings
 from mqframe.core.config.plugin_options import PLUGINS, PluginOptions
 from mqframe.core.config.plugin_tables import GivenOption, options_at, tables_of
-from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
-from mqframe.core.config.rocketmq_meanings import RENAMED, refusal, warnings
 from mqframe.core.config.settings import told
 from mqframe.core.config.unknown import UnknownName, hint, unknown_name
 from mqframe.core.errors import SettingError
@@ -93,15 +92,17 @@ def resolve(
     profiles: Mapping[str, str] = NO_PROFILES,
     missing_profiles: bool = False,
     with_plugins: Collection[str] = (),
+    dialect: Dialect = NO_DIALECT,
 ) -> Resolved:
     """The settings of `sections` from `layers`, in whatever order these are handed in.
 
     `other_sections`: names of sections that may be there but belong to other programs. `profiles`: the
     sections that may have profiles, and the one that is chosen of each, "" for none; one of the sections
     for which a profile is chosen must have it, unless `missing_profiles`. `with_plugins`: the sections that
-    may have options of plugins of their own, as may their profiles. Raises `SettingError`.
+    may have options of plugins of their own, as may their profiles. `dialect`: keys that no setting names.
+    Raises `SettingError`.
     """
-    resolver = _Resolver(sections, frozenset(other_sections), profiles, frozenset(with_plugins))
+    resolver = _Resolver(sections, frozenset(other_sections), profiles, frozenset(with_plugins), dialect)
     weakest_first = sorted(layers, key=lambda layer: layer.rank, reverse=True)
     resolver.refuse_other_kinds(weakest_first)
     for layer in weakest_first:
@@ -118,7 +119,7 @@ def one_section(kind: type[S], layers: Iterable[Layer], profile: str = "") -> S:
 
     Raises `SettingError` for a value that its setting refuses.
     """
-    resolver = _Resolver((kind,), frozenset(), {kind.SECTION: profile}, frozenset())  # type: ignore[attr-defined]
+    resolver = _Resolver((kind,), frozenset(), {kind.SECTION: profile})  # type: ignore[attr-defined]
     for layer in sorted(layers, key=lambda layer: layer.rank, reverse=True):
         for given in layer.values:
             with suppress(UnknownName):
@@ -135,8 +136,10 @@ class _Resolver:
         sections: Sequence[type[Any]],
         others: frozenset[str],
         profiles: Mapping[str, str],
-        with_plugins: frozenset[str],
+        with_plugins: frozenset[str] = frozenset(),
+        dialect: Dialect = NO_DIALECT,
     ) -> None:
+        self.dialect = dialect
         self.classes: dict[str, type[Any]] = {cls.SECTION: cls for cls in sections}
         self.types = {name: field_types(cls) for name, cls in self.classes.items()}
         self.fields = {
@@ -182,7 +185,7 @@ class _Resolver:
     def is_conf(self, given: Given, layer: Layer) -> bool:
         """Whether `given` is a key of RocketMQ's."""
         if layer.rank is Rank.COMMAND_LINE:
-            return "." not in given.path or given.path in self.by_conf or given.path in JAVA_PROPERTIES
+            return "." not in given.path or given.path in self.by_conf or given.path in self.dialect.keys
         return layer.rank is Rank.BROKER_CONF
 
     def refuse_other_kinds(self, weakest_first: Sequence[Layer]) -> None:
@@ -195,7 +198,7 @@ class _Resolver:
                     keys[given.path] = given
                 role = str(given.value) if given.path in _ROLE else role
                 moved = moved or given.path in _DIRECTORY
-        if why := refusal(keys, self.classes, role, moved):
+        if why := self.dialect.refusal(keys, self.classes, role, moved):
             raise SettingError(why)
 
     def take_path(self, given: Given) -> None:
@@ -309,14 +312,12 @@ class _Resolver:
     def take_conf(self, given: Given, sections: frozenset[str] | None) -> None:
         paths = [
             path
-            for path in self.by_conf.get(RENAMED.get(given.path, given.path), ())
+            for path in self.by_conf.get(self.dialect.renamed.get(given.path, given.path), ())
             if sections is None or path.partition(".")[0] in sections
         ]
         if not paths:
-            if given.path not in ROCKETMQ_KEYS and given.path not in JAVA_PROPERTIES:
-                raise unknown_name(
-                    given.path, given.origin, [*self.by_conf, *ROCKETMQ_KEYS, *JAVA_PROPERTIES], "key"
-                )
+            if given.path not in self.dialect.keys:
+                raise unknown_name(given.path, given.origin, [*self.by_conf, *self.dialect.keys], "key")
             self.without_effect[given.path] = given
         for path in paths:
             value = given.value
@@ -371,7 +372,7 @@ class _Resolver:
             for path, field in self.fields.items()
         ]
         profiles = [f"{section}.{name}" for section, names in self.profiles_seen.items() for name in names]
-        told_of = (*self.moved.warnings(), *warnings(self.without_effect))
+        told_of = (*self.moved.warnings(), *self.dialect.warnings(self.without_effect))
         resolved = Resolved(made, entries, self.options, told_of, sorted(profiles))
         resolved.passed_over = tuple(self.passed_over)
         return resolved

@@ -7,13 +7,12 @@ changes one may write its path, or the one that it had before, in any case. A se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import attrs
 
 from mqframe.core.config.field_types import convert, field_types
-from mqframe.core.config.rocketmq_keys import ROCKETMQ_KEYS
 from mqframe.core.config.settings import SECRET, told
 from mqframe.core.errors import FixedSetting, SettingError
 from mqframe.core.wire.bodies import Body
@@ -32,11 +31,15 @@ class ChangedSettings(Body):
 
 
 def changed(
-    groups: Sequence[Any], lines: str, protected: Collection[str] = ()
+    groups: Sequence[Any],
+    lines: str,
+    protected: Collection[str] = (),
+    known: Callable[[], Collection[str]] = tuple,
 ) -> tuple[list[Any], dict[str, str]]:
     """The settings objects `groups` with the values in `lines`, all or none, and those values by key.
 
-    `protected`: keys of RocketMQ that are no settings here, and that only a restart would change. Raises
+    `protected`: keys of RocketMQ that are no settings here, and that only a restart would change. `known`:
+    asked for keys that are settings elsewhere, so that errors may say that they have no effect here. Raises
     `SettingError` for an unknown key or a bad value, `FixedSetting` for what only a restart changes.
     """
     fields = _by_name(groups)
@@ -48,7 +51,7 @@ def changed(
     for name, text in _lines(lines):
         if name not in fields:
             if name not in protected:
-                raise _unknown(name, groups[0].SECTION)
+                raise _unknown(name, groups[0].SECTION, known())
             fixed.append(name)
             continue
         at, field = fields[name]
@@ -68,7 +71,9 @@ def changed(
     return made, texts
 
 
-def kept(groups: Sequence[Any], changes: ChangedSettings) -> tuple[list[Any], dict[str, str], list[str]]:
+def kept(
+    groups: Sequence[Any], changes: ChangedSettings, known: Callable[[], Collection[str]] = tuple
+) -> tuple[list[Any], dict[str, str], list[str]]:
     """`groups` with the changes of an earlier run, those that could be made, and why others could not.
 
     A key may have gone, or be changed by a restart alone, or take other values, in the version that runs now.
@@ -77,7 +82,7 @@ def kept(groups: Sequence[Any], changes: ChangedSettings) -> tuple[list[Any], di
     lost: list[str] = []
     for key, text in changes.settings.items():
         try:
-            groups, made = changed(groups, f"{key}={text}")
+            groups, made = changed(groups, f"{key}={text}", known=known)
         except SettingError as problem:
             lost.append(str(problem))
         else:
@@ -154,7 +159,7 @@ def _fields(group: object) -> list[attrs.Attribute[Any]]:
     return [field for field in fields if field.metadata.get("conf") or field.metadata.get("live")]
 
 
-def _unknown(key: str, section: str) -> SettingError:
-    if key in ROCKETMQ_KEYS:
+def _unknown(key: str, section: str, known: Collection[str]) -> SettingError:
+    if key in known:
         return SettingError(f"{key} has no effect on a {section} of mqframe")
     return SettingError(f"{key} is not a setting of this {section}")

@@ -8,7 +8,7 @@ from typing import Final
 CLIENT: Final = "client"
 SERVICES: Final = ("request_reply",)
 """The sections of services that the kernel brings, which are called as these are."""
-STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply")
+STANDARD_SERVICES: Final = ("transactions", "delay_levels", "delay", "pop", "request_reply", "admin")
 """The services that a broker runs wherever they are installed, unless they are left out, in their order:
 
 transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends

@@ -43,21 +43,6 @@ class LockAnswerBody(Body):
     lock_ok_mq_set: list[QueueBody] = msgspec.field(default_factory=list, name="lockOKMQSet")
 
 
-class TopicOffset(Body):
-    """What one queue holds. Offsets count messages, the time is in ms."""
-
-    last_update_timestamp: int = 0
-    max_offset: int = 0
-    min_offset: int = 0
-
-
-class TopicStatsTable(Body):
-    """What each queue of a topic holds."""
-
-    offset_table: dict[Any, TopicOffset] = {}
-    topic_put_tps: float = 0.0
-
-
 class OffsetWrapper(Body):
     """How far a group is in one queue."""
 

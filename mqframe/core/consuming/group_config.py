@@ -32,12 +32,6 @@ class GroupRetryPolicy(Body, gc=False):
     exponential_retry_policy: ExponentialRetryPolicy | None = None
 
 
-class GroupList(Body):
-    """Group names."""
-
-    group_list: list[str] = []
-
-
 class SubscriptionGroupConfig(Body, gc=False):
     """Configuration of one consumer group."""
 
@@ -78,9 +72,3 @@ def retry_queues(group: SubscriptionGroupConfig) -> int:
     A group may be stored with a number from before that was checked, or from another broker.
     """
     return min(max(group.retry_queue_nums, 0), RETRY_QUEUES_MAX)
-
-
-class GroupConfigList(Body):
-    """Several groups at once."""
-
-    group_config_list: list[SubscriptionGroupConfig] = []

@@ -22,14 +22,6 @@ class SubscriptionData(Body, gc=False):
     tags_set: list[str] = []
 
 
-class SubscriptionAnswer(Body):
-    """What a group wants of one topic."""
-
-    group: str
-    topic: str
-    subscription_data: SubscriptionData | None = None
-
-
 class BloomFilterData(Body, gc=False):
     """Bits that stand for a group and a topic in a bloom filter of `bit_num` bits."""
 

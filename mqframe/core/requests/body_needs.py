@@ -9,7 +9,6 @@ from mqframe.core.requests.needs import Action, Actions, Need, group_need, of_bo
 from mqframe.core.wire.bodies import Body
 
 _SUB: Final = (Action.SUB,)
-_CREATE: Final = (Action.CREATE,)
 _UPDATE: Final = (Action.UPDATE,)
 
 
@@ -39,22 +38,6 @@ class _TopicAndGroup(Body):
 class _Check(Body):
     group: str | None = None
     subscription_data: _OfTopic | None = None
-
-
-class _Topic(Body):
-    topic_name: str
-
-
-class _Topics(Body):
-    topic_config_list: list[_Topic] = []
-
-
-class _Group(Body):
-    group_name: str
-
-
-class _Groups(Body):
-    group_config_list: list[_Group] = []
 
 
 def _both(topic: str, group: str, actions: Actions) -> list[Need]:
@@ -88,15 +71,4 @@ CHECK: Final = of_body(_Check, _check)
 ASSIGNMENT: Final = of_body(_TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _SUB))
 REQUEST_MODE: Final = of_body(
     _TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _UPDATE), changes=True
-)
-TOPICS: Final = of_body(
-    _Topics,
-    lambda body: [topic_need(each.topic_name, _CREATE) for each in body.topic_config_list],
-    changes=True,
-)
-GROUP: Final = of_body(_Group, lambda body: [group_need(body.group_name, _CREATE)], changes=True)
-GROUPS: Final = of_body(
-    _Groups,
-    lambda body: [group_need(each.group_name, _CREATE) for each in body.group_config_list],
-    changes=True,
 )

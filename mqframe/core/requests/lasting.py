@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
 
 
 class AtSlaves(Enum):
@@ -39,3 +40,12 @@ class Saved(Enum):
     NOTHING = "nothing, or its handler sees to it"
     TABLES = "topics, groups, modes, settings"
     PROGRESS = "how far groups are"
+
+
+def not_saved() -> Refusal:
+    """What a change is answered with that is not on disk."""
+    return Refusal(
+        ResponseCode.SYSTEM_ERROR,
+        "the change is in force, but it cannot be saved and ends with the broker: see the broker's"
+        " log, free some space or mend the disk, and ask again",
+    )

@@ -32,6 +32,8 @@ TIMER_NAMES: Final = frozenset(
     TIMER_ROLL_TIMES TIMER_DELAY_LEVEL TIMER_DEL_UNIQKEY""".split()
 )
 """Properties that say when a message is or was to be delivered, beside its level."""
+DEAD_LETTER_REASON: Final = "MQFRAME_REASON"
+"""Property of a dead letter: why it was given up, where its consumer knew."""
 
 
 class Verdict(NamedTuple):

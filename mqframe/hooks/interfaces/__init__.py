@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.access import Credentials as Credentials
     from mqframe.hooks.interfaces.access import KeptFile as KeptFile
     from mqframe.hooks.interfaces.access import Refused as Refused
+    from mqframe.hooks.interfaces.administration.broker import BrokerAdministration as BrokerAdministration
     from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
     from mqframe.hooks.interfaces.allocation import AllocationStrategy as AllocationStrategy
@@ -117,6 +118,7 @@ _HOME = {
             "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
+        "hooks.interfaces.administration.broker": "BrokerAdministration",
         "hooks.interfaces.broker_messages": "MessageReader MessageRedelivery MessageWriter",
         "hooks.interfaces.broker_port": (
             "BodyCheck BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"

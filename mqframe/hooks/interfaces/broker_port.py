@@ -12,6 +12,7 @@ from mqframe.core.delay.rules import DelayRules
 from mqframe.core.measuring.failures import FailureCount
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
+from mqframe.hooks.interfaces.administration.broker import BrokerAdministration
 from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageRedelivery, MessageWriter
 from mqframe.hooks.interfaces.broker_requests import BrokerRequests
 from mqframe.hooks.interfaces.broker_store import BrokerStore
@@ -43,6 +44,18 @@ class BrokerIdentity(Protocol):
     @property
     def address(self) -> str:
         """The address that clients use, "host:port"; known once the broker has started."""
+
+    @property
+    def broker_id(self) -> int:
+        """0 for a master, else which of the slaves of its name it is."""
+
+    @property
+    def role(self) -> str:
+        """As Apache's brokers call theirs: ASYNC_MASTER, SYNC_MASTER, SLAVE."""
+
+    @property
+    def replication_address(self) -> str:
+        """Where the log is copied, "host:port"; the port is the one behind the broker's where it is not."""
 
     def offset_id(self, commit_log_offset: int) -> str:
         """The message id of the record at `commit_log_offset` (bytes)."""
@@ -218,6 +231,10 @@ class BrokerPort(MessagePort, TablePort, RequestPort, Protocol):
     @property
     def identity(self) -> BrokerIdentity:
         """Who the broker is."""
+
+    @property
+    def administration(self) -> BrokerAdministration:
+        """What operators may see and change, for services that answer them."""
 
     @property
     def in_force(self) -> SettingsInForce:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 from mqframe.core.delay.rules import PlaceInTime
 from mqframe.core.measuring.family import Metric
@@ -123,6 +123,10 @@ class BrokerService(Declarations, Notices, Numbers):
     which is called as the service; `port.settings` hands it out. Services start in the order in which they
     are registered, the broker's own first, and stop in reverse.
     """
+
+    at_slaves: ClassVar[bool] = False
+    """Whether slaves run it, too, which store nothing; asked of the factory. What a slave does with each of
+    its requests, these say (`@request(at_slaves=…)`)."""
 
     async def start(self) -> None:
         """The broker starts: tables are loaded, the log can be read and written, no port answers yet."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from mqframe_admin.rules.allocation_plan import AllocationPlan, QueuePlan, TopicPlan
 from mqframe_cli.group_plan import options_of, show_plan
 
-from mqframe.core.consuming.allocation_plan import AllocationPlan, QueuePlan, TopicPlan
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
 

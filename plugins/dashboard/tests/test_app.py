@@ -114,7 +114,7 @@ def test_a_refusal_of_the_cluster_is_told(browser, monkeypatch):
     async def refuses(self):
         raise AnswerError(16, "no permission <b>", "127.0.0.1:1")
 
-    monkeypatch.setattr("mqframe.client.admin.calls.AdminCalls.cluster_info", refuses)
+    monkeypatch.setattr("mqframe_admin.client.calls.AdminCalls.cluster_info", refuses)
     answer = browser.get("/")
     assert answer.status_code == 502
     assert "no permission &lt;b&gt;" in answer.text

@@ -7,10 +7,10 @@ import builtins
 from typing import Any
 
 import pytest
+from mqframe_admin.bodies import TopicOffset
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.sampling import LOOKS_KEPT, Samples
 
-from mqframe.core.consuming.bodies import TopicOffset
 from mqframe.core.errors import ConnectError
 from mqframe.core.messages.message import MessageQueue
 

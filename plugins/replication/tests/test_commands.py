@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from command_runs import read, run
+from mqframe_admin.rules.replica import Replica
 from mqframe_replication.commands import replica_rows
 from mqframe_testing.cluster import Cluster
 from replicas import Pair, play, texts
-
-from mqframe.core.cluster.replica import Replica
 
 HERE = ("DefaultCluster", "broker-a")
 

@@ -1,25 +1,18 @@
 import pytest
-from mqframe_testing.cluster_scene import ClusterScene
-
-from mqframe.broker.cluster.heartbeats import NOTICES
-from mqframe.core.cluster.client_bodies import (
-    CheckClientBody,
-    ConsumerConnection,
-    ConsumerData,
-    HeartbeatData,
-    ProducerConnection,
-    ProducerData,
-    ProducerTable,
-)
-from mqframe.core.codes import VERSION
-from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests.admin import (
+from mqframe_admin.bodies import ConsumerConnection, ProducerConnection, ProducerTable
+from mqframe_admin.requests import (
     GetAllProducerInfo,
     GetConsumerConnectionList,
     GetProducerConnectionList,
-    GetTopicConfig,
     UpdateAndCreateSubscriptionGroup,
 )
+from mqframe_testing.cluster_scene import ClusterScene
+
+from mqframe.broker.cluster.heartbeats import NOTICES
+from mqframe.core.cluster.client_bodies import CheckClientBody, ConsumerData, HeartbeatData, ProducerData
+from mqframe.core.codes import VERSION
+from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.requests.consumers import (
     CheckClientConfig,
     GetConsumerListByGroup,

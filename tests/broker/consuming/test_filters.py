@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from mqframe_admin.requests import UpdateBrokerConfig
 from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 
@@ -17,7 +18,6 @@ from mqframe.core.codes import PullFlag
 from mqframe.core.errors import Refusal
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.filtering.subscription import Subscription
-from mqframe.core.requests.admin import UpdateBrokerConfig
 from mqframe.core.requests.consumers import CheckClientConfig, UnregisterClient
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import decode, dumps

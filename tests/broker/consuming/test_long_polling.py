@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from mqframe_admin.requests import DeleteTopicInBroker, UpdateBrokerConfig
 from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.protocol_client import pull_request
@@ -13,7 +14,6 @@ from mqframe.core.codes import PullFlag
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.java_hash import java_hash
-from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame

@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.core.codes import PullFlag
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import dumps

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from mqframe_admin.requests import GetBrokerConfig, UpdateBrokerConfig
 from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.core.codes import PullFlag
-from mqframe.core.requests.admin import GetBrokerConfig, UpdateBrokerConfig
 from mqframe.core.requests.messages import PullMessage
 from mqframe.core.wire.frame import Frame
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_admin.requests import UpdateBrokerConfig
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.requests.admin import UpdateBrokerConfig
 from mqframe.core.requests.consumers import UnregisterClient
 from mqframe.core.requests.replies import PushReplyMessageToClient, SendReplyMessage, SendReplyMessageV2
 from mqframe.core.requests.serving import Reply, serves

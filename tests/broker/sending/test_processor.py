@@ -1,11 +1,12 @@
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.requests import Request
-from mqframe.core.requests.admin import GetTopicConfig, UpdateAndCreateSubscriptionGroup
+from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.requests.consumers import LockBatchMq
 from mqframe.core.requests.messages import SendBatchMessage, SendMessage
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic

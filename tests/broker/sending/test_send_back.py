@@ -1,6 +1,7 @@
 """Failed messages that consumers hand back: 36."""
 
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from mqframe_testing.cluster_scene import ClusterScene
 from recorded import FRAMES, Recorded
 
@@ -8,12 +9,7 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.ids import parse_offset_id
-from mqframe.core.requests.admin import (
-    GetTopicConfig,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateTopic,
-    UpdateBrokerConfig,
-)
+from mqframe.core.requests.admin import GetTopicConfig, UpdateAndCreateTopic
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.storage.record import decode_records

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.ids import parse_offset_id
-from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendBatchMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import dumps

@@ -1,20 +1,16 @@
 """The budgets of a broker: what is refused, at which number, naming which setting, and what is shown."""
 
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateAndGetGroupForbidden
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.assignment_bodies import RequestModeBody
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.consuming.bodies import LockBody, QueueBody
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests.admin import (
-    GetBrokerRuntimeInfo,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateTopic,
-)
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo, UpdateAndCreateTopic
 from mqframe.core.requests.assignment import SetMessageRequestMode
 from mqframe.core.requests.consumers import HeartBeat, LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
-from mqframe.core.requests.insight import UpdateAndGetGroupForbidden
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode, dumps
 

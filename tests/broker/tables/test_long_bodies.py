@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
-from mqframe.broker.tables.long_bodies import SLICE, Rewritten, body_parts, table_reply
-from mqframe.core.cluster.broker_info import ConsumeTimeSpans, QueueTimeSpan
+from mqframe.broker.tables.long_bodies import SLICE, Rewritten, body_parts
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
-from mqframe.core.consuming.bodies import ConsumerOffsetTable, ConsumeStats, OffsetWrapper, QueueBody
-from mqframe.core.messages.message import MessageQueue
+from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.wire.bodies import DataVersion
 from mqframe.core.wire.loose_json import dumps
 
@@ -32,19 +29,6 @@ async def test_tables_in_slices_are_written_as_at_once(count: int) -> None:
     assert joined(await body_parts(body)) == dumps(body)
     offsets = ConsumerOffsetTable(None, {f"t{n}@g": {0: n} for n in range(count)})
     assert joined(await body_parts(offsets)) == dumps(offsets)
-    empty = msgspec.structs.replace(body, topic_config_table={})
-    reply = await table_reply(empty, "topicConfigTable", body.topic_config_table.items(), ext={"a": "b"})
-    assert (joined(reply.body), reply.ext) == (dumps(body), {"a": "b"})
-
-
-@pytest.mark.parametrize("count", [0, 1, SLICE + 1])
-async def test_queues_as_keys_and_lists_are_written_as_at_once(count: int) -> None:
-    table = {MessageQueue("t", "b", n): OffsetWrapper(n) for n in range(count)}
-    reply = await table_reply(ConsumeStats(2.0), "offsetTable", table.items())
-    assert joined(reply.body) == dumps(ConsumeStats(2.0, table))
-    spans = [QueueTimeSpan(QueueBody("b", n, "t")) for n in range(count)]
-    reply = await table_reply(ConsumeTimeSpans(), "consumeTimeSpanSet", ((None, span) for span in spans))
-    assert joined(reply.body) == dumps(ConsumeTimeSpans(spans))
 
 
 async def test_only_what_changed_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,10 @@ def counted() -> tuple[ManualClock, Statistics]:
     return clock, statistics
 
 
-def minute(statistics: Statistics, name: str, key: str) -> tuple[int, float] | None:
-    view = statistics.view(name, key)
-    return None if view is None else (view.stats_minute.sum, view.stats_minute.avgpt)
+def minute(clock: ManualClock, statistics: Statistics, name: str, key: str) -> tuple[int, float] | None:
+    count = statistics.count(name, key)
+    found = None if count is None else count.minute(clock.monotonic())
+    return None if found is None else (found.sum, round(found.per_call, 2))
 
 
 def test_types_and_sizes_of_what_comes_in_are_kept_apart() -> None:
@@ -48,21 +49,21 @@ def test_what_seldom_happens_is_kept_by_name_topic_and_group() -> None:
 
 
 def test_counts_go_by_the_names_of_the_system() -> None:
-    _, statistics = counted()
-    assert minute(statistics, "TOPIC_PUT_NUMS", "t") == (6, 3.0)
-    assert minute(statistics, "TOPIC_PUT_SIZE", "t") == (60, 30.0)
-    assert minute(statistics, "GROUP_GET_NUMS", "t@g") == (4, 2.0)
-    assert minute(statistics, "GROUP_GET_SIZE", "t@g") == (40, 20.0)
-    assert minute(statistics, "GROUP_GET_LATENCY", "0@t@g") == (6, 3.0)
-    assert minute(statistics, "BROKER_PUT_NUMS", "c") == (6, 3.0)
-    assert minute(statistics, "BROKER_GET_NUMS", "c") == (4, 2.0)
+    clock, statistics = counted()
+    assert minute(clock, statistics, "TOPIC_PUT_NUMS", "t") == (6, 3.0)
+    assert minute(clock, statistics, "TOPIC_PUT_SIZE", "t") == (60, 30.0)
+    assert minute(clock, statistics, "GROUP_GET_NUMS", "t@g") == (4, 2.0)
+    assert minute(clock, statistics, "GROUP_GET_SIZE", "t@g") == (40, 20.0)
+    assert minute(clock, statistics, "GROUP_GET_LATENCY", "0@t@g") == (6, 3.0)
+    assert minute(clock, statistics, "BROKER_PUT_NUMS", "c") == (6, 3.0)
+    assert minute(clock, statistics, "BROKER_GET_NUMS", "c") == (4, 2.0)
     for name, key in (
         ("TOPIC_PUT_NUMS", "u"),
         ("GROUP_GET_NUMS", "t"),
         ("BROKER_PUT_NUMS", "d"),
         (DEAD, "t@g"),
     ):
-        assert statistics.view(name, key) is None
+        assert statistics.count(name, key) is None
 
 
 def test_rates_are_those_of_the_last_minute() -> None:
@@ -79,9 +80,10 @@ def test_what_seldom_happens_is_counted_by_topic_and_group() -> None:
     _, statistics = counted()
     statistics.add(ACKNOWLEDGED, "t", "g", 5)
     statistics.sample()
-    view = statistics.view(ACKNOWLEDGED, "t@g")
-    assert view is not None
-    assert statistics.view(ACKNOWLEDGED, "t@h") is None
+    count = statistics.count(ACKNOWLEDGED, "t@g")
+    assert count is not None
+    assert count.total == 5
+    assert statistics.count(ACKNOWLEDGED, "t@h") is None
 
 
 def test_what_is_deleted_is_forgotten() -> None:
@@ -93,7 +95,7 @@ def test_what_is_deleted_is_forgotten() -> None:
     assert (list(statistics.puts), list(statistics.gets)) == ([], [("h", "u")])
     statistics.forget_group("h")
     assert statistics.gets == {}
-    assert statistics.view(DEAD, "u@h") is None
+    assert statistics.count(DEAD, "u@h") is None
 
 
 def test_a_day_begins_at_midnight() -> None:
@@ -121,7 +123,7 @@ async def test_counts_are_sampled_in_slices_as_at_once():
     at_once.sample()
     await sliced.sample_in_turns()
     last = f"t{TURN_COUNTS - 1}"
-    assert sliced.view("TOPIC_PUT_NUMS", last) is not None
+    assert sliced.count("TOPIC_PUT_NUMS", last) is not None
     assert sliced.put_rate(last) == at_once.put_rate(last) > 0
 
 

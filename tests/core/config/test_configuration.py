@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 
 from mqframe.core.config.configuration import DEFAULT, Resolved, one_section, resolve
 from mqframe.core.config.layers import arguments, broker_conf, command_line, environment, toml
@@ -68,7 +69,7 @@ def test_defaults() -> None:
 
 
 def test_broker_conf_keys_are_honoured_with_their_origin() -> None:
-    resolved = resolve(ALL, [broker_conf(CONF, "broker.conf")])
+    resolved = resolve(ALL, [broker_conf(CONF, "broker.conf")], dialect=ROCKETMQ)
     assert resolved.section(Broker) == Broker(port=30911, nameservers=("a:9876", "b:9876"), auto_create=False)
     assert resolved.section(Store).flush == "sync"
     assert origins(resolved)["broker.port"] == "broker.conf:3 listenPort"

@@ -64,7 +64,7 @@ def test_comments_and_blanks_are_left_out():
 )
 def test_unknown_keys_and_bad_values_change_nothing(line, says):
     with pytest.raises(SettingError, match=says) as caught:
-        changed([KilnSettings()], f"kilnLit=true\n{line}")
+        changed([KilnSettings()], f"kilnLit=true\n{line}", known=lambda: {"haListenPort"})
     assert not isinstance(caught.value, FixedSetting)
 
 

@@ -28,17 +28,6 @@ from mqframe.core.wire.frame import Frame
         (46, b"{}", []),
         (400, b'{"topic":"orders","consumerGroup":"g"}', ["Topic:orders Sub", "Group:g Sub"]),
         (401, b'{"topic":"orders","consumerGroup":"g"}', ["Topic:orders Update", "Group:g Update"]),
-        (
-            18,
-            b'{"topicConfigList":[{"topicName":"a"},{"topicName":"b"}]}',
-            ["Topic:a Create", "Topic:b Create"],
-        ),
-        (200, b'{"groupName":"g"}', ["Group:g Create"]),
-        (
-            225,
-            b'{"groupConfigList":[{"groupName":"g"},{"groupName":"h"}]}',
-            ["Group:g Create", "Group:h Create"],
-        ),
     ],
 )
 def test_what_bodies_name(code: int, body: bytes, needs: list[str]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mqframe_admin.requests import DeleteTopicInBroker
 from request_kinds import ROCKETMQ_S
 
-from mqframe.core.requests.admin import DeleteTopicInBroker
 from mqframe.core.requests.lasting import AtSlaves, Saved
 
 KINDS = list(ROCKETMQ_S.values())

@@ -1,7 +1,9 @@
 """What a refused request means to its caller."""
 
+from mqframe_admin.requests import GetTopicStatsInfo
+
 from mqframe.core.errors import AccessError, AnswerFix, AnswerRetry
-from mqframe.core.requests.admin import GetTopicConfig, GetTopicStatsInfo
+from mqframe.core.requests.admin import GetTopicConfig
 from mqframe.core.requests.refusals import is_unserved, refusal
 from mqframe.core.requests.roles import DemoteBroker
 from mqframe.core.versions import version_number

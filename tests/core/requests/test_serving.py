@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mqframe_admin.requests import DeleteTopicInBroker, UpdateBrokerConfig
 
 from mqframe.core.cluster.client_bodies import ConsumerList
 from mqframe.core.errors import BodyError, HeaderError, Refusal
-from mqframe.core.requests.admin import DeleteTopicInBroker, UpdateBrokerConfig
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
     GetMaxOffset,

@@ -6,10 +6,10 @@ import logging
 from typing import Any
 
 import pytest
+from mqframe_admin.requests import GetBrokerConfig
 from net.access.plugins import call
 
 from mqframe.core.errors import Refusal
-from mqframe.core.requests.admin import GetBrokerConfig
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.serving import Call, Reply

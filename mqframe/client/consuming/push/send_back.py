@@ -18,8 +18,7 @@ from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import DEFAULT_TOPIC, retry_topic
 from mqframe.core.messages.properties import encode_properties, plain_text
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
-from mqframe.core.retry.dead_letters import REASON
-from mqframe.core.retry.policy import RETRIES_MAX, resent_properties
+from mqframe.core.retry.policy import DEAD_LETTER_REASON, RETRIES_MAX, resent_properties
 from mqframe.core.sending.request_reply import is_request
 from mqframe.core.sending.retries import STORED_CODES
 from mqframe.log import get_logger
@@ -82,7 +81,7 @@ class SendBack:
             await self.resend(message, delay_level)
 
     async def give_up(self, message: ReceivedMessage, reason: str) -> None:
-        """Make `message` a dead letter that says why in its property `REASON`.
+        """Make `message` a dead letter that says why in its property `MQFRAME_REASON`.
 
         Brokers copy what is handed back as it is. So this sends a copy that has come back too often, which
         every broker puts among the dead letters; where that fails, the message goes back without the reason.
@@ -103,7 +102,7 @@ class SendBack:
 
         The broker makes it a dead letter when it came back more often than the maximum then, and
         always while the group holds queue locks, that is: consumes in order. `reason`: what its property
-        `REASON` says. Raises `MqframeError`.
+        `MQFRAME_REASON` says. Raises `MqframeError`.
         """
         times, limit = message.reconsume_times + 1, self._max
         if delay_level < 0:
@@ -112,7 +111,7 @@ class SendBack:
             times = max(times, limit + 1)
         copied = resent_properties(message, delay_level, times, limit)
         if reason:
-            copied[REASON] = plain_text(reason, REASON_CHARACTERS_MAX)
+            copied[DEAD_LETTER_REASON] = plain_text(reason, REASON_CHARACTERS_MAX)
         # Who reads the reason looks for when it was sent, too, and requests get no older than they say; any
         # other copy that comes again is as Java's is.
         kept = bool(reason) or is_request(message)

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from mqframe_admin.bodies import broker_load
 
-from mqframe.core.cluster.broker_info import broker_load
 from mqframe.core.config.configuration import DEFAULT
 from mqframe.core.errors import FixError, MqframeError, SettingError
 from mqframe_cli.access import admin_client

@@ -96,7 +96,7 @@ def resend(
     Keys, tag, properties and the unique key stay; MQFRAME_DEAD_LETTER says where a copy is from, and one
     of which there is a copy is left out. The dead letters themselves stay where they are.
     """
-    from mqframe.core.retry.dead_letters import all_groups_get_them
+    from mqframe_admin.rules.dead_letters import all_groups_get_them
 
     filtered = any((key, tag, topic, since, until))
     if bool(message_id) + filtered + everything != 1:
@@ -149,7 +149,7 @@ def _read(
     until: str,
     limit: int,
 ) -> list[DeadLetter]:
-    from mqframe.core.retry.dead_letters import END_OF_TIME
+    from mqframe_admin.rules.dead_letters import END_OF_TIME
 
     begin = max(0, moment(since, "--since")) if since else 0
     end = moment(until, "--until") if until else -1

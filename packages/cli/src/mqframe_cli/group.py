@@ -20,8 +20,9 @@ from mqframe_cli.names.known import check_known
 from mqframe_cli.output import Json, NameServer, Shown, queue_columns, show, show_one, time_text, write_json
 
 if TYPE_CHECKING:
+    from mqframe_admin.bodies import ConnectionBody
+
     from mqframe import Admin, MessageQueue
-    from mqframe.core.cluster.client_bodies import ConnectionBody
     from mqframe.core.consuming.running_info import ConsumerRunningInfo, ProcessQueueInfo
 
 app = new_app(help="Consumer groups, their members and their progress.")

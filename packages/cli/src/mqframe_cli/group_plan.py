@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import typer
+from mqframe_admin.rules.allocation_plan import AllocationPlan, QueuePlan
 
-from mqframe.core.consuming.allocation_plan import AllocationPlan, QueuePlan
 from mqframe.core.errors import SettingError
 from mqframe.core.printable import printable
 from mqframe_cli.output import queue_columns, show, show_one, write_json

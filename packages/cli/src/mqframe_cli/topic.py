@@ -9,13 +9,13 @@ import typer
 
 from mqframe.core.cluster.order_config import TYPE_ATTRIBUTE
 from mqframe.core.errors import FixError, SettingError
-from mqframe.core.sending.forwarding import Together
 from mqframe_cli.access import admin_client, admin_command
 from mqframe_cli.commands import new_app
 from mqframe_cli.later import since_ms
 from mqframe_cli.names.deletion import Yes, may_delete, topic_contents
 from mqframe_cli.names.known import check_known, listed_topics
 from mqframe_cli.output import Json, NameServer, Shown, show_one, time_text
+from mqframe_cli.sending.forwarding import Together
 from mqframe_cli.text.body import Base64
 
 if TYPE_CHECKING:

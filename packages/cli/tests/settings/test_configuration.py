@@ -18,11 +18,11 @@ from mqframe_cli.settings.configuration import (
     service_kinds,
     settings_class,
 )
+from mqframe_cli.settings.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
+from mqframe_cli.settings.rocketmq_meanings import HINTS, REFUSED
 from mqframe_cli.settings.run_plugins import PLUGINS_OF_RUN
 
 from mqframe.core.config.programs import PROGRAMS, SERVICES, STANDARD_SERVICES
-from mqframe.core.config.rocketmq_keys import JAVA_PROPERTIES, ROCKETMQ_KEYS
-from mqframe.core.config.rocketmq_meanings import HINTS, REFUSED
 from mqframe.core.errors import SettingError
 from mqframe.hooks import sections
 from mqframe.hooks.manager import PluginManager
@@ -90,7 +90,7 @@ def test_a_section_of_a_plugin_is_read_by_the_programs_that_it_is_added_to() -> 
     assert values("broker", options={"--host": host})["metrics.host"] == "0.0.0.0"
     assert not any(path.startswith("metrics.") for path in values("client", items=["metrics.port=5557"]))
     kinds = service_kinds(load("broker", {}, None, (), {}))
-    assert sorted(kind.SECTION for kind in kinds) == sorted({*STANDARD_SERVICES} - {"delay_levels"})
+    assert sorted(kind.SECTION for kind in kinds) == sorted({*STANDARD_SERVICES} - {"admin", "delay_levels"})
 
 
 def test_every_section_has_a_class_of_settings() -> None:

@@ -18,7 +18,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.client.connection.loop_thread import LoopThread
 from mqframe.core.cluster.client_registry import ConsumerGroup
 from mqframe.core.consuming.running_info import ConsumerRunningInfo, ProcessQueueInfo

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Final
 
 import attrs
+from mqframe_admin.bodies import TopicOffset
 
-from mqframe.core.consuming.bodies import TopicOffset
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.log import get_logger

@@ -49,7 +49,7 @@ def test_a_cluster_that_does_not_answer_is_waited_for_so_long(
 ) -> None:
     slow = threading.Event()
     slow.set()
-    info = "mqframe.client.admin.calls.AdminCalls.cluster_info"
+    info = "mqframe_admin.client.calls.AdminCalls.cluster_info"
     answer = resolve_name(info)
 
     async def cluster_info(self):
@@ -69,7 +69,7 @@ def test_one_slow_broker_does_not_hide_the_others(
     page: Page, impatient, serve, mqframe_cluster_factory, monkeypatch
 ) -> None:
     cluster = mqframe_cluster_factory(2)
-    name = "mqframe.client.admin.brokers.AsyncBrokerAdmin.runtime"
+    name = "mqframe_admin.client.brokers.AsyncBrokerAdmin.runtime"
     answer = resolve_name(name)
     slow = cluster.cluster.brokers[1].address
 

@@ -10,7 +10,7 @@ from mqframe_testing import Cluster
 from mqframe import Admin
 from mqframe.core.errors import ConnectError
 
-RUNTIME = "mqframe.client.admin.brokers.AsyncBrokerAdmin.runtime"
+RUNTIME = "mqframe_admin.client.brokers.AsyncBrokerAdmin.runtime"
 
 
 def test_brokers_are_listed_with_address_version_rates_and_disk(mqframe_cluster_factory, open_browser):
@@ -83,7 +83,7 @@ def test_settings_are_shown_without_secrets(browser, mqframe_cluster, monkeypatc
     async def with_secrets(self, address):
         return {"brokerName": "broker-a", "aclSecretKey": "hush-1", "initUser": '{"password":"hush-2"}'}
 
-    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.config", with_secrets)
+    monkeypatch.setattr("mqframe_admin.client.brokers.AsyncBrokerAdmin.config", with_secrets)
     page = browser.page("/configuration", name="broker-a")
     assert page.count(MASK) == 2
     assert "hush" not in page
@@ -93,7 +93,7 @@ def test_settings_of_a_broker_that_does_not_tell_origins_are_shown(browser, monk
     async def silent(self, address):
         return None
 
-    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.config_origins", silent)
+    monkeypatch.setattr("mqframe_admin.client.brokers.AsyncBrokerAdmin.config_origins", silent)
     page = browser.page("/configuration", name="broker-a")
     assert '<th scope="row">brokerClusterName</th><td>DefaultCluster</td>' in page
     assert "It does not tell where a value comes from." in page

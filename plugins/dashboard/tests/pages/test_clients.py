@@ -36,8 +36,8 @@ def test_what_brokers_do_not_tell_is_said(browser, mqframe_cluster, monkeypatch)
     async def fails(self, *arguments):
         raise ConnectError("gone")
 
-    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.call", fails)
-    monkeypatch.setattr("mqframe.client.admin.members.AsyncMemberAdmin.consumers", fails)
+    monkeypatch.setattr("mqframe_admin.client.brokers.AsyncBrokerAdmin.call", fails)
+    monkeypatch.setattr("mqframe_admin.client.members.AsyncMemberAdmin.consumers", fails)
     page = browser.page("/clients")
     assert "broker-a does not tell its producers: gone" in page
     assert "members of shipping: gone" in page

@@ -111,7 +111,7 @@ def test_a_broker_that_does_not_tell_its_levels_is_named(browser, monkeypatch):
 
 
 def refuse(monkeypatch, request_kind, problem):
-    name = "mqframe.client.admin.brokers.AsyncBrokerAdmin.call"
+    name = "mqframe_admin.client.brokers.AsyncBrokerAdmin.call"
     ask = resolve_name(name)
 
     async def call(self, broker, request, body=b""):

@@ -64,7 +64,7 @@ def test_a_broker_that_does_not_answer_is_told(mqframe_cluster_factory, open_bro
 
         raise ConnectError("gone <b>")
 
-    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.progress", fails)
+    monkeypatch.setattr("mqframe_admin.client.brokers.AsyncBrokerAdmin.progress", fails)
     page = browser.page("/groups")
     assert page.count("did not tell how far its groups are: gone &lt;b&gt;") == 2
 

@@ -69,7 +69,7 @@ def test_a_broker_that_does_not_answer_is_told(browser, monkeypatch):
     async def fails(self, *arguments):
         raise ConnectError("gone <b>")
 
-    monkeypatch.setattr("mqframe.client.admin.brokers.AsyncBrokerAdmin.call", fails)
+    monkeypatch.setattr("mqframe_admin.client.brokers.AsyncBrokerAdmin.call", fails)
     assert "broker-a does not tell its half messages: gone &lt;b&gt;" in browser.page("/halves")
 
 

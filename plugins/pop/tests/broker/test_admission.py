@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from mqframe_pop.broker.admission import EVERYTHING, PopAdmission
 from mqframe_testing.manual_clock import ManualClock
 from popping import pop_request, popped
@@ -17,10 +18,6 @@ from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.java_hash import java_hash
-from mqframe.core.requests.admin import (
-    UpdateAndCreateSubscriptionGroup,
-    UpdateBrokerConfig,
-)
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.manager import PluginManager
 

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from popping import pop_request, popped
 
-from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import dumps

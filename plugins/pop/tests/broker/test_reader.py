@@ -1,14 +1,9 @@
 """What pops read: which queues and messages, from which offset, and what memory or disk holds."""
 
 import pytest
+from mqframe_admin.requests import DeleteTopicInBroker, InvokeBrokerToResetOffset, UpdateBrokerConfig
 from mqframe_pop.settings import PopSettings
 from popping import KEY, committed, pop, pop_request, popped, send
-
-from mqframe.core.requests.admin import (
-    DeleteTopicInBroker,
-    InvokeBrokerToResetOffset,
-    UpdateBrokerConfig,
-)
 
 
 def test_a_queue_may_be_named(run):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
 from recorded import FRAMES, Recorded
@@ -12,7 +13,6 @@ from recorded import FRAMES, Recorded
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.properties import encode_properties
-from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.storage.record import decode_records

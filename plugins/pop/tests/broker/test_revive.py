@@ -1,14 +1,11 @@
 """Revival: messages that nobody acknowledged come again, or become dead letters."""
 
+from mqframe_admin.requests import DeleteSubscriptionGroup, UpdateAndCreateSubscriptionGroup
 from popping import KEY, committed, pop, send
 
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.batch import encode_element
-from mqframe.core.requests.admin import (
-    DeleteSubscriptionGroup,
-    UpdateAndCreateSubscriptionGroup,
-)
 from mqframe.core.requests.messages import SendBatchMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import dumps

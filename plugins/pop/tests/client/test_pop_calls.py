@@ -8,7 +8,7 @@ import pytest
 from mqframe_pop.rules.receipt_handle import HandleError, ReceiptHandle
 from simple_scenes import bodies, numbered, play
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, BodyUnreadable, FixError, GiveUpError, ReceiptError, RouteError
 

@@ -22,7 +22,7 @@ from mqframe_cli.extension import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mqframe.core.cluster.replica import Replica, RoleChanged
+    from mqframe_admin.rules.replica import Replica, RoleChanged
 
 app = new_app(help="Masters and slaves: who follows whom, and how far behind.")
 

@@ -7,13 +7,13 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from mqframe_admin.requests import DeleteSubscriptionGroup
 from mqframe_replication.broker.commits import CommitsToTell
 from mqframe_replication.rules.slave_offsets import SlaveOffsets
 from mqframe_testing.manual_clock import ManualClock
 from replicas import Pair, play, texts
 
 from mqframe.broker.broker import Broker
-from mqframe.core.requests.admin import DeleteSubscriptionGroup
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
 from mqframe.net.client import Client
 

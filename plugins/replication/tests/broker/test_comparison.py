@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from mqframe_admin.requests import DeleteTopicInBroker
 from mqframe_replication.broker.tables import CopiedTables
 from replicas import FILE_BYTES, Pair, play, spoil, texts
 
 from mqframe.broker.broker import Broker
-from mqframe.core.requests.admin import DeleteTopicInBroker
 
 
 async def twins(pair: Pair, count: int = 100) -> tuple[Broker, Broker]:

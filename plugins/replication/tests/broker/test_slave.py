@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_admin.requests import CloneGroupOffset, DeleteTopicInBroker
 from mqframe_pop.requests import PopMessage
 from mqframe_replication.broker.slave import refused_at_slaves
 from replicas import Pair, play
 
 from mqframe.core.errors import Refusal
-from mqframe.core.requests.admin import DeleteTopicInBroker, ResumeCheckHalfMessage, UpdateAndCreateTopic
+from mqframe.core.requests.admin import ResumeCheckHalfMessage, UpdateAndCreateTopic
 from mqframe.core.requests.consumers import QueryConsumerOffset
-from mqframe.core.requests.insight import CloneGroupOffset
 from mqframe.core.requests.messages import (
     ConsumerSendMsgBack,
     EndTransaction,

@@ -5,19 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_admin.requests import (
+    DeleteSubscriptionGroup,
+    DeleteTopicInBroker,
+    UpdateAndCreateSubscriptionGroup,
+)
 from replicas import Pair, play
 
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import BodyError
-from mqframe.core.requests.admin import (
-    DeleteSubscriptionGroup,
-    DeleteTopicInBroker,
-    GetSubscriptionGroupConfig,
-    GetTopicConfig,
-    UpdateAndCreateSubscriptionGroup,
-    UpdateAndCreateTopic,
-)
+from mqframe.core.requests.admin import GetSubscriptionGroupConfig, GetTopicConfig, UpdateAndCreateTopic
 from mqframe.core.wire.loose_json import dumps, loads
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from mqframe_admin.rules.dead_letters import ResendTo
 from mqframe_spark.jobs.dead_letters import Republish, Republished
 from mqframe_spark.jobs.draining import Drain
 from mqframe_spark.jobs.replaying import Replay
@@ -11,7 +12,6 @@ from mqframe_spark.jobs.watching import StopRequest, Totals
 
 from mqframe import Admin, MessageQueue, Puller
 from mqframe.core.errors import FixError
-from mqframe.core.retry.dead_letters import ResendTo
 
 SOURCE = {"nameserver": "127.0.0.1:1", "accessKey": "a", "secretKey": "s"}
 MEANT = ["--from", "2026-01-01T00:00Z", "--to", "2026-01-02T00:00Z"]

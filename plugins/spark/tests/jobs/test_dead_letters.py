@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from mqframe_admin.rules.dead_letters import ResendTo
 from mqframe_spark.jobs.dead_letters import (
     Republish,
     Republished,
@@ -15,7 +16,6 @@ from mqframe import Admin
 from mqframe.core.errors import FixError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.ids import offset_id
-from mqframe.core.retry.dead_letters import ResendTo
 
 ACCESS = {"nameserver": "127.0.0.1:1", "accessKey": "a", "secretKey": "s"}
 

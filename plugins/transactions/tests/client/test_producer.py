@@ -10,7 +10,7 @@ from mqframe_transactions.client.listener import HalfMessage
 from mqframe_transactions.settings import TransactionSettings
 from transaction_scenes import CHECK, Listener, PlainListener, TransactionScene
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import Message, SendStatus
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC

@@ -12,7 +12,7 @@ import pytest
 from lite_scenes import LiteScene
 from mqframe_testing.consuming import ClientScene
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.core.codes import ResponseCode

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from lite_scenes import LiteScene, numbered, queue
 
-from mqframe.client.admin.admin import AsyncAdmin
+from mqframe import AsyncAdmin
 from mqframe.client.configuration.lite_pull_settings import LitePullSettings
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe.core.codes import ResponseCode

@@ -21,7 +21,7 @@ from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
 )
 from mqframe.core.requests.messages import ConsumerSendMsgBack, SendMessageV2
-from mqframe.core.retry.dead_letters import REASON
+from mqframe.core.retry.policy import DEAD_LETTER_REASON
 from mqframe.core.storage.record import body_crc
 from mqframe.hooks.interfaces import ConsumeHook
 
@@ -33,7 +33,7 @@ CHANGED = (
 
 def reason_in(request: SendMessageV2) -> str | None:
     """What a copy says that it is a dead letter for."""
-    return decode_properties(request.properties or "").get(REASON)
+    return decode_properties(request.properties or "").get(DEAD_LETTER_REASON)
 
 
 def refuse_back(scene, times: int = 1) -> None:

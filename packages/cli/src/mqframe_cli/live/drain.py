@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.errors import FixError
-from mqframe.core.sending.forwarding import Forwarding, Together
 from mqframe_cli.access import access
+from mqframe_cli.sending.forwarding import Forwarding, Together
 
 if TYPE_CHECKING:
     from mqframe import AsyncAdmin, AsyncLitePullConsumer, AsyncProducer

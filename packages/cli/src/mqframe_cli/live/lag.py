@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from mqframe.core.consuming.lag import lag_of, queue_owners
+from mqframe_admin.rules.lag import lag_of, queue_owners
+
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.names import is_system_group
 from mqframe_cli.output import queue_columns, time_text

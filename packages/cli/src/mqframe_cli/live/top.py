@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from mqframe_admin.bodies import broker_load
+from mqframe_admin.rules.lag import lag_of
 
-from mqframe.core.cluster.broker_info import broker_load
-from mqframe.core.consuming.lag import lag_of
 from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.messages.names import is_system_group
 from mqframe_cli.access import admin_client

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from mqframe_admin.requests import DeleteSubscriptionGroup
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import SettingError
-from mqframe.core.requests.admin import DeleteSubscriptionGroup
 from mqframe_cli import group as our_groups
 from mqframe_cli import offset as our_offsets
 from mqframe_cli.live.lag import all_lags, queue_lags

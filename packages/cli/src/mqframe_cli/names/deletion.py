@@ -13,8 +13,9 @@ from mqframe.core.printable import printable
 from mqframe_cli.commands import FAILED
 
 if TYPE_CHECKING:
+    from mqframe_admin.bodies import TopicOffset
+
     from mqframe import Admin, MessageQueue
-    from mqframe.core.consuming.bodies import TopicOffset
 
 Yes = Annotated[bool, typer.Option("--yes", help="Delete without asking.")]
 SAMPLE_QUEUES_MAX: Final = 16

@@ -33,6 +33,7 @@ from mqframe.hooks.sections import (
     section_names,
     sections_of_others,
 )
+from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def load(
         profiles=dict.fromkeys(with_profiles & names, profile),
         missing_profiles=not client,
         with_plugins=of_clients if client else (),
+        dialect=ROCKETMQ,
     )
 
 

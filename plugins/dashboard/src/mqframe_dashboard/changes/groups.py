@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqframe_admin.rules.lag import lag_of
 from msgspec.structs import replace
 
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-from mqframe.core.consuming.lag import lag_of
 from mqframe.core.retry.policy import RETRIES_MAX
 from mqframe_dashboard.asking import NotFound
 from mqframe_dashboard.changes.confirming import FIELD, check_confirmed, confirmation

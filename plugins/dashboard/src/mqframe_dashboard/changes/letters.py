@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqframe_admin.rules.dead_letters import DeadLetter, ResendTo, dead_letter, resend_to
+
 from mqframe.core.errors import FixError
 from mqframe.core.messages.names import dead_letter_topic
-from mqframe.core.retry.dead_letters import DeadLetter, ResendTo, dead_letter, resend_to
 from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.changes.errand import Change, Errand
 from mqframe_dashboard.changes.posted import Values

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqframe_admin.rules.offset_rules import reset_target
+
 from mqframe.core.consuming.bodies import OffsetWrapper
-from mqframe.core.consuming.offset_rules import reset_target
 from mqframe.core.messages.message import MessageQueue
 from mqframe_dashboard.changes.errand import Change, Errand
 from mqframe_dashboard.changes.posted import Values

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mqframe.core.cluster.broker_info import broker_load
+from mqframe_admin.bodies import broker_load
+
 from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.config.configuration import DEFAULT
 from mqframe.core.config.suggestions import did_you_mean

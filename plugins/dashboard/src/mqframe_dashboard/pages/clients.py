@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from mqframe.core.cluster.client_bodies import ConsumerConnection, ProducerInfo, ProducerTable
+from mqframe_admin.bodies import ConsumerConnection, ProducerInfo, ProducerTable
+from mqframe_admin.requests import GetAllProducerInfo
+
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.names import is_system_group
-from mqframe.core.requests.admin import GetAllProducerInfo
 from mqframe.core.versions import version_text
 from mqframe.core.wire import loose_json
 from mqframe_dashboard.asking import Asking

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 import attrs
+from mqframe_admin.bodies import TopicStatsTable
+from mqframe_admin.requests import GetTopicStatsInfo
 
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.bodies import TopicStatsTable
 from mqframe.core.delay.bodies import TimerMetricTable
 from mqframe.core.delay.levels import DEFAULT_LEVELS, parse_levels
 from mqframe.core.delay.recall_handle import delete_key
@@ -18,7 +19,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from mqframe.core.messages.whole_numbers import whole_number
-from mqframe.core.requests.admin import GetAllDelayOffset, GetTimerMetrics, GetTopicStatsInfo
+from mqframe.core.requests.admin import GetAllDelayOffset, GetTimerMetrics
 from mqframe.core.wire import loose_json
 from mqframe_dashboard.asking import Asking, settled
 from mqframe_dashboard.query import Query

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqframe.core.cluster.client_bodies import ConsumerConnection
+from mqframe_admin.bodies import ConsumerConnection
+from mqframe_admin.rules.lag import lag_of, queue_owners
+
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.consuming.bodies import OffsetWrapper
-from mqframe.core.consuming.lag import lag_of, queue_owners
 from mqframe.core.consuming.running_info import ConsumerRunningInfo
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from mqframe_admin.rules.dead_letters import DeadLetter, dead_letter
+
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ
 from mqframe.core.messages.names import dead_letter_topic, is_system_group
-from mqframe.core.retry.dead_letters import DeadLetter, dead_letter
 from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.pages.messages import (

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 import attrs
+from mqframe_admin.requests import GetBrokerConfig
 
 from mqframe.broker.roles.group_role import Quiesce
 from mqframe.broker.service import BrokerPart
@@ -19,7 +20,7 @@ from mqframe.core.cluster.role_change import RoleChange
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError
 from mqframe.core.requests import Request
-from mqframe.core.requests.admin import GetBrokerConfig, GetBrokerRuntimeInfo
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.requests.roles import DemoteBroker, PromoteBroker
 from mqframe.core.requests.serving import Answer, Call, Handler, serves
 from mqframe.core.wire.bodies import KVTable

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
+from mqframe_admin.rules.dead_letters import all_groups_get_them, resend_to
 from mqframe_cli.extension import Json, NameServer, show, show_one
 
 from mqframe.core.errors import SettingError
-from mqframe.core.retry.dead_letters import all_groups_get_them, resend_to
 from mqframe_spark.command_line.arguments import (
     AtLeastOnce,
     Checkpoint,

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
+from mqframe_admin.rules.dead_letters import MARK, ResendTo
 
 from mqframe.core.errors import FixError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.ids import offset_id
 from mqframe.core.messages.names import check_group, dead_letter_topic, retry_topic
 from mqframe.core.messages.properties import RETRY_TOPIC
-from mqframe.core.retry.dead_letters import MARK, ResendTo
 from mqframe_spark.functions import own_properties
 from mqframe_spark.jobs.clusters import check_target, ends, open_admin, write_queues
 from mqframe_spark.jobs.copying import connection, copies

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 import pyarrow as pa
+from mqframe_admin.rules.dead_letters import DeadLetter, dead_letter
 
 from mqframe.core.messages.names import dead_letter_topic, retry_topic
-from mqframe.core.retry.dead_letters import DeadLetter, dead_letter
 from mqframe_spark.jobs.clusters import open_admin
 from mqframe_spark.retrying import retrying
 

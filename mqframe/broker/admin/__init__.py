@@ -1,1 +1,0 @@
-"""Requests of operators: topics, groups, statistics, offsets, and what running clients are asked."""

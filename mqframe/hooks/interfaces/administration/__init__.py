@@ -1,0 +1,1 @@
+"""What operators may see and change of a server, for who answers them."""

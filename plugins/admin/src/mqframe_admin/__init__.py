@@ -1,0 +1,36 @@
+"""Administration: what operators ask brokers and name servers, and change there.
+
+Everything public is here, and imported when it is first used: a broker loads nothing of the client's part, an
+application nothing of the broker's part. The names of the client's part are those of `mqframe`, too.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqframe_admin.client.admin import AsyncAdmin as AsyncAdmin
+    from mqframe_admin.client.blocking.admin import Admin as Admin
+    from mqframe_admin.rules.dead_letters import DeadLetter as DeadLetter
+    from mqframe_admin.rules.queue_expansion import QueueExpansion as QueueExpansion
+
+_HOME = {
+    "Admin": "mqframe_admin.client.blocking.admin",
+    "AsyncAdmin": "mqframe_admin.client.admin",
+    "DeadLetter": "mqframe_admin.rules.dead_letters",
+    "QueueExpansion": "mqframe_admin.rules.queue_expansion",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return __dir__()
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

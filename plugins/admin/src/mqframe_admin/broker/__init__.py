@@ -1,0 +1,1 @@
+"""Administration at the broker: what operators ask and change."""

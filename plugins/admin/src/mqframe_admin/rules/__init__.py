@@ -1,0 +1,1 @@
+"""Rules of administration: plans and outcomes, without a connection."""
