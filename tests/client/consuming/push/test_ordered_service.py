@@ -33,7 +33,7 @@ class Scene(ClientScene):
         options = {"allocate": AllQueues(), "consume_from": "first", "ordered": True, **options}
         self.consumer = AsyncPushConsumer(GROUP, instance=self.instance, clock=self.clock, **options)
 
-    async def start(self, listener, topic="orders", **options) -> None:
+    async def consume(self, listener, topic="orders", **options) -> None:
         self.consumer.subscribe(topic, "*", listener, **options)
         await self.consumer.start()
         await self.pass_time()
@@ -72,7 +72,7 @@ class TestLocks:
     async def test_queue_is_locked_before_it_is_pulled_and_unlocked_at_the_end(self) -> None:
         async with staged() as scene:
             scene.broker.put("orders", 0, b"a")
-            await scene.start(CollectingListener())
+            await scene.consume(CollectingListener())
             kinds = [type(r) for r in scene.broker.requests]
             assert kinds.index(LockBatchMq) < kinds.index(PullMessage)
             assert scene.owner() == scene.consumer.client_id
@@ -88,7 +88,7 @@ class TestLocks:
             scene.broker.put("orders", 0, b"a")
             scene.give_lock_to("somebody")
             listener = CollectingListener()
-            await scene.start(listener)
+            await scene.consume(listener)
             await scene.pass_time(1.0)
             told = len(scene.broker.heartbeats)
             await scene.pass_time(5.0)
@@ -105,7 +105,7 @@ class TestLocks:
             scene.broker.put("orders", 0, b"a", b"b", b"c")
             scene.give_lock_to("somebody")
             listener = CollectingListener()
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.broker.offsets[GROUP, scene.broker.queue("orders", 0)] = 2
             scene.free_lock()
             await scene.pass_time(0.5)
@@ -113,7 +113,7 @@ class TestLocks:
 
     async def test_locks_are_renewed_every_twenty_seconds(self) -> None:
         async with staged() as scene:
-            await scene.start(CollectingListener())
+            await scene.consume(CollectingListener())
             locked = len(scene.broker.sent(LockBatchMq))
             await scene.pass_time(61.0)
             assert len(scene.broker.sent(LockBatchMq)) == locked + 3
@@ -121,7 +121,7 @@ class TestLocks:
     async def test_expired_lease_stops_consumption_until_it_is_renewed(self) -> None:
         async with staged() as scene:
             listener = CollectingListener()
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.broker.script(LockBatchMq, *[CallTimeout("late")] * 2)
             await scene.pass_time(31.0)
             scene.broker.put("orders", 0, b"a")
@@ -141,7 +141,7 @@ class TestLocks:
 
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(OK, hang, OK)
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.give_lock_to("somebody")
             await scene.pass_time(20.0)
             assert scene.queues == []
@@ -165,7 +165,7 @@ class TestLocks:
 
             listener = CollectingListener(wait, OK)
             scene.broker.put("orders", 0, b"a", b"b")
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.broker.script(PullMessage, ConnectionLost("gone"))
             scene.broker.script(LockBatchMq, ConnectionLost("gone"))
             scene.broker.put("orders", 0, b"c")
@@ -178,7 +178,7 @@ class TestLocks:
 
     async def test_broker_that_does_not_know_the_member_is_told_at_once(self) -> None:
         async with staged() as scene:
-            await scene.start(CollectingListener())
+            await scene.consume(CollectingListener())
             await scene.pass_time(19.0)
             told = len(scene.broker.heartbeats)
             scene.broker.script(LockBatchMq, answer_error(206, "no member", scene.broker.address))
@@ -196,7 +196,7 @@ class TestLocks:
 
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(hang)
-            await scene.start(listener)
+            await scene.consume(listener)
             me = scene.consumer.client_id
             scene.consumer.subscribe("others", "*", listener)
             scene.consumer.unsubscribe("orders")
@@ -214,7 +214,7 @@ class TestLocks:
     async def test_queue_that_was_given_up_is_committed_and_unlocked_at_once(self) -> None:
         async with staged() as scene:
             scene.broker.put("orders", 0, b"a", b"b")
-            await scene.start(CollectingListener())
+            await scene.consume(CollectingListener())
             scene.consumer.subscribe("others", "*", CollectingListener())
             scene.consumer.unsubscribe("orders")
             await scene.pass_time()
@@ -232,7 +232,7 @@ class TestLocks:
                 return OK
 
             scene.broker.put("orders", 0, b"a", b"b")
-            await scene.start(hang)
+            await scene.consume(hang)
             await asyncio.to_thread(entered.wait, 20)
             me = scene.consumer.client_id
             scene.consumer.subscribe("others", "*", hang)
@@ -256,7 +256,7 @@ class TestLocks:
 
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(hang, OK)
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.consumer.subscribe("others", "*", listener)
             scene.consumer.unsubscribe("orders")
             await scene.pass_time(1.0)
@@ -280,7 +280,7 @@ class TestLocks:
 
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(hang, OK)
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.broker.put("orders", 0, *[b"x"] * 8)
             scene.broker.cut("orders", 0, 8)
             await scene.pass_time(20.0)
@@ -301,7 +301,7 @@ class TestLocks:
 
             release = threading.Event()
             scene.broker.put("orders", 0, b"a")
-            await scene.start(hang)
+            await scene.consume(hang)
             me = scene.consumer.client_id
             for _ in range(200):
                 await scene.pass_time()
@@ -316,7 +316,7 @@ class TestLocks:
                 await asyncio.Event().wait()
 
             scene.broker.put("orders", 0, b"a")
-            await scene.start(CollectingListener(hang))
+            await scene.consume(CollectingListener(hang))
             await scene.finish(scene.consumer.stop())
             assert scene.owner() is None
             assert scene.stored() in (None, 0)
@@ -334,7 +334,7 @@ class TestOrder:
             for queue_id in (0, 1):
                 scene.broker.put("orders", queue_id, *[b"x"] * 5)
             listener = CollectingListener(wait)
-            await scene.start(listener, batch_max=2)
+            await scene.consume(listener, batch_max=2)
             assert sorted(map(tuple, listener.places)) == [((0, 0), (0, 1)), ((1, 0), (1, 1))]
             gates[1].set()
             await scene.pass_time()
@@ -355,7 +355,7 @@ class TestOrder:
 
             scene.broker.put("orders", 0, b"a")
             listener = CollectingListener(wait, OK)
-            await scene.start(listener, batch_max=8)
+            await scene.consume(listener, batch_max=8)
             for body in (b"b", b"c", b"d"):
                 scene.broker.put("orders", 0, body)
                 await scene.pass_time()
@@ -368,7 +368,7 @@ class TestOrder:
         async with staged(topics={"orders": 2}) as scene:
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(answer, OK)
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.broker.put("orders", 1, b"x")
             await scene.pass_time(0.9)
             assert (listener.offsets(0), listener.offsets(1)) == ([0], [0])
@@ -387,7 +387,7 @@ class TestOrder:
 
             scene.broker.put("orders", 0, b"a")
             listener = CollectingListener(suspend, OK)
-            await scene.start(listener)
+            await scene.consume(listener)
             await scene.pass_time(9.9)
             assert listener.offsets() == [0]
             await scene.pass_time(0.2)
@@ -397,7 +397,7 @@ class TestOrder:
         async with staged() as scene:
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(SUSPEND, OK)
-            await scene.start(listener, batch_max=4)
+            await scene.consume(listener, batch_max=4)
             scene.broker.put("orders", 0, b"c")
             await scene.pass_time(1.0)
             assert listener.places == [[(0, 0), (0, 1)], [(0, 0), (0, 1), (0, 2)]]
@@ -405,7 +405,7 @@ class TestOrder:
     async def test_progress_of_what_was_consumed_before_a_failure_is_committed(self) -> None:
         async with staged() as scene:
             scene.broker.put("orders", 0, *[b"x"] * 4)
-            await scene.start(CollectingListener(OK, OK, SUSPEND))
+            await scene.consume(CollectingListener(OK, OK, SUSPEND))
             await scene.pass_time(6.0)
             assert scene.stored() == 2
 
@@ -418,7 +418,7 @@ class TestOrder:
 
             scene.broker.put("orders", 0, *[b"x"] * 4)
             listener = CollectingListener(slow)
-            await scene.start(listener)
+            await scene.consume(listener)
             await scene.pass_time(75.0)
             assert listener.offsets() == [0, 1, 2]
             await scene.pass_time(0.05)
@@ -434,7 +434,7 @@ class TestOrder:
 
             scene.broker.put("orders", 0, b"a", b"b")
             first, second = CollectingListener(wait), CollectingListener()
-            await scene.start(first)
+            await scene.consume(first)
             scene.consumer.subscribe("orders", "*", second)
             gate.set()
             await scene.pass_time()
@@ -449,7 +449,7 @@ class TestOrder:
                 return OK
 
             scene.broker.put("orders", 0, *[b"x"] * 100)
-            await scene.start(CollectingListener(wait))
+            await scene.consume(CollectingListener(wait))
             assert max(scene.pulls) == 100
             gate.set()
 
@@ -468,7 +468,7 @@ class TestOrder:
 
             for queue_id in seen:
                 scene.broker.put("orders", queue_id, *[b"x"] * 300)
-            await scene.start(plain, batch_max=7)
+            await scene.consume(plain, batch_max=7)
             for _ in range(60_000):
                 if all(len(offsets) == 300 for offsets in seen.values()):
                     break
@@ -488,7 +488,7 @@ class TestLimit:
 
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(first_fails)
-            await scene.start(listener)
+            await scene.consume(listener)
             await scene.pass_time(2.1)
             assert listener.offsets() == [0, 0, 0, 1]
             (sent,) = scene.broker.sent(SendMessageV2)
@@ -500,7 +500,7 @@ class TestLimit:
         async with staged(settings=ConsumerSettings(max_reconsume_times=1)) as scene:
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(SUSPEND, SUSPEND, OK)
-            await scene.start(listener)
+            await scene.consume(listener)
             scene.broker.script(SendMessageV2, *[CallTimeout("late")] * 3)
             await scene.pass_time(2.1)
             assert (listener.offsets(), listener.attempts) == ([0, 0, 0, 1], [0, 1, 2, 0])
@@ -509,7 +509,7 @@ class TestLimit:
         async with staged(settings=ConsumerSettings(max_reconsume_times=1)) as scene:
             scene.broker.put("orders", 0, b"a")
             listener = CollectingListener(SUSPEND, SUSPEND, OK)
-            await scene.start(listener, batch_max=4)
+            await scene.consume(listener, batch_max=4)
             scene.broker.put("orders", 0, b"b")
             await scene.pass_time(2.1)
             assert listener.places == [[(0, 0)], [(0, 0), (0, 1)], [(0, 1)]]
@@ -526,7 +526,7 @@ class TestLimit:
 
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener(first_is_dead)
-            await scene.start(listener)
+            await scene.consume(listener)
             await scene.pass_time(2.1)
             assert listener.offsets() == [0, 1]
             (sent,) = scene.broker.sent(SendMessageV2)
@@ -538,7 +538,7 @@ class TestLimit:
         async with staged() as scene:
             scene.broker.put("orders", 0, b"a")
             listener = CollectingListener(SUSPEND)
-            await scene.start(listener)
+            await scene.consume(listener)
             await scene.pass_time(100.5)
             assert listener.attempts == list(range(101))
             assert scene.broker.sent(SendMessageV2) == []
@@ -560,7 +560,7 @@ class TestUnreadable:
                 scene.broker.put("orders", 0, b"a")
                 scene.broker.put("orders", 0, zlib.compress(b"x" * 101), sys_flag=SysFlag.COMPRESSED)
                 scene.broker.put("orders", 0, zlib.compress(b"x" * 100), sys_flag=SysFlag.COMPRESSED)
-                await scene.start(listener)
+                await scene.consume(listener)
                 await scene.pass_time(30.0)
                 assert came == [(0, b"a"), (2, b"x" * 100)]
                 sent = [each.topic for each in scene.broker.sent(SendMessageV2)]
@@ -578,7 +578,7 @@ class TestUnreadable:
 
             scene.broker.put("orders", 0, b"a", b"b", b"c")
             scene.broker.damage("orders", 0, 1)
-            await scene.start(listener)
+            await scene.consume(listener)
             await scene.pass_time(30.0)
             assert came == [(0, b"a"), (2, b"c")]
             [dead] = scene.broker.sent(SendMessageV2)
@@ -595,7 +595,7 @@ class TestBroadcasting:
             ) as scene:
                 scene.broker.put("orders", 0, b"a", b"b")
                 listener = CollectingListener(SUSPEND, OK)
-                await scene.start(listener)
+                await scene.consume(listener)
                 await scene.pass_time(100.0)
                 assert listener.offsets() == [0, 0, 1]
                 assert scene.broker.sent(LockBatchMq) == []
@@ -615,7 +615,7 @@ async def test_hooks_see_every_attempt() -> None:
 
     async with staged(consume_hooks=[note]) as scene:
         scene.broker.put("orders", 0, b"a")
-        await scene.start(CollectingListener(SUSPEND, RuntimeError("no"), None, OK))
+        await scene.consume(CollectingListener(SUSPEND, RuntimeError("no"), None, OK))
         await scene.pass_time(4.0)
         assert note.outcomes == [
             (False, "failed"),
