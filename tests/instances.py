@@ -1,6 +1,7 @@
 """A client instance over a scripted broker, on a manual clock."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.scripted_broker import ScriptedBroker
@@ -17,19 +18,18 @@ def consumer(seen=None):
     )
 
 
-def scene(play, topics=None, **settings):
-    async def run():
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, topics or {"t": 4})
-        nameserver = settings.pop("nameserver", broker.nameserver)
-        instance = ClientInstance(ClientSettings(nameserver=nameserver, **settings), clock, broker)
-        await instance.start()
-        try:
-            await play(instance, broker, clock)
-        finally:
-            await instance.stop()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def running_instance(topics=None, **settings):
+    """An instance, its broker and its clock."""
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, topics or {"t": 4})
+    nameserver = settings.pop("nameserver", broker.nameserver)
+    instance = ClientInstance(ClientSettings(nameserver=nameserver, **settings), clock, broker)
+    await instance.start()
+    try:
+        yield instance, broker, clock
+    finally:
+        await instance.stop()
 
 
 async def settle():

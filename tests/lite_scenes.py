@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
-from mqframe_testing.cluster import AsyncCluster
-from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.requests.consumers import QueryConsumerOffset
-from mqframe.net.client import Client
 
 GROUP = "billing"
 
@@ -21,13 +17,15 @@ def queue(number: int, topic: str = "orders") -> MessageQueue:
     return MessageQueue(topic, "broker-a", number)
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.consumers: list[AsyncLitePullConsumer] = []
-        self.client = Client(clock)
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+class LiteScene(ClusterScene):
+    """A cluster with topic `orders` of four queues, a producer, and lite pull consumers of one group."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(topics={"orders": 4}, **options)
+
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
 
     def make(self, name: str = "m1", **options) -> AsyncLitePullConsumer:
         return AsyncLitePullConsumer(
@@ -40,35 +38,19 @@ class Scene:
     async def join(self, name: str = "m1", expression: str = "*", **options) -> AsyncLitePullConsumer:
         consumer = self.make(name, **options)
         consumer.subscribe("orders", expression)
-        await self.started(consumer)
-        return consumer
+        return await self.open(consumer)
 
     async def assigned(self, *numbers: int, expression="*", **options) -> AsyncLitePullConsumer:
         consumer = self.make(**options)
         consumer.assign([queue(number) for number in numbers], expression)
-        await self.started(consumer)
-        return consumer
-
-    async def started(self, consumer: AsyncLitePullConsumer) -> None:
-        await consumer.start()
-        self.consumers.append(consumer)
-
-    async def leave(self, consumer: AsyncLitePullConsumer) -> None:
-        self.consumers.remove(consumer)
-        await self.end(consumer.stop())
-
-    async def end(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
+        return await self.open(consumer)
 
     async def send(self, *bodies: bytes, to: int = 0, tag: str | None = None) -> None:
         for body in bodies:
             await self.producer.send(Message("orders", body, tag), queue=queue(to))
 
     async def poll(self, consumer: AsyncLitePullConsumer, timeout: float = 5.0, **options) -> list[bytes]:
-        return [m.body for m in await self.end(consumer.poll(timeout, **options))]
+        return [m.body for m in await self.finish(consumer.poll(timeout, **options))]
 
     async def drain(self, consumer: AsyncLitePullConsumer, count: int) -> list[bytes]:
         got: list[bytes] = []
@@ -78,40 +60,15 @@ class Scene:
             got += new
         return got
 
-    async def until(self, condition) -> None:
-        for _ in range(400):
-            if condition():
-                return
-            await self.clock.aadvance(0.1)
-        raise AssertionError("not reached")
-
     async def stored(self, number: int) -> int | None:
         """What the broker holds for the group, once it has heard what is on the way."""
         await self.clock.aadvance(0.1)
-        answer = await self.client.invoke(self.broker, QueryConsumerOffset(GROUP, "orders", number, False))
+        answer = await self.client.invoke(QueryConsumerOffset(GROUP, "orders", number, False))
         return int(answer.ext["offset"]) if answer.code == 0 else None
 
     @property
     def broker(self) -> str:
         return self.cluster.broker.address
-
-
-def play(story, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", 4)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for consumer in list(scene.consumers):
-                    await scene.leave(consumer)
-                await scene.end(scene.producer.stop())
-                await scene.client.close()
-
-    asyncio.run(whole())
 
 
 def numbered(prefix: bytes, count: int) -> list[bytes]:

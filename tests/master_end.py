@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from mqframe_replication.stream.follower import Follower
@@ -37,19 +38,25 @@ class MasterEnd:
 End = TypeVar("End", bound=MasterEnd)
 
 
+@asynccontextmanager
+async def connected(end: End) -> AsyncIterator[End]:
+    """`end`, to which its follower is connected meanwhile."""
+    server = await end.connect()
+    try:
+        yield end
+    finally:
+        end.follower.close()
+        end.writer.close()
+        server.close()
+        await server.wait_closed()
+
+
 def play_at(make: Callable[[], End], scenario: Callable[[End], Coroutine[Any, Any, None]]) -> None:
     """Run `scenario` at a connected end that `make` makes."""
 
     async def whole() -> None:
-        end = make()
-        server = await end.connect()
-        try:
+        async with connected(make()) as end:
             await scenario(end)
-        finally:
-            end.follower.close()
-            end.writer.close()
-            server.close()
-            await server.wait_closed()
 
     asyncio.run(whole())
 

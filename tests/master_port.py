@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Self
 
 from mqframe_replication.rules.admission import Home
 from mqframe_replication.rules.feed import FeedLimits
@@ -77,7 +77,12 @@ class Place:
     """A port where `hello` is what masters are told, with a log of 250 bytes."""
 
     def __init__(
-        self, hello: str, net: NetSettings | None, access: Access | None, limits: FeedLimits
+        self,
+        hello: str = "as_needed",
+        *,
+        net: NetSettings | None = None,
+        access: Access | None = None,
+        limits: FeedLimits = LIMITS,
     ) -> None:
         self.clock = ManualClock()
         self.log = Log(bytes(range(250)))
@@ -90,6 +95,15 @@ class Place:
         if net is not None:
             self.feeding.secure(net)
         self.lines: list[Line] = []
+
+    async def __aenter__(self) -> Self:
+        await self.feeding.start("127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        for line in self.lines:
+            line.writer.close()
+        await self.feeding.stop()
 
     async def connect(self, context: ssl.SSLContext | None = None) -> Line:
         streams = await asyncio.open_connection("127.0.0.1", self.feeding.port, ssl=context)
@@ -116,13 +130,7 @@ def play(
     limits: FeedLimits = LIMITS,
 ) -> None:
     async def whole() -> None:
-        place = Place(hello, net, access, limits)
-        await place.feeding.start("127.0.0.1", 0)
-        try:
+        async with Place(hello, net=net, access=access, limits=limits) as place:
             await scenario(place)
-        finally:
-            for line in place.lines:
-                line.writer.close()
-            await place.feeding.stop()
 
     asyncio.run(whole())

@@ -6,8 +6,8 @@ parameters that came later are not looked at.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from mqframe_admin.bodies import ConnectionBody, ConsumerConnection
 from mqframe_admin.client.brokers import AsyncBrokerAdmin
@@ -133,20 +133,16 @@ class OldAdmin:
         self.brokers = AsyncBrokerAdmin(calls)
 
 
-def play(version: str, story: Callable[[OldAdmin, OldBroker], Awaitable[None]]) -> OldBroker:
-    """Run `story` with an administrator of servers of `version`, which are returned."""
-
-    async def whole() -> OldBroker:
-        clock = ManualClock()
-        broker = OldBroker(clock, version)
-        instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
-        try:
-            await story(OldAdmin(instance), broker)
-        finally:
-            await instance.stop()
-        return broker
-
-    return asyncio.run(whole())
+@asynccontextmanager
+async def administered(version: str) -> AsyncIterator[tuple[OldAdmin, OldBroker]]:
+    """Servers of `version`, and an administrator of them."""
+    clock = ManualClock()
+    broker = OldBroker(clock, version)
+    instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
+    try:
+        yield OldAdmin(instance), broker
+    finally:
+        await instance.stop()
 
 
 def _body(body: object) -> Frame:

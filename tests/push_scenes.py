@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import cast
 
-from mqframe_testing.consuming import AllQueues, ClientScene, play_in
+from mqframe_testing.consuming import AllQueues, ClientScene
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.consuming.consume_result import ConsumeResult
@@ -21,10 +21,18 @@ GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 
 
-class Scene(ClientScene):
-    def __init__(self, topics, options) -> None:
+class PushScene(ClientScene):
+    """A client with a consumer that is not started yet; `options` are the consumer's."""
+
+    def __init__(self, *, topics=None, **options) -> None:
         super().__init__(topics)
         self.make(**options)
+
+    async def stop(self) -> None:
+        try:
+            await self.finish(self.consumer.stop(), 1.0)
+        finally:
+            await super().stop()
 
     def make(self, **options) -> AsyncPushConsumer:
         options = {"allocate": AllQueues(), "consume_from": "first", **options}
@@ -41,18 +49,6 @@ class Scene(ClientScene):
 
     def committed(self) -> list[tuple[int, int]]:
         return [(r.queue_id, r.commit_offset) for r in self.broker.sent(UpdateConsumerOffset)]
-
-
-def play(story, *, topics=None, **options):
-    """Run `story(scene)` with a consumer that is not started yet."""
-
-    async def whole(scene):
-        try:
-            await story(scene)
-        finally:
-            await scene.end(scene.consumer.stop(), 1.0)
-
-    play_in(lambda: Scene(topics or {"orders": 1}, options), whole)
 
 
 @asynccontextmanager

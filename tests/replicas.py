@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from mqframe_metrics import BrokerSource
 from mqframe_replication.broker.role_by_operator import RoleByOperator
@@ -13,7 +13,7 @@ from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.at_once import AtOnce
 from mqframe_testing.cluster import SMALL_STORE
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost, MakeBroker
@@ -67,7 +67,7 @@ class Held:
 
 
 class Pair:
-    """A name server, a master and slaves, each started and stopped by the test.
+    """A name server, a master and slaves below `directory`, each started by the test, and stopped in the end.
 
     `settings`, `services`: of brokers that are started from now on, besides where they are.
 
@@ -86,6 +86,16 @@ class Pair:
         self.settings: dict[str, Any] = {}
         self.services: tuple[Any, ...] = ()
         self.held: list[Held] = []
+
+    async def __aenter__(self) -> Self:
+        await self.names.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        for each in (*reversed(self.held), *reversed(self.running)):
+            await each.stop()
+        await self.client.close()
+        await self.names.stop()
 
     def sections(self, folder: str, role: str, store: dict[str, Any], **replication: Any) -> BrokerSections:
         fields = {**SMALL_STORE, "commit_log_file_bytes": FILE_BYTES, **store}
@@ -207,15 +217,8 @@ def play(directory: Path, scenario: Scenario, net: NetSettings | None = None) ->
     """Run `scenario` with stores below `directory`; what still runs is stopped in the end."""
 
     async def whole() -> None:
-        pair = Pair(directory, net)
-        await pair.names.start()
-        try:
+        async with Pair(directory, net) as pair:
             await scenario(pair)
-        finally:
-            for each in (*reversed(pair.held), *reversed(pair.running)):
-                await each.stop()
-            await pair.client.close()
-            await pair.names.stop()
 
     asyncio.run(whole())
 

@@ -6,8 +6,7 @@ import asyncio
 
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
 from mqframe_pop.rules.popped import PoppedMessage
-from mqframe_testing.cluster import AsyncCluster
-from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings
@@ -16,12 +15,15 @@ from mqframe.core.messages.message import Message
 GROUP = "billing"
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.consumers: list[AsyncSimpleConsumer] = []
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
+class SimpleScene(ClusterScene):
+    """A cluster with topic `orders` of four queues, a producer, and simple consumers of one group."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(topics={"orders": 4}, **options)
+
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
 
     async def join(self, *topics: str, expression: str = "*", **options) -> AsyncSimpleConsumer:
         consumer = AsyncSimpleConsumer(
@@ -32,12 +34,7 @@ class Scene:
         )
         for topic in topics or ("orders",):
             consumer.subscribe(topic, expression)
-        await consumer.start()
-        self.consumers.append(consumer)
-        return consumer
-
-    async def end(self, work):
-        return await self.clock.finish(work)
+        return await self.open(consumer)
 
     async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None, **to) -> None:
         for body in bodies:
@@ -47,29 +44,20 @@ class Scene:
         """Exactly `count` messages, in as many calls as it takes."""
         got: list[PoppedMessage] = []
         while len(got) < count:
-            new = await self.end(consumer.receive(min(32, count - len(got)), seconds))
+            new = await self.finish(consumer.receive(min(32, count - len(got)), seconds))
             assert new, f"{len(got)} of {count} messages came"
             got += new
         return got
 
     async def nothing(self, consumer: AsyncSimpleConsumer) -> None:
         """There is nothing to receive for the whole time of a wait."""
-        assert await self.end(consumer.receive(32, 30.0)) == []
+        assert await self.finish(consumer.receive(32, 30.0)) == []
 
 
 def play(story, **options):
     async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", 4)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
+        async with SimpleScene(**options) as scene:
+            await story(scene)
 
     asyncio.run(whole())
 

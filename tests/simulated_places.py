@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import thread_pools
+from mqframe_testing.simulation import Simulation
 from mqframe_testing.simulation.pools import work_at_once
+from mqframe_testing.thread_pools import watched
 
 
 @pytest.fixture(autouse=True, scope="session")
 def watched_thread_pools() -> Iterator[None]:
-    """Lets tests on a manual clock wait for threads (`thread_pools.at_rest`)."""
-    with pytest.MonkeyPatch.context() as patch:
-        thread_pools.watch(patch)
+    """Lets tests on a manual clock wait for threads (`at_rest`)."""
+    with watched():
         yield
 
 
@@ -29,3 +29,10 @@ def place() -> Iterator[Path]:
     folder = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="mqframe-")
     with folder as name, work_at_once():
         yield Path(name)
+
+
+@pytest.fixture
+def simulation() -> Iterator[Simulation]:
+    """A simulation; an `async def` test that takes it runs in its loop."""
+    with Simulation(1) as made:
+        yield made

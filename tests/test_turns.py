@@ -6,91 +6,79 @@ from collections.abc import Sequence
 from mqframe.turns import Pace, Stint, in_turns, next_turn
 
 
-def test_each_slice_has_a_turn_of_the_loop_of_its_own() -> None:
-    async def scenario() -> None:
-        turns: list[object] = []
-        loop = asyncio.get_running_loop()
+async def test_each_slice_has_a_turn_of_the_loop_of_its_own() -> None:
+    turns: list[object] = []
+    loop = asyncio.get_running_loop()
 
-        async def work() -> None:
-            async for some in in_turns(range(5), 2):
-                turns.append(some)
-                loop.call_soon(turns.append, "others")
+    async def work() -> None:
+        async for some in in_turns(range(5), 2):
+            turns.append(some)
+            loop.call_soon(turns.append, "others")
 
-        await work()
-        assert turns[:5] == [[0, 1], "others", [2, 3], "others", [4]]
-
-    asyncio.run(scenario())
+    await work()
+    assert turns[:5] == [[0, 1], "others", [2, 3], "others", [4]]
 
 
-def test_there_may_be_nothing_and_the_last_slice_may_be_full() -> None:
+async def test_there_may_be_nothing_and_the_last_slice_may_be_full() -> None:
     async def slices(count: int) -> list[Sequence[int]]:
         return [some async for some in in_turns(range(count), 2)]
 
-    assert asyncio.run(slices(0)) == []
-    assert asyncio.run(slices(2)) == [[0, 1]]
+    assert await slices(0) == []
+    assert await slices(2) == [[0, 1]]
 
 
-def test_of_many_works_one_goes_on_in_a_turn() -> None:
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        turn = 0
-        done: list[int] = []
+async def test_of_many_works_one_goes_on_in_a_turn() -> None:
+    loop = asyncio.get_running_loop()
+    turn = 0
+    done: list[int] = []
 
-        def count() -> None:
-            nonlocal turn
-            turn += 1
-            if len(done) < 30:
-                loop.call_soon(count)
+    def count() -> None:
+        nonlocal turn
+        turn += 1
+        if len(done) < 30:
+            loop.call_soon(count)
 
-        async def work(name: int) -> None:
-            done.extend([turn async for _ in in_turns(range(3), 1)])
+    async def work(name: int) -> None:
+        done.extend([turn async for _ in in_turns(range(3), 1)])
 
-        cancelled = asyncio.ensure_future(work(99))
-        works = [asyncio.ensure_future(work(name)) for name in range(10)]
-        await asyncio.sleep(0)
-        cancelled.cancel()
-        loop.call_soon(count)
-        await asyncio.gather(*works)
-        assert len(done) == len(set(done)) == 30
-
-    asyncio.run(scenario())
+    cancelled = asyncio.ensure_future(work(99))
+    works = [asyncio.ensure_future(work(name)) for name in range(10)]
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    loop.call_soon(count)
+    await asyncio.gather(*works)
+    assert len(done) == len(set(done)) == 30
 
 
-def test_a_pace_waits_after_so_many_steps() -> None:
-    async def scenario() -> None:
-        turns: list[int] = []
+async def test_a_pace_waits_after_so_many_steps() -> None:
+    turns: list[int] = []
 
-        async def work() -> None:
-            pace = Pace(10)
-            for number in range(6):
-                turns.append(number)
-                await pace.step(4)
+    async def work() -> None:
+        pace = Pace(10)
+        for number in range(6):
+            turns.append(number)
+            await pace.step(4)
 
-        task = asyncio.ensure_future(work())
-        await asyncio.sleep(0)
-        assert turns == [0, 1, 2]
-        await next_turn()
-        await task
-        assert turns == list(range(6))
-
-    asyncio.run(scenario())
+    task = asyncio.ensure_future(work())
+    await asyncio.sleep(0)
+    assert turns == [0, 1, 2]
+    await next_turn()
+    await task
+    assert turns == list(range(6))
 
 
-def test_a_stint_is_over_after_so_long_and_begins_anew_with_the_next_turn() -> None:
-    async def scenario() -> None:
-        now = 0.0
-        stint = Stint(0.5, lambda: now)
-        now = 0.4
-        assert not stint.is_over
-        now = 0.5
-        assert stint.is_over
-        others: list[str] = []
-        asyncio.get_running_loop().call_soon(others.append, "turn")
-        now = 7.0
-        await stint.next()
-        assert others == ["turn"]
-        assert not stint.is_over
-        now = 7.5
-        assert stint.is_over
-
-    asyncio.run(scenario())
+async def test_a_stint_is_over_after_so_long_and_begins_anew_with_the_next_turn() -> None:
+    now = 0.0
+    stint = Stint(0.5, lambda: now)
+    now = 0.4
+    assert not stint.is_over
+    now = 0.5
+    assert stint.is_over
+    others: list[str] = []
+    asyncio.get_running_loop().call_soon(others.append, "turn")
+    now = 7.0
+    await stint.next()
+    assert others == ["turn"]
+    assert not stint.is_over
+    now = 7.5
+    assert stint.is_over

@@ -6,16 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from mqframe_testing.cluster import AsyncCluster
-from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.client.listener import HalfMessage, TransactionListener
 from mqframe_transactions.client.producer import AsyncTransactionProducer
-from thread_pools import at_rest
 
 from mqframe import AsyncBatchTransactionProducer, ReceivedMessage, TransactionOutcome
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.requests.messages import SendHalfBatch
-from mqframe.core.storage.record import decode_records
 
 T = TypeVar("T")
 COMMIT, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.UNKNOWN
@@ -83,66 +80,26 @@ class PlainListener(TransactionListener):
         return COMMIT
 
 
-class Scene:
-    """A cluster with topic `orders`."""
+class TransactionScene(ClusterScene):
+    """A cluster with topic `orders` of one queue, and transactional producers."""
 
-    QUEUES = 1
+    def __init__(self, brokers: int = 1, *, queues: int = 1, **options: Any) -> None:
+        super().__init__(brokers, topics={"orders": queues}, **options)
 
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.started: list[Any] = []
-
-    async def start(self, producer: Any) -> None:
-        await producer.start()
-        self.started.append(producer)
-
-    def stored(self, topic: str = "orders", broker: int = 0) -> list[ReceivedMessage]:
-        store = self.cluster.brokers[broker].store
-        return [
-            message
-            for queue_id in range(self.QUEUES)
-            for part in store.reads.get(topic, queue_id, 0, 1000, bytes_max=1 << 30).parts
-            for message in decode_records(part)
-        ]
-
-    def bodies(self, topic: str = "orders") -> list[bytes]:
-        return [message.body for message in self.stored(topic)]
-
-    async def until(self, true: Callable[[], object]) -> None:
-        for _ in range(60_000):
-            if true():
-                return
-            await self.clock.aadvance(0)
-            await asyncio.sleep(0.002)
-        raise AssertionError("it did not happen in time")
-
-    async def end(self, work: Awaitable[T]) -> T:
-        """The result of `work`; time passes until it is there."""
-        return await self.clock.finish(work)
-
-    async def settle(self) -> None:
-        for _ in range(5):
-            await self.clock.aadvance(0)
-            await at_rest()
-
-
-class TransactionScene(Scene):
     async def producer(
         self, listener: TransactionListener | None = None, **options: Any
     ) -> AsyncTransactionProducer:
         made = AsyncTransactionProducer(
             "shop", listener, nameserver=self.cluster.nameserver, clock=self.clock, **options
         )
-        await self.start(made)
-        return made
+        return await self.open(made)
 
 
-class BatchScene(Scene):
-    QUEUES = 2
+class BatchScene(ClusterScene):
+    """A cluster with topic `orders` of two queues, and producers of batches; `checks` answers theirs."""
 
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        super().__init__(cluster, clock)
+    def __init__(self, brokers: int = 1, **options: Any) -> None:
+        super().__init__(brokers, topics={"orders": 2}, **options)
         self.checks = Checks()
 
     async def producer(self, **options: Any) -> AsyncBatchTransactionProducer:
@@ -150,8 +107,7 @@ class BatchScene(Scene):
         made = AsyncBatchTransactionProducer(
             "load", nameserver=self.cluster.nameserver, clock=self.clock, **options
         )
-        await self.start(made)
-        return made
+        return await self.open(made)
 
     def handlers(self, broker: int = 0) -> dict[int, Any]:
         """The request handlers of a broker, to be changed."""
@@ -163,21 +119,14 @@ class BatchScene(Scene):
         del self.handlers(broker)[SendHalfBatch.CODE]
 
 
-S = TypeVar("S", bound=Scene)
+S = TypeVar("S", bound=ClusterScene)
 
 
 def play_in(kind: type[S], scenario: Callable[[S], Awaitable[None]], brokers: int, **options: Any) -> None:
     """Run `scenario` in a new cluster; its producers are stopped in the end."""
 
     async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(brokers, clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", kind.QUEUES)
-            scene = kind(cluster, clock)
-            try:
-                await scenario(scene)
-            finally:
-                for producer in scene.started:
-                    await producer.stop()
+        async with kind(brokers, **options) as scene:
+            await scenario(scene)
 
     asyncio.run(whole())

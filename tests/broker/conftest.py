@@ -6,12 +6,11 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pytest
-from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
 
 from mqframe.broker.due_task import DueTask
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -21,135 +20,30 @@ from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.in_force import InForce
 from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
-from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.errors import StoreUnavailable
-from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.requests import Request
-from mqframe.core.requests.consumers import HeartBeat, NotifyConsumerIdsChanged
-from mqframe.core.requests.messages import PullMessage, SendMessageV2
-from mqframe.core.requests.serving import Reply, serves
 from mqframe.core.storage.record import decode_record, decode_records
 from mqframe.core.storage.stored import Stored
-from mqframe.core.wire.frame import Frame
-from mqframe.core.wire.loose_json import dumps
-from mqframe.net.client import Client
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
 
 
-class Talker:
-    """One connection to the broker. `notices`: groups that it was told to rebalance."""
-
-    def __init__(self, cluster: AsyncCluster) -> None:
-        self.cluster = cluster
-        self.address = cluster.broker.address
-        self.notices: list[str] = []
-        self.client = Client(cluster.clock)
-        self.client.serve(self)
-
-    @serves(NotifyConsumerIdsChanged)
-    def members_changed(self, fields: NotifyConsumerIdsChanged, call: Any) -> Reply:
-        self.notices.append(fields.consumer_group)
-        return Reply()
-
-    def invoke(self, request: Request, body: bytes = b"", timeout: float = 3600.0) -> Any:
-        return self.client.invoke(self.address, request, body, timeout=timeout)
-
-    async def ok(self, request: Request, body: bytes = b"") -> Frame:
-        answer: Frame = await self.invoke(request, body)
-        assert answer.code == 0, f"{answer.code} {answer.remark}"
-        return answer
-
-    async def send(self, topic: str, body: bytes = b"body", properties: str = "", **fields: Any) -> Frame:
-        answer: Frame = await self.invoke(send_request(topic, properties, **fields), body)
-        return answer
-
-    async def ok_send(self, topic: str, properties: str = "", **fields: Any) -> Frame:
-        answer = await self.send(topic, properties=properties, **fields)
-        assert answer.code == 0, f"{answer.code} {answer.remark}"
-        return answer
-
-    def pull(self, topic: str, offset: int = 0, **fields: Any) -> Any:
-        return self.invoke(pull_request(topic, offset, **fields))
-
-    async def beat(self, group: str = "g", *subscriptions: SubscriptionData, **fields: Any) -> Frame:
-        data: list[ConsumerData] = []
-        if group:
-            consumer = {key: fields.pop(key) for key in ("message_model",) if key in fields}
-            data = [ConsumerData(group_name=group, subscription_data_set=list(subscriptions), **consumer)]
-        producers = [ProducerData(group_name=name) for name in fields.pop("producers", ())]
-        beat = HeartbeatData(
-            client_id=fields.pop("client_id", "c1"),
-            consumer_data_set=data,
-            producer_data_set=producers,
-            **fields,
-        )
-        return await self.ok(HeartBeat(), dumps(beat))
-
-
-def send_request(topic: str, properties: str = "", **fields: Any) -> SendMessageV2:
-    """A send to queue 0, as the Java client makes it."""
-    values: dict[str, Any] = {
-        "producer_group": "p",
-        "default_topic": "TBW102",
-        "default_topic_queue_nums": 4,
-        "queue_id": 0,
-        "sys_flag": 0,
-        "born_timestamp": 1_700_000_000_000,
-        "flag": 0,
-        "properties": properties,
-    }
-    return SendMessageV2(topic=topic, **(values | fields))
-
-
-def pull_request(topic: str, offset: int = 0, **fields: Any) -> PullMessage:
-    """A pull of queue 0 that brings its subscription along and waits for nothing."""
-    values: dict[str, Any] = {
-        "consumer_group": "g",
-        "queue_id": 0,
-        "max_msg_nums": 32,
-        "sys_flag": 4,
-        "commit_offset": 0,
-        "suspend_timeout_millis": 15_000,
-        "sub_version": 0,
-        "subscription": "*",
-    }
-    return PullMessage(topic=topic, queue_offset=offset, **(values | fields))
-
-
-class World:
-    """A cluster on a manual clock, with topic `t` of two queues, and a client that talks to its broker."""
-
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.talkers: list[Talker] = []
-        self.talker = self.join()
+class World(ClusterScene):
+    """A cluster with topic `t` of two queues."""
 
     @property
-    def store(self) -> Any:
-        return self.cluster.broker.store
+    def talker(self):
+        return self.client
 
-    def join(self) -> Talker:
-        """One more client, with a connection of its own."""
-        talker = Talker(self.cluster)
-        self.talkers.append(talker)
-        return talker
+    @property
+    def talkers(self):
+        return self.clients
 
-    async def settle_loop(self) -> None:
-        """Let everything come to its end that waits for no thread, without moving the clock."""
-        for _ in range(200):
-            await asyncio.sleep(0)
-
-    async def settle(self) -> None:
-        """Let everything under way come to its end, without moving the clock."""
-        for _ in range(3):
-            await self.clock.aadvance(0)
-            await at_rest()
+    def join(self):
+        return self.connect()
 
 
 Scenario = Callable[[World], Any]
@@ -163,15 +57,8 @@ def run():
         assert inspect.iscoroutinefunction(scenario)
 
         async def whole() -> None:
-            clock = ManualClock()
-            async with AsyncCluster(clock=clock, **options) as cluster:
-                await cluster.create_topic("t", 2)
-                world = World(cluster, clock)
-                try:
-                    await scenario(world)
-                finally:
-                    for talker in world.talkers:
-                        await talker.client.close()
+            async with World(topics={"t": 2}, **options) as world:
+                await scenario(world)
 
         asyncio.run(whole())
 
@@ -199,6 +86,12 @@ class LocalStore:
         self.live = LiveSettings(BrokerSettings(), settings)
         self.in_force = InForce(self.live)
         self.directory = directory
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.store.stop()
 
     def settings(self, kind: type[S]) -> LiveSection[S]:
         """As of a `BrokerPort`."""
@@ -255,11 +148,8 @@ def with_store(tmp_path: Path) -> Callable[..., None]:
         assert inspect.iscoroutinefunction(scenario)
 
         async def whole() -> None:
-            local = LocalStore(tmp_path / "store", **options)
-            try:
+            async with LocalStore(tmp_path / "store", **options) as local:
                 await scenario(local)
-            finally:
-                await local.store.stop()
 
         asyncio.run(whole())
 

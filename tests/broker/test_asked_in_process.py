@@ -9,13 +9,14 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 import pytest
-from broker.conftest import pull_request, send_request
 from halves import COMMIT, HALF, INTERVAL, bodies
 from mqframe_admin.requests import DeleteTopicInBroker
 from mqframe_pop.broker.processor import PopProcessor
 from mqframe_pop.requests import Notification
 from mqframe_testing.cluster import AsyncCluster
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.protocol_client import pull_request, send_request
 from net.access.plugins import manager
 from popping import KEY, pop, pop_request
 
@@ -94,7 +95,7 @@ def found(reply: Reply) -> list[bytes]:
 
 
 async def members(world: Any) -> list[str]:
-    answer = await world.talker.ok(GetConsumerListByGroup(consumer_group="g"))
+    answer = await world.client.ok(GetConsumerListByGroup(consumer_group="g"))
     return decode(answer.body, ConsumerList).consumer_id_list
 
 
@@ -107,8 +108,8 @@ def waiting(world: Any) -> tuple[int, int]:
 # Messages
 
 
-def test_messages_are_stored_and_pulled_without_a_turn_of_the_loop(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_messages_are_stored_and_pulled_without_a_turn_of_the_loop() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         await guest.peer.ask(pull_request("t"))  # makes the group, and waits until that is saved
         turned: list[int] = []
@@ -127,16 +128,14 @@ def test_messages_are_stored_and_pulled_without_a_turn_of_the_loop(run: Any) -> 
             (b"second", "10.0.0.7:4711"),
         ]
 
-    run(scenario)
 
-
-def test_a_pull_is_held_until_there_is_something_or_its_time_is_over(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_pull_is_held_until_there_is_something_or_its_time_is_over() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         asked = guest.later(pull_request("t", **HELD))
         await world.settle()
         assert not asked.done()
-        await world.talker.ok_send("t", KEY, body=b"come")
+        await world.client.ok_send("t", KEY, body=b"come")
         await world.settle()
         assert found(asked.result()) == [b"come"]
         asked = guest.later(pull_request("t", 1, suspend_timeout_millis=20_000, **HELD))
@@ -146,29 +145,25 @@ def test_a_pull_is_held_until_there_is_something_or_its_time_is_over(run: Any) -
         await world.settle()
         assert asked.result().code == ResponseCode.PULL_NOT_FOUND
 
-    run(scenario)
 
-
-def test_a_pop_is_held_until_there_is_something_or_its_time_is_over(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_pop_is_held_until_there_is_something_or_its_time_is_over() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         asked = guest.later(pop_request(poll_time=20_000))
         told = guest.later(
             Notification(consumer_group="other", topic="t", queue_id=-1, poll_time=20_000, born_time=0)
         )
         await world.settle()
-        await world.talker.ok_send("t", KEY, body=b"come")
+        await world.client.ok_send("t", KEY, body=b"come")
         await world.settle()
         assert (found(asked.result()), told.result().code) == ([b"come"], 0)
         asked = guest.later(pop_request(poll_time=20_000))
         await world.clock.aadvance(21)
         assert asked.result().code == ResponseCode.POLLING_TIMEOUT
 
-    run(scenario)
 
-
-def test_a_message_that_is_too_large_is_refused(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_message_that_is_too_large_is_refused() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         reply = await guest.peer.ask(send_request("t", KEY), bytes(5 << 20))
         assert reply.code == ResponseCode.MESSAGE_ILLEGAL
@@ -179,11 +174,9 @@ def test_a_message_that_is_too_large_is_refused(run: Any) -> None:
         assert "net.body_bytes_max" in (reply.remark or "")
         assert world.store.queues.max_offset("t", 0) == 0
 
-    run(scenario)
 
-
-def test_many_ask_at_a_time_for_one_client(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_many_ask_at_a_time_for_one_client() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         asked = [guest.later(pull_request("t", **HELD)) for _ in range(100)]
         await world.settle()
@@ -194,14 +187,12 @@ def test_many_ask_at_a_time_for_one_client(run: Any) -> None:
         pulled = await asyncio.gather(*asked)
         assert [found(reply)[0] for reply in pulled] == [b"0"] * 100
 
-    run(scenario)
-
 
 # Giving up
 
 
-def test_a_held_pull_or_pop_that_nobody_waits_for_takes_nothing(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_held_pull_or_pop_that_nobody_waits_for_takes_nothing() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         gone = [guest.later(pop_request(poll_time=60_000)), guest.later(pull_request("t", **HELD))]
         kept = guest.later(pop_request(poll_time=60_000, topic="t", consumer_group="other"))
@@ -211,16 +202,14 @@ def test_a_held_pull_or_pop_that_nobody_waits_for_takes_nothing(run: Any) -> Non
             asked.cancel()
         await world.settle()
         assert waiting(world) == (1, 0)
-        await world.talker.ok_send("t", KEY, body=b"come")
+        await world.client.ok_send("t", KEY, body=b"come")
         await world.settle()
         assert found(kept.result()) == [b"come"]
         assert [m.body for m in await pop(world)] == [b"come"]
 
-    run(scenario)
 
-
-def test_a_pull_that_is_given_up_while_it_is_answered_harms_nobody(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_pull_that_is_given_up_while_it_is_answered_harms_nobody() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         asked = [guest.later(pull_request("t", **HELD)) for _ in range(100)]
         await world.settle()
@@ -234,43 +223,39 @@ def test_a_pull_that_is_given_up_while_it_is_answered_harms_nobody(run: Any) -> 
         assert all(each.done() for each in asked)
         assert world.cluster.broker.part(PullProcessor)._polling.weight == 0
 
-    run(scenario)
-
 
 # Groups
 
 
-def test_it_is_a_member_of_groups_and_hears_of_others(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_it_is_a_member_of_groups_and_hears_of_others() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         await guest.beat("g")
         await world.settle()
         assert [request for request, _ in guest.notices] == [NotifyConsumerIdsChanged(consumer_group="g")]
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.client.beat("g", SubscriptionData(topic="t"))
         await world.settle()
         assert len(guest.notices) == 2
         assert await members(world) == ["guest@10.0.0.7:4711", "c1"]
         [member, _] = world.cluster.broker.service_port.clients.consumers["g"].members.values()
         assert (member.language, member.version, member.address) == ("GO", 401, "10.0.0.7:4711")
-        world.talker.notices.clear()
+        world.client.notices.clear()
         await guest.ok(UnregisterClient(client_id="x", consumer_group="g"))
         await world.settle()
-        assert world.talker.notices == ["g"]
+        assert world.client.notices == ["g"]
         assert await members(world) == ["c1"]
 
-    run(scenario)
 
-
-def test_with_its_peer_it_leaves_all_that_it_was_in(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_with_its_peer_it_leaves_all_that_it_was_in() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.client.beat("g", SubscriptionData(topic="t"))
         await guest.beat("g", producers=("p",))
         clients = world.cluster.broker.service_port.clients
         assert (len(clients.consumers["g"].members), list(clients.producers["p"])) == (2, [guest.peer])
         asked = [guest.later(pop_request(poll_time=60_000)), guest.later(pull_request("t", **HELD))]
         await world.settle()
-        world.talker.notices.clear()
+        world.client.notices.clear()
         guest.peer.close("its stream ended")
         await world.settle()
         for each in asked:
@@ -278,16 +263,14 @@ def test_with_its_peer_it_leaves_all_that_it_was_in(run: Any) -> None:
                 each.result()
         assert guest.ends == ["its stream ended"]
         assert (len(clients.consumers["g"].members), clients.producers) == (1, {})
-        assert world.talker.notices == ["g"]
+        assert world.client.notices == ["g"]
         assert waiting(world) == (0, 0)
         with pytest.raises(ConnectionLost):
             await guest.beat("g")
 
-    run(scenario)
 
-
-def test_who_sends_no_heartbeats_any_more_is_closed(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_who_sends_no_heartbeats_any_more_is_closed() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         await guest.beat("g")
         for _ in range(6):
@@ -297,11 +280,9 @@ def test_who_sends_no_heartbeats_any_more_is_closed(run: Any) -> None:
         await world.settle()
         assert guest.ends == ["no heartbeat for 120 s"]
 
-    run(scenario)
 
-
-def test_open_transactions_are_checked_with_it(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_open_transactions_are_checked_with_it() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         await guest.beat(producers=("p",))
         fields = {"born_timestamp": world.clock.now_ms(), "sys_flag": 4}
@@ -324,17 +305,13 @@ def test_open_transactions_are_checked_with_it(run: Any) -> None:
         await world.settle()
         assert bodies(world) == [b"half"]
 
-    run(scenario)
 
-
-def test_operators_are_shown_what_it_says_of_itself(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_operators_are_shown_what_it_says_of_itself() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         await guest.beat("g")
         wanted = GetConsumerRunningInfo(consumer_group="g", client_id="guest@10.0.0.7:4711")
-        assert (await world.talker.ok(wanted)).body == b"running as ever"
-
-    run(scenario)
+        assert (await world.client.ok(wanted)).body == b"running as ever"
 
 
 # What an answer says is saved
@@ -359,8 +336,8 @@ class Slow(Executor):
             self.waiting.pop(0)()
 
 
-def test_an_answer_that_tells_of_a_new_topic_waits_until_that_is_saved(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_an_answer_that_tells_of_a_new_topic_waits_until_that_is_saved() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         slow = world.cluster.broker._keeper.thread = Slow()
         asked = guest.later(send_request("made-by-itself", KEY), b"first")
@@ -373,14 +350,12 @@ def test_an_answer_that_tells_of_a_new_topic_waits_until_that_is_saved(run: Any)
         await world.settle()
         assert asked.result().code == 0
 
-    run(scenario)
-
 
 # The broker stops
 
 
-def test_what_is_held_is_answered_when_the_broker_stops_or_fails_with_its_reason(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_what_is_held_is_answered_when_the_broker_stops_or_fails_with_its_reason() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         pulled, popped = guest.later(pull_request("t", **HELD)), guest.later(pop_request(poll_time=60_000))
         await world.settle()
@@ -396,11 +371,9 @@ def test_what_is_held_is_answered_when_the_broker_stops_or_fails_with_its_reason
         await world.cluster.start_broker()
         await Guest(world.cluster).beat("g")
 
-    run(scenario)
 
-
-def test_nobody_waits_for_a_broker_that_was_killed(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_nobody_waits_for_a_broker_that_was_killed() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
         asked = guest.later(pull_request("t", **HELD))
         await world.settle()
@@ -408,10 +381,8 @@ def test_nobody_waits_for_a_broker_that_was_killed(run: Any) -> None:
         with pytest.raises(ConnectionLost, match="the server stops"):
             await asked
 
-    run(scenario)
 
-
-def test_a_service_is_handed_the_way_to_ask_before_anybody_is_served() -> None:
+async def test_a_service_is_handed_the_way_to_ask_before_anybody_is_served() -> None:
     class Door(BrokerService):
         def __init__(self, port: Any) -> None:
             self.requests = port.requests
@@ -426,58 +397,49 @@ def test_a_service_is_handed_the_way_to_ask_before_anybody_is_served() -> None:
         def register_broker_services(self) -> Any:
             return {"door": Door}
 
-    async def scenario() -> None:
-        options: dict[str, Any] = {"broker": {"services": ("door",)}, "plugins": plugins}
-        async with AsyncCluster(clock=ManualClock(), **options) as cluster:
-            [door] = doors
-            assert door.requests is cluster.broker.service_port.requests
-            await Guest(cluster).beat("g")
-
     doors: list[Door] = []
     plugins = PluginManager()
     plugins.register(Plugin(), "door")
-    asyncio.run(scenario())
+    options: dict[str, Any] = {"broker": {"services": ("door",)}, "plugins": plugins}
+    async with AsyncCluster(clock=ManualClock(), **options) as cluster:
+        [door] = doors
+        assert door.requests is cluster.broker.service_port.requests
+        await Guest(cluster).beat("g")
 
 
 # Who may what
 
 
-def test_access_control_and_audit_are_those_of_connections(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        cluster = AsyncCluster(clock=ManualClock(), plugins=manager())
-        cluster.enforce(AccessSettings(authentication="naming", authorization="matching"))
-        async with cluster:
-            create = UpdateAndCreateTopic(topic="x", read_queue_nums=1, write_queue_nums=1, perm=6)
-            unknown, root, y = (Guest(cluster, user=user) for user in ("", "root", "y"))
-            assert [(await each.peer.ask(create)).code for each in (unknown, y, root)] == [16, 16, 0]
-            signed = await unknown.peer.ask(create, fields={"user": "root"})
-            told = await unknown.peer.ask(send_request("x", KEY), b"b", user="x")
-            assert (signed.code, told.code) == (0, 0)
-            refused = cluster.broker._listeners.refused()
-            assert refused == {"authenticationFailures": "1", "authorizationFailures": "1"}
-
+async def test_access_control_and_audit_are_those_of_connections(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "mqframe.audit")
-    asyncio.run(scenario())
+    cluster = AsyncCluster(clock=ManualClock(), plugins=manager())
+    cluster.enforce(AccessSettings(authentication="naming", authorization="matching"))
+    async with cluster:
+        create = UpdateAndCreateTopic(topic="x", read_queue_nums=1, write_queue_nums=1, perm=6)
+        unknown, root, y = (Guest(cluster, user=user) for user in ("", "root", "y"))
+        assert [(await each.peer.ask(create)).code for each in (unknown, y, root)] == [16, 16, 0]
+        signed = await unknown.peer.ask(create, fields={"user": "root"})
+        told = await unknown.peer.ask(send_request("x", KEY), b"b", user="x")
+        assert (signed.code, told.code) == (0, 0)
+        refused = cluster.broker._listeners.refused()
+        assert refused == {"authenticationFailures": "1", "authorizationFailures": "1"}
     lines = [each.getMessage() for each in caplog.records if each.name == "mqframe.audit"]
     assert ["refused" in line for line in lines] == [True, False, False], lines
     assert all("10.0.0.7:4711" in line for line in lines)
     assert ["user='y'" in line for line in lines] == [True, False, False], lines
 
 
-def test_what_is_for_operators_alone_is_refused_where_they_have_a_port() -> None:
-    async def scenario() -> None:
-        async with AsyncCluster(clock=ManualClock(), broker={"operator_port": 0}) as cluster:
-            guest = Guest(cluster)
-            reply = await guest.peer.ask(DeleteTopicInBroker(topic="t"))
-            assert reply.code == ResponseCode.NO_PERMISSION
-            assert "operator_port" in (reply.remark or "")
-            await guest.ok(send_request("made", KEY), b"b")
-
-    asyncio.run(scenario())
+async def test_what_is_for_operators_alone_is_refused_where_they_have_a_port() -> None:
+    async with AsyncCluster(clock=ManualClock(), broker={"operator_port": 0}) as cluster:
+        guest = Guest(cluster)
+        reply = await guest.peer.ask(DeleteTopicInBroker(topic="t"))
+        assert reply.code == ResponseCode.NO_PERMISSION
+        assert "operator_port" in (reply.remark or "")
+        await guest.ok(send_request("made", KEY), b"b")
 
 
-def test_it_counts_among_connections_and_latencies(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_it_counts_among_connections_and_latencies() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         world.cluster.broker.measure()
         used = [int(await connections(world))]
         guest = Guest(world.cluster)
@@ -488,10 +450,8 @@ def test_it_counts_among_connections_and_latencies(run: Any) -> None:
         series = {labels[1]: sum(value.counts) for labels, value in latencies.family().series}
         assert series == {"send_message_v2": 1, "get_broker_runtime_info": 2}
 
-    run(scenario)
-
 
 async def connections(world: Any) -> str:
-    table = loads((await world.talker.ok(GetBrokerRuntimeInfo())).body)["table"]
+    table = loads((await world.client.ok(GetBrokerRuntimeInfo())).body)["table"]
     used: str = table["budget.connections.used"]
     return used

@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import asynccontextmanager
 
 from mqframe_testing.manual_clock import ManualClock
 
@@ -24,19 +25,17 @@ class Work:
         return answer
 
 
-def play(scenario, *answers):
-    async def whole():
-        clock = ManualClock()
-        work = Work(clock, *answers)
-        alarm = DueTask(clock, work, "test")
-        await scenario(clock, alarm, work)
-        alarm.cancel()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(*answers):
+    clock = ManualClock()
+    work = Work(clock, *answers)
+    alarm = DueTask(clock, work, "test")
+    yield (clock, alarm, work)
+    alarm.cancel()
 
 
-def test_the_earliest_wish_counts():
-    async def scenario(clock, alarm, work):
+async def test_the_earliest_wish_counts():
+    async with staged() as (clock, alarm, work):
         alarm.ring_in(300)
         alarm.ring_in(100)
         alarm.ring_in(200)
@@ -46,20 +45,16 @@ def test_the_earliest_wish_counts():
         await clock.aadvance(0)
         assert work.times == [100, 1000]
 
-    play(scenario)
 
-
-def test_work_says_when_it_wants_to_run_again():
-    async def scenario(clock, alarm, work):
+async def test_work_says_when_it_wants_to_run_again():
+    async with staged(50, 10**9, None) as (clock, alarm, work):
         alarm.ring_in(0)
         await clock.aadvance(20)
         assert work.times == [0, 50, 50 + LONGEST_WAIT_MS]
 
-    play(scenario, 50, 10**9, None)
 
-
-def test_work_never_runs_twice_at_once():
-    async def scenario(clock, alarm, work):
+async def test_work_never_runs_twice_at_once():
+    async with staged(10) as (clock, alarm, work):
         work.gate = asyncio.Event()
         alarm.ring_in(0)
         await clock.aadvance(1)
@@ -70,21 +65,17 @@ def test_work_never_runs_twice_at_once():
         await clock.aadvance(1)
         assert work.times == [0, 2010]
 
-    play(scenario, 10)
 
-
-def test_an_error_is_outlived():
-    async def scenario(clock, alarm, work):
+async def test_an_error_is_outlived():
+    async with staged(ValueError("once")) as (clock, alarm, work):
         alarm.ring_in(0)
         await clock.aadvance(20)
         assert work.times == [0, min(FAILURE_MS, LONGEST_WAIT_MS)]
         assert alarm.failures.total == 1
 
-    play(scenario, ValueError("once"))
 
-
-def test_nothing_runs_after_the_stop():
-    async def scenario(clock, alarm, work):
+async def test_nothing_runs_after_the_stop():
+    async with staged(5) as (clock, alarm, work):
         work.gate = asyncio.Event()
         alarm.ring_in(0)
         await clock.aadvance(0)
@@ -93,5 +84,3 @@ def test_nothing_runs_after_the_stop():
         await clock.aadvance(10)
         assert work.times == [0]
         assert clock.timers == 0
-
-    play(scenario, 5)

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from mqframe_replication.settings import ReplicationSettings
-from replicas import Pair, play
+from replicas import Pair
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost
@@ -47,8 +47,8 @@ def hosted(pair: Pair, **settings: object) -> tuple[BrokerHost, Decider]:
     return BrokerHost(pair.make, decider), decider
 
 
-def test_there_is_a_broker_between_start_and_stop(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_there_is_a_broker_between_start_and_stop(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair)
         assert (host.present, host.address, host.is_registered) == (None, "", False)
         assert host.refusal == "no broker serves here"
@@ -64,11 +64,9 @@ def test_there_is_a_broker_between_start_and_stop(tmp_path: Path) -> None:
         await host.start()  # nobody holds the store
         await host.stop()
 
-    play(tmp_path, scenario)
 
-
-def test_what_is_measured_is_that_of_the_broker_that_is_there(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_is_measured_is_that_of_the_broker_that_is_there(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair)
         await host.start()
         measured = host.measure()
@@ -79,11 +77,9 @@ def test_what_is_measured_is_that_of_the_broker_that_is_there(tmp_path: Path) ->
         assert host.measure() is host.broker.measure() is not measured
         await host.stop()
 
-    play(tmp_path, scenario)
 
-
-def test_ports_that_were_any_free_ones_are_the_same_for_the_next_broker(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_ports_that_were_any_free_ones_are_the_same_for_the_next_broker(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair, operator_port=0, vip_port=True)
         await host.start()
         same = host.on_its_ports(decider.sections)
@@ -95,8 +91,6 @@ def test_ports_that_were_any_free_ones_are_the_same_for_the_next_broker(tmp_path
         group = host.on_its_ports(attrs.evolve(decider.sections, replication=elected))
         assert group.replication.port is None  # known by the broker's
         await host.stop()
-
-    play(tmp_path, scenario)
 
 
 class Slow:
@@ -114,8 +108,8 @@ class Slow:
         await self.end
 
 
-def test_a_start_goes_on_when_it_has_opened_what_is_waited_for(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_start_goes_on_when_it_has_opened_what_is_waited_for(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair)
         failed: list[BaseException] = []
         slow = Slow(await host.make(decider.sections))
@@ -127,11 +121,9 @@ def test_a_start_goes_on_when_it_has_opened_what_is_waited_for(tmp_path: Path) -
         assert failed == []
         assert await host.end() is None
 
-    play(tmp_path, scenario)
 
-
-def test_a_start_that_fails_later_is_told_of_and_leaves_no_broker(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_start_that_fails_later_is_told_of_and_leaves_no_broker(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair)
         failed: list[BaseException] = []
         broker = await host.make(decider.sections)
@@ -142,11 +134,9 @@ def test_a_start_that_fails_later_is_told_of_and_leaves_no_broker(tmp_path: Path
         assert (failed, host.present) == ([problem], None)
         await broker.stop()
 
-    play(tmp_path, scenario)
 
-
-def test_a_start_that_fails_before_is_raised(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_start_that_fails_before_is_raised(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair)
         broker = await host.make(decider.sections)
 
@@ -159,11 +149,9 @@ def test_a_start_that_fails_before_is_raised(tmp_path: Path) -> None:
         assert host.present is None
         await broker.stop()
 
-    play(tmp_path, scenario)
 
-
-def test_whoever_is_cancelled_leaves_the_end_to_the_next_who_waits(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_whoever_is_cancelled_leaves_the_end_to_the_next_who_waits(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair)
         await host.start()
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -186,11 +174,9 @@ def test_whoever_is_cancelled_leaves_the_end_to_the_next_who_waits(tmp_path: Pat
         await decider.start()
         await host.stop()
 
-    play(tmp_path, scenario)
 
-
-def test_a_host_that_is_abandoned_lets_the_store_go(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_host_that_is_abandoned_lets_the_store_go(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         host, decider = hosted(pair)
         await host.start()
         await host.abandon()
@@ -198,5 +184,3 @@ def test_a_host_that_is_abandoned_lets_the_store_go(tmp_path: Path) -> None:
         again, _ = hosted(pair)
         await again.start()
         await again.stop()
-
-    play(tmp_path, scenario)

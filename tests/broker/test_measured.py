@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.hooks.interfaces.dispatcher import Dispatcher
@@ -17,12 +17,12 @@ class Nothing(Dispatcher):
         return 0
 
 
-def test_tables_traffic_and_latencies_are_those_of_the_broker(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_tables_traffic_and_latencies_are_those_of_the_broker() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         broker = world.cluster.broker
         measured = broker.measure()
         assert broker.measure() is measured
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         assert measured.port is broker.service_port
         assert "t" in measured.tables.topics
         assert {topic: count.total for topic, count in measured.traffic.puts.items()} == {"t": 1}
@@ -30,11 +30,9 @@ def test_tables_traffic_and_latencies_are_those_of_the_broker(run: Any) -> None:
         assert counted == {"send_message_v2": 1}
         assert int(measured.budgets()["budget.topics.used"]) == len(measured.tables.topics)
 
-    run(scenario)
 
-
-def test_numbers_are_those_of_all_parts_but_the_lag_of_dispatchers(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_numbers_are_those_of_all_parts_but_the_lag_of_dispatchers() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         measured = world.cluster.broker.measure()
         world.store.followers.add(Nothing())
         numbers: dict[str, str] = {}
@@ -46,14 +44,12 @@ def test_numbers_are_those_of_all_parts_but_the_lag_of_dispatchers(run: Any) -> 
         others = [name for each in measured.services for name in each.counters()]
         assert any(name.startswith("dispatcher.nothing.") for name in others)
 
-    run(scenario)
 
-
-def test_the_store_says_how_far_it_is_and_whether_it_takes_messages(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_the_store_says_how_far_it_is_and_whether_it_takes_messages() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         store = world.cluster.broker.measure().store
         world.store.followers.add(Nothing())
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         await world.settle_loop()
         assert store.directory == world.store.settings.directory
         assert store.flushed_offset == world.store.log.flushed_offset
@@ -64,5 +60,3 @@ def test_the_store_says_how_far_it_is_and_whether_it_takes_messages(run: Any) ->
         ]
         world.store.disk.distrust("the index", OSError("input/output error"))
         assert (store.refuses, store.distrusted) == (False, True)
-
-    run(scenario)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from mqframe_schedules.requests import ListSchedules
+from mqframe_testing.cluster_scene import ClusterScene
 from without import without
 
 from mqframe.broker.missing_plugins import refusals_of_missing
@@ -32,21 +31,17 @@ def test_where_all_is_installed_there_is_nothing_to_say() -> None:
     assert refusals_of_missing(PluginManager()) == {}
 
 
-def test_a_broker_says_so_to_who_asks(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        answer = await world.talker.invoke(ListSchedules())
+async def test_a_broker_says_so_to_who_asks() -> None:
+    async with ClusterScene(topics={"t": 2}, plugins=without(SCHEDULES)) as world:
+        answer = await world.client.invoke(ListSchedules())
         assert answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
         assert answer.remark.endswith(f"install it with: pip install {SCHEDULES}")
 
-    run(scenario, plugins=without(SCHEDULES))
-
 
 @pytest.mark.parametrize("name", [SCHEDULES, "broker_service.schedules"])
-def test_what_is_blocked_is_as_if_unknown(run: Any, name: str) -> None:
-    async def scenario(world: Any) -> None:
-        answer = await world.talker.invoke(ListSchedules())
-        assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, UNKNOWN)
-
+async def test_what_is_blocked_is_as_if_unknown(name: str) -> None:
     plugins = PluginManager()
     plugins.block(name)
-    run(scenario, plugins=plugins)
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
+        answer = await world.client.invoke(ListSchedules())
+        assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, UNKNOWN)

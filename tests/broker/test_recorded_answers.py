@@ -63,10 +63,10 @@ def test_every_recorded_dialect_is_there():
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_answers_are_like_those_of_a_real_broker(folder):
+async def test_answers_are_like_those_of_a_real_broker(folder):
     exchanges = _exchanges(folder)
     assert len(exchanges) > 30
-    asyncio.run(_replay(exchanges))
+    await _replay(exchanges)
 
 
 def _exchanges(folder: str) -> list[tuple[Recorded, Recorded | None]]:

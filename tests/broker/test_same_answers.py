@@ -9,13 +9,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
-from broker.conftest import pull_request, send_request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mqframe_admin.requests import GetBrokerConfig
 from mqframe_pop.requests import AckMessage
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.protocol_client import pull_request, send_request
 from net.access.plugins import manager
 from peers import Raw
 from popping import KEY, pop_request

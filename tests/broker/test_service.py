@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_admin.requests import InvokeBrokerToResetOffset
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo
 from mqframe.core.wire.bodies import KVTable
@@ -94,65 +95,55 @@ def test_parts_follow_their_service() -> None:
     assert with_parts([composite, after]) == [composite, first, inner, after]
 
 
-def test_parts_start_in_order_and_stop_in_reverse(run: Any, options: dict[str, Any], seen: list[str]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_parts_start_in_order_and_stop_in_reverse(options: dict[str, Any], seen: list[str]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         assert seen == ["a starts", "b starts", "c starts"]
         seen.clear()
         await world.cluster.stop_broker()
         assert calls(seen) == ["a answers", "c answers", "c stops", "b stops", "a stops"]
 
-    run(scenario, **options)
 
-
-def test_parts_are_abandoned_in_order(run: Any, options: dict[str, Any], seen: list[str]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_parts_are_abandoned_in_order(options: dict[str, Any], seen: list[str]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         seen.clear()
         await world.cluster.kill_broker()
         assert calls(seen) == ["a is abandoned", "b is abandoned", "c is abandoned"]
 
-    run(scenario, **options)
 
-
-def test_what_parts_declare_is_the_broker_s(run: Any, options: dict[str, Any], seen: list[str]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_what_parts_declare_is_the_broker_s(options: dict[str, Any], seen: list[str]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         seen.clear()
         await world.clock.aadvance(8)
         assert calls(seen) == ["a ticks", "b ticks", "c ticks"]
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert [shown[name] for name in "abc"] == ["1", "1", "1"]
 
-    run(scenario, **options)
 
-
-def test_parts_that_follow_one_topic_hear_of_it_in_their_order(
-    run: Any, options: dict[str, Any], seen: list[str]
+async def test_parts_that_follow_one_topic_hear_of_it_in_their_order(
+    options: dict[str, Any], seen: list[str]
 ) -> None:
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         await world.cluster.create_topic("u", 1)
         seen.clear()
-        await world.talker.ok_send("t", queue_id=1)
-        await world.talker.ok_send("u")
+        await world.client.ok_send("t", queue_id=1)
+        await world.client.ok_send("u")
         await world.settle()
         assert calls(seen) == ["a t/1 1 [0]", "b t/1 1 [0]", "b u/0 1 [0]"]
 
-    run(scenario, **options)
 
-
-def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others_make_of_it(
-    run: Any, options: dict[str, Any], seen: list[str]
+async def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others_make_of_it(
+    options: dict[str, Any], seen: list[str]
 ) -> None:
-    async def scenario(world: Any) -> None:
-        other = world.join()
+    async with ClusterScene(topics={"t": 2}, **options) as world:
+        other = world.connect()
         await other.ok(GetBrokerRuntimeInfo())
         seen.clear()
         await other.client.close()
         await world.settle()
         assert seen == ["a lost a connection", "c lost a connection"]
-        await world.talker.beat("g")
-        await world.talker.ok_send("t", queue_id=1)
+        await world.client.heartbeat("g")
+        await world.client.ok_send("t", queue_id=1)
         await world.settle()
         seen.clear()
-        await world.talker.ok(InvokeBrokerToResetOffset(topic="t", group="g", timestamp=-1, is_force=True))
+        await world.client.ok(InvokeBrokerToResetOffset(topic="t", group="g", timestamp=-1, is_force=True))
         assert seen == ["a g t/0", "c g t/0", "a g t/1", "c g t/1"]
-
-    run(scenario, **options)

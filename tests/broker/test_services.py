@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 from mqframe_pop.requests import PopMessage
 from mqframe_testing.cluster import SMALL_STORE
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
@@ -160,46 +161,42 @@ def options() -> dict[str, Any]:
     return {"plugins": plugins, "broker": {"services": ("everything",)}}
 
 
-def test_it_serves_requests_is_told_of_its_topic_and_shows_itself(run: Any, options: dict[str, Any]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_it_serves_requests_is_told_of_its_topic_and_shows_itself(options: dict[str, Any]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         await world.cluster.create_topic("u", 2)
         for topic in ("t", "u", "t"):
-            await world.talker.ok_send(topic, queue_id=1)
+            await world.client.ok_send(topic, queue_id=1)
         await world.settle()
         (service,) = Everything.made
         assert service.arrived == [("t", 1, 1), ("t", 1, 2)]
-        assert (await world.talker.ok(AskCount())).ext == {"count": "2"}
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+        assert (await world.client.ok(AskCount())).ext == {"count": "2"}
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert shown["everythingCount"] == "2"
         await world.clock.aadvance(15)
         assert service.log == ["start at 0", "tick", "tick"]
         assert service.port.reader.queue_max("t", 1) == 2
 
-    run(scenario, **options)
 
-
-def test_its_tables_are_saved_and_loaded_before_it_starts(run: Any, options: dict[str, Any]) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t")
+async def test_its_tables_are_saved_and_loaded_before_it_starts(options: dict[str, Any]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
+        await world.client.ok_send("t")
         await world.settle()
         await world.cluster.restart_broker()
         first, second = Everything.made
         assert first.log == ["start at 0", "stop"]
         assert second.log == ["start at 1"]
 
-    run(scenario, **options)
 
-
-def test_its_rule_changes_diverts_and_refuses_messages(run: Any, options: dict[str, Any]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_its_rule_changes_diverts_and_refuses_messages(options: dict[str, Any]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         await world.cluster.create_topic("u", 2)
-        await world.talker.ok_send("t", "MARK\x01change\x02")
-        await world.talker.ok_send("t", "MARK\x01divert\x02")
-        refused = await world.talker.send("t", properties="MARK\x01refuse\x02")
+        await world.client.ok_send("t", "MARK\x01change\x02")
+        await world.client.ok_send("t", "MARK\x01divert\x02")
+        refused = await world.client.send("t", properties="MARK\x01refuse\x02")
         assert (refused.code, refused.remark) == (ResponseCode.NO_PERMISSION, "refused by a rule")
-        broken = await world.talker.send("t", properties="MARK\x01break\x02")
+        broken = await world.client.send("t", properties="MARK\x01break\x02")
         assert broken.code == ResponseCode.SYSTEM_ERROR
-        late = await world.talker.ok_send("t", "MARK\x01late break\x02")
+        late = await world.client.ok_send("t", "MARK\x01late break\x02")
         assert late.ext["told"] == "3"
         (service,) = Everything.made
         reader = service.port.reader
@@ -208,30 +205,26 @@ def test_its_rule_changes_diverts_and_refuses_messages(run: Any, options: dict[s
         assert [each.properties["MARK"] for each in await reader.read("u", 1, 0, 32)] == ["divert"]
         assert [topic for topic, _ in service.rule.told] == ["t", "u", "t"]
 
-    run(scenario, **options)
-
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_its_rule_answers_with_an_earlier_result(run: Any, options: dict[str, Any], flush: str) -> None:
-    async def scenario(world: Any) -> None:
-        first = await world.talker.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01k\x02", queue_id=1)
-        again = await world.talker.ok_send("t", "MARK\x01again\x02UNIQ_KEY\x01l\x02", queue_id=0)
+async def test_its_rule_answers_with_an_earlier_result(options: dict[str, Any], flush: str) -> None:
+    async with ClusterScene(topics={"t": 2}, store={"flush": flush}, **options) as world:
+        first = await world.client.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01k\x02", queue_id=1)
+        again = await world.client.ok_send("t", "MARK\x01again\x02UNIQ_KEY\x01l\x02", queue_id=0)
         told = ("msgId", "queueId", "queueOffset")
         assert [again.ext[name] for name in told] == [first.ext[name] for name in told]
         assert again.ext["transactionId"] == "first"
         assert (world.store.queues.max_offset("t", 0), world.store.queues.max_offset("t", 1)) == (0, 1)
 
-    run(scenario, store={"flush": flush}, **options)
 
-
-def test_its_rule_sees_batches(run: Any, options: dict[str, Any]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_its_rule_sees_batches(options: dict[str, Any]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         fields = {
             "producer_group": "p", "topic": "t", "default_topic": "TBW102", "default_topic_queue_nums": 4,
             "queue_id": 0, "sys_flag": 0, "born_timestamp": 1, "flag": 0, "batch": True,
         }  # fmt: skip
         marked = encode_element(b"one", b"MARK\x01x\x02") + encode_element(b"two", b"")
-        answer = await world.talker.ok(SendBatchMessage(properties="", **fields), marked)
+        answer = await world.client.ok(SendBatchMessage(properties="", **fields), marked)
         assert answer.ext["told"] == "1"
         (service,) = Everything.made
         ((topic, result),) = service.rule.told
@@ -239,32 +232,26 @@ def test_its_rule_sees_batches(run: Any, options: dict[str, Any]) -> None:
         assert isinstance(result.stored, StoredBatch)
         assert (result.queue_id, result.stored.queue_offset, len(result.stored.offsets)) == (0, 0, 2)
         plain = encode_element(b"three", b"")
-        assert "told" not in (await world.talker.ok(SendBatchMessage(properties="", **fields), plain)).ext
-        again = await world.talker.ok(SendBatchMessage(properties="MARK\x01again\x02", **fields), plain)
+        assert "told" not in (await world.client.ok(SendBatchMessage(properties="", **fields), plain)).ext
+        again = await world.client.ok(SendBatchMessage(properties="MARK\x01again\x02", **fields), plain)
         assert again.ext["msgId"] == answer.ext["msgId"]
         assert world.store.queues.max_offset("t", 0) == 3
 
-    run(scenario, **options)
 
-
-def test_ordinary_messages_pass_its_rule_by(run: Any, options: dict[str, Any]) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t", "UNIQ_KEY\x01k\x02TAGS\x01a\x02")
-        await world.talker.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01l\x02")
+async def test_ordinary_messages_pass_its_rule_by(options: dict[str, Any]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
+        await world.client.ok_send("t", "UNIQ_KEY\x01k\x02TAGS\x01a\x02")
+        await world.client.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01l\x02")
         (service,) = Everything.made
         ((_, result),) = service.rule.told
         assert isinstance(result.stored, Stored)
         assert (result.queue_id, result.stored.queue_offset) == (0, 1)
 
-    run(scenario, **options)
 
-
-def test_a_service_that_is_not_there_stops_the_broker(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        raise AssertionError("the broker started")
-
+async def test_a_service_that_is_not_there_stops_the_broker() -> None:
     with pytest.raises(PluginError, match="no broker_service 'nowhere'"):
-        run(scenario, broker={"services": ("nowhere",)})
+        async with ClusterScene(topics={"t": 2}, broker={"services": ("nowhere",)}):
+            raise AssertionError("the broker started")
 
 
 def with_service(made: type[BrokerService]) -> dict[str, Any]:
@@ -293,36 +280,32 @@ class Failing(Everything):
         raise RuntimeError("a bug in stop")
 
 
-def test_a_failing_service_harms_no_other(run: Any, caplog: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_failing_service_harms_no_other(caplog: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, **with_service(Failing)) as world:
         await world.cluster.create_topic("u", 1)
-        held = asyncio.ensure_future(world.talker.pull("u", sys_flag=6))
+        held = asyncio.ensure_future(world.client.pull("u", sys_flag=6))
         await world.settle()
         # Both are dispatched in one turn, that of the failing topic first.
-        await asyncio.gather(world.talker.ok_send("t"), world.talker.ok_send("u"))
+        await asyncio.gather(world.client.ok_send("t"), world.client.ok_send("u"))
         await world.settle()
         assert held.done()
         assert (await held).code == ResponseCode.SUCCESS
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert shown["msgPutTotalTodayNow"] == "2"
         await world.cluster.restart_broker()
         assert world.store.queues.max_offset("t", 0) == 1
-
-    run(scenario, **with_service(Failing))
     for call in ("arrivals", "counters", "stop"):
         assert f"a bug in {call}" in caplog.text
 
 
-def test_a_service_hides_no_counter_of_the_broker(run: Any) -> None:
+async def test_a_service_hides_no_counter_of_the_broker() -> None:
     class Boasting(Everything):
         def counters(self) -> dict[str, str]:
             return {"msgPutTotalTodayNow": "1000000", "boasted": "yes"}
 
-    async def scenario(world: Any) -> None:
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+    async with ClusterScene(topics={"t": 2}, **with_service(Boasting)) as world:
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert (shown["msgPutTotalTodayNow"], shown["boasted"]) == ("0", "yes")
-
-    run(scenario, **with_service(Boasting))
 
 
 class Thief(Everything):
@@ -356,23 +339,20 @@ class Keeping(Everything):
         (dict, "plugin mine cannot be made: TypeError"),
     ],
 )
-def test_a_service_that_does_not_fit_leaves_the_directory_free(
+async def test_a_service_that_does_not_fit_leaves_the_directory_free(
     made: Any, message: str, tmp_path: Path
 ) -> None:
     store = StoreSettings(directory=tmp_path, **SMALL_STORE)
 
-    async def scenario() -> None:
-        with pytest.raises(PluginError, match=message):
-            Broker(
-                BrokerSections(BrokerSettings(port=0, services=("mine",)), store),
-                SystemClock(),
-                plugins=with_service(made)["plugins"],
-            )
-        again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
-        await again.start()
-        await again.stop()
-
-    asyncio.run(scenario())
+    with pytest.raises(PluginError, match=message):
+        Broker(
+            BrokerSections(BrokerSettings(port=0, services=("mine",)), store),
+            SystemClock(),
+            plugins=with_service(made)["plugins"],
+        )
+    again = Broker(BrokerSections(BrokerSettings(port=0), store), SystemClock())
+    await again.start()
+    await again.stop()
 
 
 _KNOWS = """
@@ -399,14 +379,14 @@ def test_who_runs_no_services_knows_the_requests_of_those_that_there_would_be(
 
 
 @pytest.mark.parametrize("everywhere", [True, False])
-def test_slaves_run_the_services_that_say_so(run: Any, everywhere: bool) -> None:
+async def test_slaves_run_the_services_that_say_so(everywhere: bool) -> None:
     class Mine(BrokerService):
         at_slaves = everywhere
 
         def __init__(self, port: Any) -> None:
             self.port = port
 
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, plugins=with_service(Mine)["plugins"]) as world:
         state = world.cluster.broker._state
         settings = BrokerSettings(services=("mine",), services_blocked=STANDARD_SERVICES)
         found = [type(each) for each in make_services(state, settings, at_slave=True)]
@@ -414,32 +394,28 @@ def test_slaves_run_the_services_that_say_so(run: Any, everywhere: bool) -> None
         (made,) = make_services(state, settings)
         assert made.port is state
 
-    run(scenario, plugins=with_service(Mine)["plugins"])
 
-
-def test_a_service_of_the_kernel_can_be_blocked(run: Any) -> None:
+async def test_a_service_of_the_kernel_can_be_blocked() -> None:
     plugins = PluginManager()
     plugins.block("broker_service.pop")
 
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         request = PopMessage(
             consumer_group="g", topic="t", queue_id=-1, max_msg_nums=1, invisible_time=1000, poll_time=0,
             born_time=0, init_mode=0,
         )  # fmt: skip
-        assert (await world.talker.invoke(request)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-        await world.talker.ok_send("t", "DELAY\x011\x02")
+        assert (await world.client.invoke(request)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        await world.client.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(2)
         assert world.store.queues.max_offset("t", 0) == 1
 
-    run(scenario, plugins=plugins)
 
-
-def test_what_would_wait_for_a_blocked_service_is_refused(run: Any) -> None:
+async def test_what_would_wait_for_a_blocked_service_is_refused() -> None:
     plugins = PluginManager()
     for name in ("delay", "delay_levels", "transactions"):
         plugins.block(f"broker_service.{name}")
 
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         for properties, code in [
             ("DELAY\x013\x02", ResponseCode.SYSTEM_ERROR),
             ("TIMER_DELAY_SEC\x015\x02", ResponseCode.SYSTEM_ERROR),
@@ -448,11 +424,11 @@ def test_what_would_wait_for_a_blocked_service_is_refused(run: Any) -> None:
             ("TRAN_MSG\x01false\x02", ResponseCode.SUCCESS),
             ("DELAY\x010\x02", ResponseCode.SUCCESS),
         ]:
-            sent = await world.talker.send("t", properties=properties)
+            sent = await world.client.send("t", properties=properties)
             assert (properties, sent.code) == (properties, code)
         await world.settle()
         assert world.store.queues.max_offset("t", 0) == 2
-        back = await world.talker.invoke(ConsumerSendMsgBack(group="g", offset=0, delay_level=3))
+        back = await world.client.invoke(ConsumerSendMsgBack(group="g", offset=0, delay_level=3))
         assert (back.code, back.remark) == (
             ResponseCode.SYSTEM_ERROR,
             "this broker delivers no delayed messages: it has no service delay_levels",
@@ -464,30 +440,26 @@ def test_what_would_wait_for_a_blocked_service_is_refused(run: Any) -> None:
             commit_or_rollback=8,
             msg_id="m",
         )
-        assert (await world.talker.invoke(end)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-
-    run(scenario, plugins=plugins)
+        assert (await world.client.invoke(end)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
-def test_a_delayed_half_is_refused_where_nobody_would_deliver_it(run: Any) -> None:
+async def test_a_delayed_half_is_refused_where_nobody_would_deliver_it() -> None:
     plugins = PluginManager()
     for name in ("delay", "delay_levels"):
         plugins.block(f"broker_service.{name}")
 
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         for delay in ("DELAY\x013\x02", "TIMER_DELAY_SEC\x013\x02"):
-            sent = await world.talker.send("t", properties=f"TRAN_MSG\x01true\x02{delay}")
+            sent = await world.client.send("t", properties=f"TRAN_MSG\x01true\x02{delay}")
             assert sent.code == ResponseCode.SYSTEM_ERROR
-        await world.talker.ok_send("t", "TRAN_MSG\x01true\x02")
-
-    run(scenario, plugins=plugins)
+        await world.client.ok_send("t", "TRAN_MSG\x01true\x02")
 
 
-def test_a_service_may_keep_what_asks_for_a_time_in_place_of_the_timer(run: Any) -> None:
+async def test_a_service_may_keep_what_asks_for_a_time_in_place_of_the_timer() -> None:
     options = with_service(Keeping)
     options["plugins"].block("broker_service.delay")
 
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         (keeping,) = Everything.made[-1:]
         put = keeping.port.writer.put
         put("t", 0, b"later", {"TIMER_DELAY_SEC": "5"}, born_timestamp=world.clock.now_ms())
@@ -496,10 +468,8 @@ def test_a_service_may_keep_what_asks_for_a_time_in_place_of_the_timer(run: Any)
         assert world.store.queues.max_offset("u", 1) == 1
         assert world.store.queues.max_offset("SCHEDULE_TOPIC_XXXX", 0) == 1
 
-    run(scenario, **options)
 
-
-def test_a_service_may_want_to_be_told_of_every_topic(run: Any, options: dict[str, Any]) -> None:
+async def test_a_service_may_want_to_be_told_of_every_topic(options: dict[str, Any]) -> None:
     class All(Everything):
         def arrivals(self) -> dict[str, Any]:
             return {EVERY_TOPIC: self._arrived}
@@ -511,17 +481,15 @@ def test_a_service_may_want_to_be_told_of_every_topic(run: Any, options: dict[st
 
     options["plugins"].register(Plugin(), "all")
 
-    async def scenario(world: Any) -> None:
+    async with ClusterScene(topics={"t": 2}, **{**options, "broker": {"services": ("all",)}}) as world:
         await world.cluster.create_topic("u", 1)
-        await world.talker.ok_send("u")
+        await world.client.ok_send("u")
         await world.settle()
         assert Everything.made[0].arrived == [("u", 0, 1)]
 
-    run(scenario, **{**options, "broker": {"services": ("all",)}})
 
-
-def test_messages_may_be_written_through_the_port(run: Any, options: dict[str, Any]) -> None:
-    async def scenario(world: Any) -> None:
+async def test_messages_may_be_written_through_the_port(options: dict[str, Any]) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         (service,) = Everything.made
         port = service.port
         port.topics.ensure("made", 1)
@@ -538,5 +506,3 @@ def test_messages_may_be_written_through_the_port(run: Any, options: dict[str, A
         port.due_task(work, "work").ring_in(1000)
         await world.clock.aadvance(2)
         assert len(runs) == 1
-
-    run(scenario, **options)

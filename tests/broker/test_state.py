@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -33,26 +32,23 @@ def opened(directory: Path) -> BrokerState:
     )
 
 
-def test_its_tables_are_kept_below_the_store_s_directory(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        state = opened(tmp_path)
-        assert state.topics.need("TBW102").read_queue_nums == 3
-        state.topics.put(TopicConfig(topic_name="t", read_queue_nums=5))
-        state.offsets.commit("g", "t", 4, 9)
-        await state.keeper.save_tables()
-        await state.keeper.save_rest(state.store.confirming.flush_log)
-        state.keeper.close()
-        await state.store.stop()
-        kept = {path.name for path in (tmp_path / "config").iterdir()} & set(FILES)
-        assert {"topics.json", "subscriptionGroup.json", "consumerOffset.json"} <= kept
-        saved = json.loads((tmp_path / "config" / "topics.json").read_text())
-        assert saved["topicConfigTable"]["t"]["readQueueNums"] == 5
-        again = opened(tmp_path)
-        assert again.topics.find("t") is None  # tables are empty until they are loaded
-        again.keeper.load()
-        assert again.topics.need("t").read_queue_nums == 5
-        assert again.registry.offsets.query("g", "t", 4) == 9
-        again.keeper.close()
-        await again.store.stop()
-
-    asyncio.run(scenario())
+async def test_its_tables_are_kept_below_the_store_s_directory(tmp_path: Path) -> None:
+    state = opened(tmp_path)
+    assert state.topics.need("TBW102").read_queue_nums == 3
+    state.topics.put(TopicConfig(topic_name="t", read_queue_nums=5))
+    state.offsets.commit("g", "t", 4, 9)
+    await state.keeper.save_tables()
+    await state.keeper.save_rest(state.store.confirming.flush_log)
+    state.keeper.close()
+    await state.store.stop()
+    kept = {path.name for path in (tmp_path / "config").iterdir()} & set(FILES)
+    assert {"topics.json", "subscriptionGroup.json", "consumerOffset.json"} <= kept
+    saved = json.loads((tmp_path / "config" / "topics.json").read_text())
+    assert saved["topicConfigTable"]["t"]["readQueueNums"] == 5
+    again = opened(tmp_path)
+    assert again.topics.find("t") is None  # tables are empty until they are loaded
+    again.keeper.load()
+    assert again.topics.need("t").read_queue_nums == 5
+    assert again.registry.offsets.query("g", "t", 4) == 9
+    again.keeper.close()
+    await again.store.stop()

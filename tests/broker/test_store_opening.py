@@ -42,76 +42,69 @@ def sections(tmp_path: Path) -> BrokerSections:
     return BrokerSections(BrokerSettings(port=0, vip_port=False), store)
 
 
-def test_the_loop_goes_on_while_a_thread_recovers(sections: BrokerSections) -> None:
-    async def scenario() -> None:
-        progress, clock = Held(), SystemClock()
+async def test_the_loop_goes_on_while_a_thread_recovers(sections: BrokerSections) -> None:
+    progress, clock = Held(), SystemClock()
 
-        def make(recovered: RecoveredStore) -> Broker:
-            assert threading.current_thread() is threading.main_thread()
-            return Broker(sections, clock, recovered=recovered)
+    def make(recovered: RecoveredStore) -> Broker:
+        assert threading.current_thread() is threading.main_thread()
+        return Broker(sections, clock, recovered=recovered)
 
-        making = asyncio.ensure_future(made_beside(sections, clock, make, progress))
-        await asyncio.to_thread(progress.entered.wait)
-        assert not making.done()  # and this loop runs
-        progress.released.set()
-        broker = await making
-        await broker.start()
-        assert broker.address
-        await broker.stop()
-
-    asyncio.run(scenario())
+    making = asyncio.ensure_future(made_beside(sections, clock, make, progress))
+    await asyncio.to_thread(progress.entered.wait)
+    assert not making.done()  # and this loop runs
+    progress.released.set()
+    broker = await making
+    await broker.start()
+    assert broker.address
+    await broker.stop()
 
 
-def test_whoever_is_cancelled_leaves_a_store_that_others_can_open(sections: BrokerSections) -> None:
-    async def scenario() -> None:
-        progress = Held()
-        making = asyncio.ensure_future(made_beside(sections, SystemClock(), lambda _: None, progress))
-        await asyncio.to_thread(progress.entered.wait)
-        making.cancel()
-        await asyncio.sleep(0)
-        with pytest.raises(StoreError, match="in use by another broker"):
-            MessageStore.open(sections.store, SystemClock())
-        progress.released.set()
-        with pytest.raises(asyncio.CancelledError):
-            await making
-        MessageStore.open(sections.store, SystemClock()).abandon()
-
-    asyncio.run(scenario())
+async def test_whoever_is_cancelled_leaves_a_store_that_others_can_open(sections: BrokerSections) -> None:
+    progress = Held()
+    making = asyncio.ensure_future(made_beside(sections, SystemClock(), lambda _: None, progress))
+    await asyncio.to_thread(progress.entered.wait)
+    making.cancel()
+    await asyncio.sleep(0)
+    with pytest.raises(StoreError, match="in use by another broker"):
+        MessageStore.open(sections.store, SystemClock())
+    progress.released.set()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+    MessageStore.open(sections.store, SystemClock()).abandon()
 
 
-def test_where_the_broker_cannot_be_made_the_store_is_let_go(sections: BrokerSections) -> None:
+async def test_where_the_broker_cannot_be_made_the_store_is_let_go(sections: BrokerSections) -> None:
     def make(recovered: RecoveredStore) -> None:
         raise KeyError("a plugin")
 
     with pytest.raises(KeyError, match="a plugin"):
-        asyncio.run(made_beside(sections, SystemClock(), make))
+        await made_beside(sections, SystemClock(), make)
     MessageStore.open(sections.store, SystemClock()).abandon()
 
 
-def test_a_store_that_cannot_be_opened_says_so(sections: BrokerSections) -> None:
+async def test_a_store_that_cannot_be_opened_says_so(sections: BrokerSections) -> None:
     store = MessageStore.open(sections.store, SystemClock())
     with pytest.raises(StoreError, match="in use by another broker"):
-        asyncio.run(made_beside(sections, SystemClock(), lambda _: None))
+        await made_beside(sections, SystemClock(), lambda _: None)
     store.abandon()
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_the_store_is_opened_with_the_delays_of_the_levels(sections: BrokerSections, beside: bool) -> None:
+async def test_the_store_is_opened_with_the_delays_of_the_levels(
+    sections: BrokerSections, beside: bool
+) -> None:
     configured: Any = sections
     sections = attrs.evolve(configured, store=attrs.evolve(configured.store, delay_levels="1s 2s"))
     found: list[tuple[int, ...]] = []
 
-    async def scenario() -> None:
-        if beside:
-            await made_beside(
-                sections, SystemClock(), lambda recovered: found.append(recovered.files.queues.delays)
-            )
-        else:
-            opened = StoreOpening(lambda *arrival: None).store(
-                sections, SystemClock(), SharedLog(), PluginManager()
-            )
-            found.append(opened._files.queues.delays)
-            opened.abandon()
-
-    asyncio.run(scenario())
+    if beside:
+        await made_beside(
+            sections, SystemClock(), lambda recovered: found.append(recovered.files.queues.delays)
+        )
+    else:
+        opened = StoreOpening(lambda *arrival: None).store(
+            sections, SystemClock(), SharedLog(), PluginManager()
+        )
+        found.append(opened._files.queues.delays)
+        opened.abandon()
     assert found == [(1000, 2000)]

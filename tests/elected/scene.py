@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from elected.members import NAMES_PORT, Member, Members
 from mqframe_testing.simulation import Simulation
@@ -19,13 +19,33 @@ from mqframe.net.client import Client
 
 
 class Scene:
-    """A group of `count` on a network that does what the test says."""
+    """A group of `count` on a network that does what the test says, which runs in `simulation`.
 
-    def __init__(self, place: Path, simulation: Simulation, count: int) -> None:
+    What still runs is stopped in the end.
+    """
+
+    def __init__(self, place: Path, simulation: Simulation, count: int = 2) -> None:
         self.simulation, self.network, self.clock = simulation, simulation.network, simulation.clock
         self.place = place
         self.members = Members(place, simulation, count, None)
         self.client = Client(simulation.clock)
+        self._names: NameServer | None = None
+
+    async def __aenter__(self) -> Self:
+        host = self.simulation.host("names")
+        settings = NameServerSettings(port=NAMES_PORT, directory=self.place / "names")
+        self._names = NameServer(settings, host.clock)
+        await host.run(self._names.start())
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *more: object) -> None:
+        if kind is not None:
+            return  # the simulation ends it all, and time need not come to rest
+        for each in self.members.running():
+            await self.members.stop(each.name, kill=False)
+        await self.client.close()
+        assert self._names is not None
+        await self._names.stop()
 
     def __getitem__(self, name: str) -> Member:
         return self.members.all[name]
@@ -79,15 +99,9 @@ class Scene:
 def play(place: Path, scenario: Callable[[Scene], Coroutine[Any, Any, None]], count: int = 2) -> None:
     """Run `scenario`; what still runs is stopped in the end."""
 
-    async def whole(scene: Scene) -> None:
-        host = scene.simulation.host("names")
-        names = NameServer(NameServerSettings(port=NAMES_PORT, directory=place / "names"), host.clock)
-        await host.run(names.start())
-        await scenario(scene)
-        for each in scene.members.running():
-            await scene.members.stop(each.name, kill=False)
-        await scene.client.close()
-        await names.stop()
+    async def whole(simulation: Simulation) -> None:
+        async with Scene(place, simulation, count) as scene:
+            await scenario(scene)
 
     with Simulation(1) as simulation:
-        simulation.run(whole(Scene(place, simulation, count)))
+        simulation.run(whole(simulation))

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from elected.bad_disks import BadDisks
 from elected.members import Member
-from elected.scene import Scene, play
+from elected.scene import Scene
+from mqframe_testing.simulation import Simulation
 
 from mqframe.core.errors import MqframeError
 
@@ -60,10 +61,10 @@ def log_texts(caplog: pytest.LogCaptureFixture, *texts: str) -> int:
     return sum(any(text in record.getMessage() for text in texts) for record in caplog.records)
 
 
-def test_a_follower_whose_disk_is_full_holds_nobody_up_and_comes_back_when_there_is_room(
-    place: Path, caplog: pytest.LogCaptureFixture
+async def test_a_follower_whose_disk_is_full_holds_nobody_up_and_comes_back_when_there_is_room(
+    place: Path, caplog: pytest.LogCaptureFixture, simulation: Simulation
 ) -> None:
-    async def scenario(scene: Scene) -> None:
+    async with Scene(place, simulation, 3) as scene:
         disks = BadDisks(place)
         with disks.in_force():
             await scene.start("one", "two", "three")
@@ -89,12 +90,12 @@ def test_a_follower_whose_disk_is_full_holds_nobody_up_and_comes_back_when_there
                 leader.inner and leader.inner.store.log.max_offset
             )
 
-    play(place, scenario, 3)
-
 
 @pytest.mark.parametrize("kind", ["full", "failing", "stalled"])
-def test_a_leader_that_cannot_store_leaves_the_lead_to_a_follower_that_can(place: Path, kind: str) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_leader_that_cannot_store_leaves_the_lead_to_a_follower_that_can(
+    place: Path, kind: str, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         disks: Any = BadDisks(place)
         scene.members.flush = "SYNC_FLUSH"
         acknowledged = []
@@ -119,8 +120,6 @@ def test_a_leader_that_cannot_store_leaves_the_lead_to_a_follower_that_can(place
             assert successor.leads
             assert successor.epoch == epoch
 
-    play(place, scenario, 3)
-
 
 async def all_bodies(scene: Scene, member: Member) -> list[bytes]:
     inner = member.inner
@@ -130,8 +129,10 @@ async def all_bodies(scene: Scene, member: Member) -> list[bytes]:
     return list(readable(inner, ("t", 0)).bodies)
 
 
-def test_a_group_whose_disks_are_all_full_does_not_change_its_leader_again_and_again(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_group_whose_disks_are_all_full_does_not_change_its_leader_again_and_again(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         disks = BadDisks(place)
         with disks.in_force():
             await scene.start("one", "two", "three")
@@ -150,8 +151,6 @@ def test_a_group_whose_disks_are_all_full_does_not_change_its_leader_again_and_a
             assert await until_in_sync(scene, 1, 2, 3, seconds=120) is leader
             await sends(scene, leader, bodies(400, 10))
 
-    play(place, scenario, 3)
-
 
 async def sends_to_whoever_leads(scene: Scene, seconds: int) -> set[int]:
     """One a second; the codes of the answers."""
@@ -164,8 +163,10 @@ async def sends_to_whoever_leads(scene: Scene, seconds: int) -> set[int]:
     return codes
 
 
-def test_a_pair_of_which_both_have_to_store_keeps_its_leader_whose_disk_is_full(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_pair_of_which_both_have_to_store_keeps_its_leader_whose_disk_is_full(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         disks = BadDisks(place)
         scene.members.replication = {"min_in_sync": 2}
         with disks.in_force():
@@ -177,5 +178,3 @@ def test_a_pair_of_which_both_have_to_store_keeps_its_leader_whose_disk_is_full(
                 await scene.send(leader, bodies(number, 1)[0])
                 await scene.clock.sleep(1)
             assert (leader.leads, leader.epoch) == (True, epoch)
-
-    play(place, scenario)

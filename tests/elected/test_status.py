@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from elected.members import NAMES_PORT, Member
-from elected.scene import Scene, play
+from elected.scene import Scene
 from mqframe_admin.rules.replica import Replica
+from mqframe_testing.simulation import Simulation
 
 from mqframe import AsyncAdmin
 
@@ -27,8 +28,10 @@ async def status(scene: Scene) -> dict[str, Replica]:
     return {each.address or str(each.broker_id): each for each in found}
 
 
-def test_a_dead_follower_is_shown_for_as_long_as_it_is_away(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_dead_follower_is_shown_for_as_long_as_it_is_away(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         await scene.start("one", "two", "three")
         leader = await in_sync(scene, 3)
         found = await status(scene)
@@ -52,11 +55,11 @@ def test_a_dead_follower_is_shown_for_as_long_as_it_is_away(place: Path) -> None
         await scene.clock.sleep(30)
         assert {each.trouble for each in (await status(scene)).values()} == {""}
 
-    play(place, scenario, 3)
 
-
-def test_all_brokers_are_shown_at_each_moment_after_the_leader_died(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_all_brokers_are_shown_at_each_moment_after_the_leader_died(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         await scene.start("one", "two", "three")
         leader = await in_sync(scene, 3)
         await scene.kill(leader.name)
@@ -68,11 +71,11 @@ def test_all_brokers_are_shown_at_each_moment_after_the_leader_died(place: Path)
             assert {addresses.get(key, key) for key in found} == numbers
         assert [each.role for each in found.values()].count("LEADER") == 1
 
-    play(place, scenario, 3)
 
-
-def test_a_send_is_not_acknowledged_when_its_copies_do_not_come_and_later_ones_fail(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_send_is_not_acknowledged_when_its_copies_do_not_come_and_later_ones_fail(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         scene.members.replication = {"min_in_sync": 2}
         await scene.start("one", "two")
         leader = await in_sync(scene, 2)
@@ -84,5 +87,3 @@ def test_a_send_is_not_acknowledged_when_its_copies_do_not_come_and_later_ones_f
         await scene.clock.sleep(30)
         answer = await scene.send(leader, b"later")
         assert (answer.code, "in-sync replicas not enough" in answer.remark) == (1, True)
-
-    play(place, scenario)

@@ -1,4 +1,3 @@
-import asyncio
 import logging
 
 import pytest
@@ -41,36 +40,36 @@ def make(wire: MemoryWire, tmp_path) -> RemoteOffsetStore:
     return RemoteOffsetStore(OffsetStoreContext("billing", "c", wire, tmp_path))
 
 
-def test_a_queue_that_moved_away_is_dropped_on_persist(wire, tmp_path) -> None:
+async def test_a_queue_that_moved_away_is_dropped_on_persist(wire, tmp_path) -> None:
     store = make(wire, tmp_path)
     store.update(Q0, 1, increase_only=True)
     store.update(Q1, 2, increase_only=True)
-    asyncio.run(store.persist([Q1]))
+    await store.persist([Q1])
     assert store.snapshot("orders") == {Q1: 2}
     assert wire.offsets == {Q1: 2}
 
 
-def test_memory_is_asked_first(wire, tmp_path) -> None:
+async def test_memory_is_asked_first(wire, tmp_path) -> None:
     store = make(wire, tmp_path)
     wire.offsets[Q0] = 50
     store.update(Q0, 60, increase_only=True)
-    assert asyncio.run(store.read(Q0, ReadFrom.MEMORY_THEN_STORE)) == 60
-    assert asyncio.run(store.read(Q0, ReadFrom.STORE)) == 50
+    assert await store.read(Q0, ReadFrom.MEMORY_THEN_STORE) == 60
+    assert await store.read(Q0, ReadFrom.STORE) == 50
     assert store.snapshot("orders") == {Q0: 50}
 
 
-def test_a_broker_that_is_away_does_not_keep_the_others_waiting(tmp_path, caplog) -> None:
+async def test_a_broker_that_is_away_does_not_keep_the_others_waiting(tmp_path, caplog) -> None:
     wire = Broken()
     store = make(wire, tmp_path)
     store.update(Q0, 1, increase_only=True)
     store.update(Q1, 2, increase_only=True)
     with caplog.at_level(logging.INFO, "mqframe"):  # who pulls from it warns
-        asyncio.run(store.persist([Q0, Q1]))
+        await store.persist([Q0, Q1])
     assert wire.offsets == {Q1: 2}
     assert store.snapshot("orders") == {Q0: 1, Q1: 2}
     assert "offset not committed" in caplog.text
 
 
-def test_an_offset_that_cannot_be_read_is_an_error_not_none(tmp_path) -> None:
+async def test_an_offset_that_cannot_be_read_is_an_error_not_none(tmp_path) -> None:
     with pytest.raises(ConnectError):
-        asyncio.run(make(Broken(), tmp_path).read(Q0, ReadFrom.STORE))
+        await make(Broken(), tmp_path).read(Q0, ReadFrom.STORE)

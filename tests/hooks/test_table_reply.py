@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -22,21 +21,19 @@ def joined(parts: Any) -> bytes:
 
 
 @pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
-def test_tables_in_slices_are_written_as_at_once(count: int) -> None:
+async def test_tables_in_slices_are_written_as_at_once(count: int) -> None:
     table = {f"t{n}": TopicConfig(topic_name=f"t{n}") for n in range(count)}
     body = TopicConfigTable(DataVersion(3), None, table)
     empty = msgspec.structs.replace(body, topic_config_table={})
-    reply = asyncio.run(table_reply(empty, "topicConfigTable", table.items(), ext={"a": "b"}))
+    reply = await table_reply(empty, "topicConfigTable", table.items(), ext={"a": "b"})
     assert (joined(reply.body), reply.ext) == (dumps(body), {"a": "b"})
 
 
 @pytest.mark.parametrize("count", [0, 1, SLICE + 1])
-def test_queues_as_keys_and_lists_are_written_as_at_once(count: int) -> None:
+async def test_queues_as_keys_and_lists_are_written_as_at_once(count: int) -> None:
     table = {MessageQueue("t", "b", n): OffsetWrapper(n) for n in range(count)}
-    reply = asyncio.run(table_reply(ConsumeStats(2.0), "offsetTable", table.items()))
+    reply = await table_reply(ConsumeStats(2.0), "offsetTable", table.items())
     assert joined(reply.body) == dumps(ConsumeStats(2.0, table))
     spans = [QueueTimeSpan(QueueBody("b", n, "t")) for n in range(count)]
-    reply = asyncio.run(
-        table_reply(ConsumeTimeSpans(), "consumeTimeSpanSet", ((None, span) for span in spans))
-    )
+    reply = await table_reply(ConsumeTimeSpans(), "consumeTimeSpanSet", ((None, span) for span in spans))
     assert joined(reply.body) == dumps(ConsumeTimeSpans(spans))

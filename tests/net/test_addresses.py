@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from mqframe_testing.ports import lasting_port
-from peers import ROUTE, run
+from peers import ROUTE
 
 from mqframe.core.errors import ConnectError
 from mqframe.net.addresses import address_text
@@ -42,16 +42,13 @@ def test_a_socket_that_met_itself_is_no_connection(monkeypatch: pytest.MonkeyPat
     socket.create_server(own).close()  # the port is free for its server
 
 
-def test_nor_is_one_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nor_is_one_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
     own = ("127.0.0.1", lasting_port())
 
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        monkeypatch.setattr(loop, "create_connection", partial(loop.create_connection, local_addr=own))
-        client = Client(SystemClock())
-        with pytest.raises(ConnectError, match="nobody listens there"):
-            await client.invoke(address_text(own), ROUTE("t"))
-        await client.close()
-
-    run(scenario)
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "create_connection", partial(loop.create_connection, local_addr=own))
+    client = Client(SystemClock())
+    with pytest.raises(ConnectError, match="nobody listens there"):
+        await client.invoke(address_text(own), ROUTE("t"))
+    await client.close()
     socket.create_server(own).close()

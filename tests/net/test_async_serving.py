@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
-from peers import ROUTE, run
+from peers import ROUTE
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.requests.peer import Peer
@@ -50,73 +50,58 @@ def later(reply: Reply) -> Any:
     return serve
 
 
-def test_an_answer_that_is_there_is_given_at_once() -> None:
-    async def scenario() -> None:
-        for answer in (Reply(), ROUTE("t")):
-            asker = Asker(lambda call, answer=answer: answer)  # type: ignore[misc]
-            assert asker.ask().answered
-            assert (asker.codes, asker.endpoint.held_bytes) == ([0], 0)
-
-    run(scenario)
+async def test_an_answer_that_is_there_is_given_at_once() -> None:
+    for answer in (Reply(), ROUTE("t")):
+        asker = Asker(lambda call, answer=answer: answer)  # type: ignore[misc]
+        assert asker.ask().answered
+        assert (asker.codes, asker.endpoint.held_bytes) == ([0], 0)
 
 
-def test_an_answer_that_comes_later_is_counted_until_then() -> None:
-    async def scenario() -> None:
-        asker = Asker(later(Reply(7)))
-        call = asker.ask()
-        assert (asker.codes, asker.endpoint.held_bytes, call.answered) == ([], 4, False)
-        for _ in range(3):
-            await asyncio.sleep(0)
-        assert (asker.codes, asker.endpoint.held_bytes, call.answered) == ([7], 0, True)
-        held: list[Call] = []
-        asker = Asker(held.append)
-        asker.ask()
-        assert asker.endpoint.held_bytes == 4
-        held[0].reply(Reply(9))
-        assert (asker.codes, asker.endpoint.held_bytes) == ([9], 0)
-
-    run(scenario)
+async def test_an_answer_that_comes_later_is_counted_until_then() -> None:
+    asker = Asker(later(Reply(7)))
+    call = asker.ask()
+    assert (asker.codes, asker.endpoint.held_bytes, call.answered) == ([], 4, False)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert (asker.codes, asker.endpoint.held_bytes, call.answered) == ([7], 0, True)
+    held: list[Call] = []
+    asker = Asker(held.append)
+    asker.ask()
+    assert asker.endpoint.held_bytes == 4
+    held[0].reply(Reply(9))
+    assert (asker.codes, asker.endpoint.held_bytes) == ([9], 0)
 
 
-def test_an_error_is_an_answer(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_error_is_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     async def bug(call: Call) -> Reply:
         raise RuntimeError("a bug")
 
-    async def scenario() -> None:
-        asker = Asker(bug)
-        asker.ask()
-        await asyncio.sleep(0)
-        assert asker.codes == [ResponseCode.SYSTEM_ERROR]
-
-    run(scenario)
+    asker = Asker(bug)
+    asker.ask()
+    await asyncio.sleep(0)
+    assert asker.codes == [ResponseCode.SYSTEM_ERROR]
     assert caplog.text.count("request failed") == 1
 
 
-def test_what_answers_itself_is_not_answered_again() -> None:
-    async def scenario() -> None:
-        ends: list[str] = []
+async def test_what_answers_itself_is_not_answered_again() -> None:
+    ends: list[str] = []
 
-        async def never() -> Reply:
-            ends.append("began")
-            return Reply(2)
+    async def never() -> Reply:
+        ends.append("began")
+        return Reply(2)
 
-        def serve(call: Call) -> Any:
-            call.reply(Reply(1))
-            return never()
+    def serve(call: Call) -> Any:
+        call.reply(Reply(1))
+        return never()
 
-        asker = Asker(serve)
-        asker.ask()
-        await asyncio.sleep(0)
-        assert (asker.codes, ends) == ([1], [])
-
-    run(scenario)
+    asker = Asker(serve)
+    asker.ask()
+    await asyncio.sleep(0)
+    assert (asker.codes, ends) == ([1], [])
 
 
-def test_what_is_under_way_ends_with_the_group() -> None:
-    async def scenario() -> None:
-        asker = Asker(later(Reply()))
-        asker.ask()
-        await asker.group.stop("the server stops")
-        assert asker.codes == []
-
-    run(scenario)
+async def test_what_is_under_way_ends_with_the_group() -> None:
+    asker = Asker(later(Reply()))
+    asker.ask()
+    await asker.group.stop("the server stops")
+    assert asker.codes == []

@@ -24,50 +24,41 @@ def test_all_processes_of_a_run_of_the_machine_give_it_one_name() -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{boot_id()}\n"
 
 
-def test_the_system_clock_wakes_the_running_loop() -> None:
-    async def scenario() -> str:
-        clock = SystemClock()
-        woken = asyncio.get_running_loop().create_future()
-        clock.call_later(0, lambda: woken.set_result("woken"))
-        await clock.sleep(0)
-        return await woken
-
-    assert asyncio.run(scenario()) == "woken"
+async def test_the_system_clock_wakes_the_running_loop() -> None:
+    clock = SystemClock()
+    woken = asyncio.get_running_loop().create_future()
+    clock.call_later(0, lambda: woken.set_result("woken"))
+    await clock.sleep(0)
+    assert (await woken) == "woken"
 
 
-def test_within_gives_the_result_or_cancels() -> None:
-    async def scenario() -> None:
-        clock = ManualClock()
-        assert await within(clock, 1, asyncio.sleep(0, "done")) == "done"
-        assert clock.timers == 0
-        endless = asyncio.get_running_loop().create_future()
-        waiting = asyncio.ensure_future(within(clock, 5, endless))
-        await clock.aadvance(4.9)
-        assert not waiting.done()
-        await clock.aadvance(0.1)
-        with pytest.raises(CallTimeout, match="within 5 s"):
-            await waiting
-        assert endless.cancelled()
-
-    asyncio.run(scenario())
+async def test_within_gives_the_result_or_cancels() -> None:
+    clock = ManualClock()
+    assert await within(clock, 1, asyncio.sleep(0, "done")) == "done"
+    assert clock.timers == 0
+    endless = asyncio.get_running_loop().create_future()
+    waiting = asyncio.ensure_future(within(clock, 5, endless))
+    await clock.aadvance(4.9)
+    assert not waiting.done()
+    await clock.aadvance(0.1)
+    with pytest.raises(CallTimeout, match="within 5 s"):
+        await waiting
+    assert endless.cancelled()
 
 
-def test_within_hands_on_errors_and_cancellation() -> None:
+async def test_within_hands_on_errors_and_cancellation() -> None:
     async def fail() -> None:
         raise ValueError("no")
 
-    async def scenario() -> None:
-        clock = ManualClock()
-        with pytest.raises(ValueError, match="no"):
-            await within(clock, 1, fail())
-        task = asyncio.ensure_future(within(clock, 1, asyncio.get_running_loop().create_future()))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert clock.timers == 0
-
-    asyncio.run(scenario())
+    clock = ManualClock()
+    with pytest.raises(ValueError, match="no"):
+        await within(clock, 1, fail())
+    task = asyncio.ensure_future(within(clock, 1, asyncio.get_running_loop().create_future()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert clock.timers == 0
 
 
 def test_every_calls_until_stopped_with_its_own_first_delay() -> None:
@@ -97,28 +88,25 @@ def test_every_goes_on_after_errors_and_logs_them(caplog: pytest.LogCaptureFixtu
     assert "broken" in caplog.text
 
 
-def test_every_waits_for_an_async_callback_before_it_counts_again() -> None:
-    async def scenario() -> None:
-        clock = ManualClock()
-        called: list[float] = []
+async def test_every_waits_for_an_async_callback_before_it_counts_again() -> None:
+    clock = ManualClock()
+    called: list[float] = []
 
-        async def slow() -> None:
-            called.append(clock.monotonic())
-            await clock.sleep(5)
-            raise ValueError("logged")
+    async def slow() -> None:
+        called.append(clock.monotonic())
+        await clock.sleep(5)
+        raise ValueError("logged")
 
-        every = Every(clock, 10, slow, name="slow")
-        await clock.aadvance(40)
-        assert called == [10, 25, 40]
-        every.stop()
-        await clock.aadvance(100)
-        assert called == [10, 25, 40]
-
-    asyncio.run(scenario())
+    every = Every(clock, 10, slow, name="slow")
+    await clock.aadvance(40)
+    assert called == [10, 25, 40]
+    every.stop()
+    await clock.aadvance(100)
+    assert called == [10, 25, 40]
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_failures_of_a_periodic_task_are_all_counted_and_not_all_told(
+async def test_failures_of_a_periodic_task_are_all_counted_and_not_all_told(
     caplog: pytest.LogCaptureFixture, asynchronous: bool
 ) -> None:
     def fail() -> None:
@@ -127,13 +115,10 @@ def test_failures_of_a_periodic_task_are_all_counted_and_not_all_told(
     async def fail_later() -> None:
         raise ValueError("always")
 
-    async def scenario() -> None:
-        clock = ManualClock()
-        every = Every(clock, 1, fail_later if asynchronous else fail, name="x")
-        await clock.aadvance(100)
-        assert every.failures.total == 100
-        every.stop()
-
-    asyncio.run(scenario())
+    clock = ManualClock()
+    every = Every(clock, 1, fail_later if asynchronous else fail, name="x")
+    await clock.aadvance(100)
+    assert every.failures.total == 100
+    every.stop()
     told = [record for record in caplog.records if "periodic task failed" in record.getMessage()]
     assert len(told) == 7

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from peers import LIST, ROUTE, run, too_long
+from peers import LIST, ROUTE, too_long
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, Refusal, TooMuchInFlight
@@ -401,37 +401,34 @@ async def outcome(step: Callable[[], Any]) -> Any:
         return type(problem), str(problem)
 
 
-def test_both_peers_agree_with_it() -> None:
-    async def scenario() -> None:
-        def close(call: Call) -> None:
-            call.peer.close("enough")
+async def test_both_peers_agree_with_it() -> None:
+    def close(call: Call) -> None:
+        call.peer.close("enough")
 
-        server = Server(
-            {
-                ROUTE.CODE: lambda call: Reply(7, ext=call.frame.ext, body=call.frame.body, remark="seen"),
-                LIST.CODE: close,
-            },
-            SystemClock(),
-        )
-        address = f"127.0.0.1:{await server.start('127.0.0.1', 0)}"
+    server = Server(
+        {
+            ROUTE.CODE: lambda call: Reply(7, ext=call.frame.ext, body=call.frame.body, remark="seen"),
+            LIST.CODE: close,
+        },
+        SystemClock(),
+    )
+    address = f"127.0.0.1:{await server.start('127.0.0.1', 0)}"
 
-        def steps(invoke: Callable[..., Any]) -> list[Callable[[], Any]]:
-            return [
-                lambda: invoke(ROUTE("a"), b"x" * 100_000),
-                lambda: invoke(ROUTE("b")),
-                lambda: invoke(LIST("ends the connection")),
-                lambda: invoke(ROUTE("c")),
-            ]
-
-        name = f"GetKvlistByNamespace ({LIST.CODE})"
-        expected = [
-            (7, 1, {"topic": "a"}, b"x" * 100_000, "seen"),
-            (7, 2, {"topic": "b"}, b"", "seen"),
-            (ConnectionLost, f"connection to {address} closed during {name}: closed by the other side"),
-            (7, 4, {"topic": "c"}, b"", "seen"),
+    def steps(invoke: Callable[..., Any]) -> list[Callable[[], Any]]:
+        return [
+            lambda: invoke(ROUTE("a"), b"x" * 100_000),
+            lambda: invoke(ROUTE("b")),
+            lambda: invoke(LIST("ends the connection")),
+            lambda: invoke(ROUTE("c")),
         ]
-        assert await by_asyncio(address, steps) == expected
-        assert await by_threads(address, steps) == expected
-        await server.stop()
 
-    run(scenario)
+    name = f"GetKvlistByNamespace ({LIST.CODE})"
+    expected = [
+        (7, 1, {"topic": "a"}, b"x" * 100_000, "seen"),
+        (7, 2, {"topic": "b"}, b"", "seen"),
+        (ConnectionLost, f"connection to {address} closed during {name}: closed by the other side"),
+        (7, 4, {"topic": "c"}, b"", "seen"),
+    ]
+    assert await by_asyncio(address, steps) == expected
+    assert await by_threads(address, steps) == expected
+    await server.stop()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hostile import BODIES, CODES, NUMBERS, WORDS
 from mqframe_testing.manual_clock import ManualClock
-from peers import ROUTE, run
+from peers import ROUTE
 
 from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.errors import CallTimeout, ConnectionLost, FrameError, MqframeError
@@ -166,20 +166,17 @@ def cuts() -> list[bytes]:
     return [WHOLE[:at] for at in range(len(WHOLE))]
 
 
-def test_a_connection_that_closes_at_any_byte_of_an_answer_is_lost_and_the_next_call_goes_on() -> None:
-    async def scenario() -> None:
-        server = Saying([*cuts(), WHOLE])
-        address = await server.start()
-        client = Client(ManualClock())
-        for _ in cuts():
-            with pytest.raises(ConnectionLost, match="closed by the other side"):
-                await client.invoke(address, ROUTE("t"))
-        assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
-        assert client.in_flight_requests == 0
-        await client.close()
-        await server.stop()
-
-    run(scenario)
+async def test_a_connection_that_closes_at_any_byte_of_an_answer_is_lost_and_the_next_call_goes_on() -> None:
+    server = Saying([*cuts(), WHOLE])
+    address = await server.start()
+    client = Client(ManualClock())
+    for _ in cuts():
+        with pytest.raises(ConnectionLost, match="closed by the other side"):
+            await client.invoke(address, ROUTE("t"))
+    assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
+    assert client.in_flight_requests == 0
+    await client.close()
+    await server.stop()
 
 
 class Loop:
@@ -237,7 +234,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("said", NONSENSE.values(), ids=NONSENSE.keys())
-def test_what_is_no_answer_ends_the_connection_in_words_and_the_next_call_goes_on(
+async def test_what_is_no_answer_ends_the_connection_in_words_and_the_next_call_goes_on(
     said: bytes, beside: Loop
 ) -> None:
     server = Saying([said, WHOLE], closes=False)
@@ -249,17 +246,14 @@ def test_what_is_no_answer_ends_the_connection_in_words_and_the_next_call_goes_o
     client.close()
     beside.run(server.stop())
 
-    async def scenario() -> None:
-        server = Saying([said, WHOLE], closes=False)
-        address = await server.start()
-        client = Client(ManualClock())
-        with pytest.raises(ConnectionLost, match="malformed frame"):
-            await client.invoke(address, ROUTE("t"))
-        assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
-        await client.close()
-        await server.stop()
-
-    run(scenario)
+    server = Saying([said, WHOLE], closes=False)
+    address = await server.start()
+    client = Client(ManualClock())
+    with pytest.raises(ConnectionLost, match="malformed frame"):
+        await client.invoke(address, ROUTE("t"))
+    assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
+    await client.close()
+    await server.stop()
 
 
 @pytest.mark.parametrize(
@@ -267,36 +261,30 @@ def test_what_is_no_answer_ends_the_connection_in_words_and_the_next_call_goes_o
     [b"", WHOLE[:20], answer(7, topic="of nobody"), encode_frame(Frame(0, OPAQUE, 0))],
     ids=["nothing", "a part", "an answer to nobody", "a request"],
 )
-def test_a_server_that_does_not_answer_costs_the_time_of_the_call_and_no_more(said: bytes) -> None:
-    async def scenario() -> None:
-        server = Saying([said], closes=False)
-        address = await server.start()
-        clock = ManualClock()
-        client = Client(clock)
-        calls = [asyncio.ensure_future(client.invoke(address, ROUTE("t"), timeout=3.0)) for _ in range(5)]
-        while server.count < 5:
-            await asyncio.sleep(0)
-        await clock.aadvance(3.0)
-        for ended in await asyncio.gather(*calls, return_exceptions=True):
-            assert isinstance(ended, CallTimeout | ConnectionLost)
-            assert isinstance(ended, MqframeError)
-            assert ended.maybe_stored
-        assert client.in_flight_requests == 0
-        await client.close()
-        await server.stop()
-
-    run(scenario)
+async def test_a_server_that_does_not_answer_costs_the_time_of_the_call_and_no_more(said: bytes) -> None:
+    server = Saying([said], closes=False)
+    address = await server.start()
+    clock = ManualClock()
+    client = Client(clock)
+    calls = [asyncio.ensure_future(client.invoke(address, ROUTE("t"), timeout=3.0)) for _ in range(5)]
+    while server.count < 5:
+        await asyncio.sleep(0)
+    await clock.aadvance(3.0)
+    for ended in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(ended, CallTimeout | ConnectionLost)
+        assert isinstance(ended, MqframeError)
+        assert ended.maybe_stored
+    assert client.in_flight_requests == 0
+    await client.close()
+    await server.stop()
 
 
-def test_answers_that_come_twice_change_nothing() -> None:
-    async def scenario() -> None:
-        server = Saying([WHOLE * 3], closes=False)
-        address = await server.start()
-        client = Client(ManualClock())
-        for _ in range(5):
-            assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
-        assert client.addresses == [address]
-        await client.close()
-        await server.stop()
-
-    run(scenario)
+async def test_answers_that_come_twice_change_nothing() -> None:
+    server = Saying([WHOLE * 3], closes=False)
+    address = await server.start()
+    client = Client(ManualClock())
+    for _ in range(5):
+        assert (await client.invoke(address, ROUTE("t"))).ext == {"topic": "t"}
+    assert client.addresses == [address]
+    await client.close()
+    await server.stop()

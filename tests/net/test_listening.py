@@ -7,7 +7,6 @@ import contextlib
 import socket
 
 import pytest
-from peers import run
 
 from mqframe.net.listening import listen, port_of
 
@@ -20,33 +19,27 @@ def is_free(port: int) -> bool:
     return True
 
 
-def test_a_start_that_is_interrupted_leaves_no_port_open() -> None:
-    async def scenario() -> None:
-        outcomes = []
-        for turns in range(6):
-            listener = await listen(asyncio.Protocol, "127.0.0.1", 0)
-            port = port_of(listener)
-            listener.close()
-            starting = asyncio.ensure_future(listen(asyncio.Protocol, "127.0.0.1", port))
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            starting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                (await starting).close()
-                outcomes.append("opened")
-                continue
-            outcomes.append("interrupted")
-            assert is_free(port), f"interrupted after {turns} turns"
-        assert set(outcomes) == {"opened", "interrupted"}
-
-    run(scenario)
-
-
-def test_an_address_that_is_in_use_is_an_error() -> None:
-    async def scenario() -> None:
-        listener = await listen(asyncio.Protocol, "[::1]", 0)
-        with pytest.raises(OSError, match="address already in use"):
-            await listen(asyncio.Protocol, "::1", port_of(listener))
+async def test_a_start_that_is_interrupted_leaves_no_port_open() -> None:
+    outcomes = []
+    for turns in range(6):
+        listener = await listen(asyncio.Protocol, "127.0.0.1", 0)
+        port = port_of(listener)
         listener.close()
+        starting = asyncio.ensure_future(listen(asyncio.Protocol, "127.0.0.1", port))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            (await starting).close()
+            outcomes.append("opened")
+            continue
+        outcomes.append("interrupted")
+        assert is_free(port), f"interrupted after {turns} turns"
+    assert set(outcomes) == {"opened", "interrupted"}
 
-    run(scenario)
+
+async def test_an_address_that_is_in_use_is_an_error() -> None:
+    listener = await listen(asyncio.Protocol, "[::1]", 0)
+    with pytest.raises(OSError, match="address already in use"):
+        await listen(asyncio.Protocol, "::1", port_of(listener))
+    listener.close()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
-from peers import Raw, echo, run, serving
+from peers import Raw, echo, serving
 
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
@@ -18,77 +18,65 @@ from mqframe.net.server import Server
 from mqframe.net.settings import NetSettings
 
 
-def test_idle_connections_and_half_frames_are_closed_and_busy_ones_stay() -> None:
-    async def scenario() -> None:
-        clock = ManualClock()
-        closed: list[Peer] = []
-        async with serving({1: echo}, clock, on_close=closed.append) as (server, idle, port):
-            half = await Raw.open(port)
-            busy = await Raw.open(port)
-            half.send(encode_frame(Frame(1, 5, body=b"x" * 1000))[:500])
-            for _ in range(4):
-                await clock.aadvance(29)
-                half.send(b"x")  # bytes alone do not keep a half frame alive
-                busy.send(Frame(1, 1))
-                await busy.frame()
-            assert len(server.peers) == 3
+async def test_idle_connections_and_half_frames_are_closed_and_busy_ones_stay() -> None:
+    clock = ManualClock()
+    closed: list[Peer] = []
+    async with serving({1: echo}, clock, on_close=closed.append) as (server, idle, port):
+        half = await Raw.open(port)
+        busy = await Raw.open(port)
+        half.send(encode_frame(Frame(1, 5, body=b"x" * 1000))[:500])
+        for _ in range(4):
             await clock.aadvance(29)
-            assert await idle.closed() == await half.closed() == b""
-            assert len(server.peers) == 1
-            assert len(closed) == 2
-            await busy.close()
-            await half.close()
-
-    run(scenario)
-
-
-def test_stopping_ends_what_is_served_and_closes_connections() -> None:
-    async def scenario() -> None:
-        ended: list[str] = []
-
-        async def endless(call: Call) -> Reply:
-            try:
-                return await asyncio.get_running_loop().create_future()
-            finally:
-                ended.append("endless")
-
-        waiting: Awaitable[bytes]
-        server = Server({1: endless, 2: echo}, ManualClock())
-        raw = await Raw.open(await server.start("127.0.0.1", 0))
-        raw.send(Frame(1, 1), Frame(2, 2))
-        assert (await raw.frame()).opaque == 2
-        await server.stop()
-        assert ended == ["endless"]
-        waiting = raw.closed()
-        assert await waiting == b""
-        assert server.peers == frozenset()
-        await raw.close()
-
-    run(scenario)
+            half.send(b"x")  # bytes alone do not keep a half frame alive
+            busy.send(Frame(1, 1))
+            await busy.frame()
+        assert len(server.peers) == 3
+        await clock.aadvance(29)
+        assert await idle.closed() == await half.closed() == b""
+        assert len(server.peers) == 1
+        assert len(closed) == 2
+        await busy.close()
+        await half.close()
 
 
-def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        def fail() -> None:
-            raise RuntimeError("on fire")
+async def test_stopping_ends_what_is_served_and_closes_connections() -> None:
+    ended: list[str] = []
 
-        saved = asyncio.get_running_loop().create_future()
-        for turn_end, until in ((None, None), (lambda: None, None), (lambda: saved, saved), (fail, None)):
-            group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents(turn_end))
-            assert group.finish_turn("10.0.0.1:5") is until
+    async def endless(call: Call) -> Reply:
+        try:
+            return await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append("endless")
 
-    run(scenario)
+    waiting: Awaitable[bytes]
+    server = Server({1: endless, 2: echo}, ManualClock())
+    raw = await Raw.open(await server.start("127.0.0.1", 0))
+    raw.send(Frame(1, 1), Frame(2, 2))
+    assert (await raw.frame()).opaque == 2
+    await server.stop()
+    assert ended == ["endless"]
+    waiting = raw.closed()
+    assert await waiting == b""
+    assert server.peers == frozenset()
+    await raw.close()
+
+
+async def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise RuntimeError("on fire")
+
+    saved = asyncio.get_running_loop().create_future()
+    for turn_end, until in ((None, None), (lambda: None, None), (lambda: saved, saved), (fail, None)):
+        group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents(turn_end))
+        assert group.finish_turn("10.0.0.1:5") is until
     assert caplog.text.count("end of turn failed") == 1
     assert "10.0.0.1:5" in caplog.text
 
 
-def test_it_runs_from_its_start_to_its_stop() -> None:
-    async def scenario() -> None:
-        group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents())
-        assert not group.running
-        group.start()
-        assert group.running
-        await group.stop("the server stops")
-        assert not group.running
-
-    run(scenario)
+async def test_it_runs_from_its_start_to_its_stop() -> None:
+    group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents())
+    assert not group.running
+    group.start()
+    assert group.running
+    await group.stop("the server stops")
+    assert not group.running

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
 
 from mqframe_testing.manual_clock import ManualClock
 
@@ -28,18 +29,16 @@ class Transport:
         return 7
 
 
-def scenario(steps: Callable[[SendBuffer, Transport, ManualClock], Any]) -> None:
-    async def run() -> None:
-        clock, transport = ManualClock(), Transport()
-        buffer = SendBuffer(asyncio.get_running_loop(), clock)
-        buffer.transport = cast("asyncio.Transport", transport)
-        await steps(buffer, transport, clock)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def staged() -> AsyncIterator[tuple[SendBuffer, Transport, ManualClock]]:
+    clock, transport = ManualClock(), Transport()
+    buffer = SendBuffer(asyncio.get_running_loop(), clock)
+    buffer.transport = cast("asyncio.Transport", transport)
+    yield (buffer, transport, clock)
 
 
-def test_frames_of_one_turn_leave_with_one_write() -> None:
-    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+async def test_frames_of_one_turn_leave_with_one_write() -> None:
+    async with staged() as (buffer, transport, clock):
         clock.advance(5)
         buffer.put(b"a", b"1")
         buffer.put(b"b", [b"2", bytearray(b"3"), memoryview(b"4")])
@@ -51,11 +50,9 @@ def test_frames_of_one_turn_leave_with_one_write() -> None:
         await asyncio.sleep(0)
         assert len(transport.written) == 1
 
-    scenario(steps)
 
-
-def test_a_lone_frame_may_leave_at_once_unless_others_are_on_their_way() -> None:
-    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+async def test_a_lone_frame_may_leave_at_once_unless_others_are_on_their_way() -> None:
+    async with staged() as (buffer, transport, _clock):
         buffer.put(b"a", b"", at_once=True)
         assert transport.written == [b"a"]
         buffer.put(b"b", b"")
@@ -64,11 +61,9 @@ def test_a_lone_frame_may_leave_at_once_unless_others_are_on_their_way() -> None
         await asyncio.sleep(0)
         assert transport.written == [b"a", b"bc"]
 
-    scenario(steps)
 
-
-def test_while_a_read_is_handled_all_is_kept_for_its_end() -> None:
-    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+async def test_while_a_read_is_handled_all_is_kept_for_its_end() -> None:
+    async with staged() as (buffer, transport, _clock):
         buffer.gathering = True
         mapped = bytearray(b"1")
         buffer.put(b"a", memoryview(mapped), at_once=True)
@@ -83,46 +78,39 @@ def test_while_a_read_is_handled_all_is_kept_for_its_end() -> None:
         await asyncio.sleep(0)
         assert transport.written == [b"a2", b"b2"]
 
-    scenario(steps)
 
-
-def test_nothing_is_written_to_what_is_closing_or_not_there() -> None:
-    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+async def test_nothing_is_written_to_what_is_closing_or_not_there() -> None:
+    async with staged() as (buffer, transport, _clock):
         transport.closing = True
         buffer.put(b"a", b"", at_once=True)
         buffer.transport = None
         buffer.put(b"b", b"", at_once=True)
         assert (transport.written, buffer.unsent_bytes) == ([], 0)
 
-    scenario(steps)
+
+async def test_what_has_not_left_is_told_now_and_then_and_until_all_has() -> None:
+    told: list[int] = []
+    transport = Transport()
+    left = [0]
+    transport.get_write_buffer_size = lambda: left[0]  # type: ignore[method-assign]
+    buffer = SendBuffer(asyncio.get_running_loop(), ManualClock(), told.append)
+    buffer.transport = cast("asyncio.Transport", transport)
+    for size, unsent in (
+        (100, 100),
+        (LOOK_BYTES + 1, 0),
+        (LOOK_BYTES + 1, 70),
+        (1, 71),
+        (1, 0),
+        (1, 5),
+        (1, 6),
+    ):
+        left[0] = unsent
+        buffer.put(b"x" * size, b"", at_once=True)
+    assert told == [70, 71, 0]
 
 
-def test_what_has_not_left_is_told_now_and_then_and_until_all_has() -> None:
-    async def run() -> None:
-        told: list[int] = []
-        transport = Transport()
-        left = [0]
-        transport.get_write_buffer_size = lambda: left[0]  # type: ignore[method-assign]
-        buffer = SendBuffer(asyncio.get_running_loop(), ManualClock(), told.append)
-        buffer.transport = cast("asyncio.Transport", transport)
-        for size, unsent in (
-            (100, 100),
-            (LOOK_BYTES + 1, 0),
-            (LOOK_BYTES + 1, 70),
-            (1, 71),
-            (1, 0),
-            (1, 5),
-            (1, 6),
-        ):
-            left[0] = unsent
-            buffer.put(b"x" * size, b"", at_once=True)
-        assert told == [70, 71, 0]
-
-    asyncio.run(run())
-
-
-def test_what_is_held_leaves_with_one_write_once_it_is_let_go() -> None:
-    async def steps(buffer: SendBuffer, transport: Transport, clock: ManualClock) -> None:
+async def test_what_is_held_leaves_with_one_write_once_it_is_let_go() -> None:
+    async with staged() as (buffer, transport, _clock):
         mapped = bytearray(b"view")
         buffer.gathering = True
         buffer.put(b"a", memoryview(mapped))
@@ -138,5 +126,3 @@ def test_what_is_held_leaves_with_one_write_once_it_is_let_go() -> None:
         assert (transport.written, buffer.gathered_bytes) == ([b"aviewbc"], 0)
         buffer.put(b"d", b"", at_once=True)
         assert transport.written[1:] == [b"d"]
-
-    scenario(steps)

@@ -79,26 +79,21 @@ def test_unknown_codes_are_answered_as_such() -> None:
     assert "4711" in (answer.remark or "")
 
 
-def test_one_way_requests_are_served_without_an_answer() -> None:
-    async def scenario() -> None:
-        seen: list[bool] = []
+async def test_one_way_requests_are_served_without_an_answer() -> None:
+    seen: list[bool] = []
 
-        async def later(call: Call) -> Reply:
-            seen.append(call.oneway)
-            return Reply()
+    async def later(call: Call) -> Reply:
+        seen.append(call.oneway)
+        return Reply()
 
-        def now(call: Call) -> Reply:
-            seen.append(call.oneway)
-            return Reply()
+    def now(call: Call) -> Reply:
+        seen.append(call.oneway)
+        return Reply()
 
-        async with serving({1: now, 2: later, 3: echo}) as (_, raw, _port):
-            raw.send(
-                Frame(1, 1, FLAG_ONEWAY), Frame(2, 2, FLAG_ONEWAY), Frame(99, 2, FLAG_ONEWAY), Frame(3, 3)
-            )
-            assert (await raw.frame()).opaque == 3
-            assert seen == [True, True]
-
-    run(scenario)
+    async with serving({1: now, 2: later, 3: echo}) as (_, raw, _port):
+        raw.send(Frame(1, 1, FLAG_ONEWAY), Frame(2, 2, FLAG_ONEWAY), Frame(99, 2, FLAG_ONEWAY), Frame(3, 3))
+        assert (await raw.frame()).opaque == 3
+        assert seen == [True, True]
 
 
 class Watch(RpcHook):
@@ -118,48 +113,42 @@ class Watch(RpcHook):
         self.seen.append(("after", request.code, answer.code if answer else None))
 
 
-def test_hooks_see_requests_and_answers_and_may_refuse() -> None:
-    async def scenario() -> None:
-        watch = Watch()
-        async with serving({1: echo, 2: echo, 3: echo}, rpc_hooks=[watch]) as (_, raw, _port):
-            raw.send(Frame(1, 1), Frame(2, 2), Frame(3, 3), Frame(1, 4, FLAG_ONEWAY), Frame(99, 5))
-            codes = [(await raw.frame()).code for _ in range(4)]
-            assert codes == [0, 16, 0, 3]
-            assert watch.seen == [
-                ("before", 1, None),
-                ("after", 1, 0),
-                ("before", 2, None),
-                ("after", 2, 16),
-                ("before", 3, None),
-                ("after", 3, 0),
-                ("before", 1, None),
-                ("after", 1, None),
-                ("before", 99, None),
-                ("after", 99, 3),
-            ]
-
-    run(scenario)
+async def test_hooks_see_requests_and_answers_and_may_refuse() -> None:
+    watch = Watch()
+    async with serving({1: echo, 2: echo, 3: echo}, rpc_hooks=[watch]) as (_, raw, _port):
+        raw.send(Frame(1, 1), Frame(2, 2), Frame(3, 3), Frame(1, 4, FLAG_ONEWAY), Frame(99, 5))
+        codes = [(await raw.frame()).code for _ in range(4)]
+        assert codes == [0, 16, 0, 3]
+        assert watch.seen == [
+            ("before", 1, None),
+            ("after", 1, 0),
+            ("before", 2, None),
+            ("after", 2, 16),
+            ("before", 3, None),
+            ("after", 3, 0),
+            ("before", 1, None),
+            ("after", 1, None),
+            ("before", 99, None),
+            ("after", 99, 3),
+        ]
 
 
-def test_it_listens_on_several_addresses_and_ipv6() -> None:
-    async def scenario() -> None:
-        server = Server({1: echo}, ManualClock())
-        first = await server.start("127.0.0.1", 0)
-        second = await server.start("[::1]", 0)
-        old = await Raw.open(first)
-        new = Raw(*await asyncio.open_connection("::1", second))
-        for raw in (old, new):
-            raw.send(Frame(1, 1))
-            await raw.frame()
-        assert {peer.address.rpartition(":")[0] for peer in server.peers} == {"127.0.0.1", "[::1]"}
-        await server.stop()
-        assert await old.closed() == await new.closed() == b""
-        await old.close()
-        await new.close()
-
+async def test_it_listens_on_several_addresses_and_ipv6() -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
-    run(scenario)
+    server = Server({1: echo}, ManualClock())
+    first = await server.start("127.0.0.1", 0)
+    second = await server.start("[::1]", 0)
+    old = await Raw.open(first)
+    new = Raw(*await asyncio.open_connection("::1", second))
+    for raw in (old, new):
+        raw.send(Frame(1, 1))
+        await raw.frame()
+    assert {peer.address.rpartition(":")[0] for peer in server.peers} == {"127.0.0.1", "[::1]"}
+    await server.stop()
+    assert await old.closed() == await new.closed() == b""
+    await old.close()
+    await new.close()
 
 
 def test_an_empty_answer_has_no_fields() -> None:

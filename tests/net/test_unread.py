@@ -3,8 +3,6 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from peers import run
-
 from mqframe.net.unread import unread
 
 
@@ -29,25 +27,22 @@ class Ended(asyncio.Protocol):
         self.over.set_result((unread(self.transport), exc))
 
 
-def test_a_write_that_breaks_the_connection_leaves_what_is_unread() -> None:
-    async def scenario() -> None:
-        loop = asyncio.get_running_loop()
-        near, far = socket.socketpair()
-        far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
-        sent = bytes(range(250)) * 2000
-        far.sendall(sent[: len(sent) // 2])
-        _, protocol = await loop.create_connection(Ended, sock=near)
-        protocol.transport.pause_reading()
-        far.setblocking(False)
-        written = far.send(sent[len(sent) // 2 :])
-        far.close()
-        protocol.transport.resume_reading()
-        rest, problem = await protocol.over
-        assert isinstance(problem, OSError)
-        assert rest
-        assert protocol.read + rest == sent[: len(sent) // 2 + written]
-
-    run(scenario)
+async def test_a_write_that_breaks_the_connection_leaves_what_is_unread() -> None:
+    loop = asyncio.get_running_loop()
+    near, far = socket.socketpair()
+    far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+    sent = bytes(range(250)) * 2000
+    far.sendall(sent[: len(sent) // 2])
+    _, protocol = await loop.create_connection(Ended, sock=near)
+    protocol.transport.pause_reading()
+    far.setblocking(False)
+    written = far.send(sent[len(sent) // 2 :])
+    far.close()
+    protocol.transport.resume_reading()
+    rest, problem = await protocol.over
+    assert isinstance(problem, OSError)
+    assert rest
+    assert protocol.read + rest == sent[: len(sent) // 2 + written]
 
 
 def test_where_there_is_no_socket_nothing_is_unread() -> None:

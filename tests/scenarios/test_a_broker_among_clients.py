@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
@@ -16,13 +16,11 @@ from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.messages.message import Message
 
 
-def play(scenario, brokers=1, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(brokers, clock=clock, **options) as cluster:
-            await scenario(cluster, clock)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(brokers=1, **options):
+    clock = ManualClock()
+    async with AsyncCluster(brokers, clock=clock, **options) as cluster:
+        yield (cluster, clock)
 
 
 class Reader:
@@ -58,8 +56,8 @@ def bodies(first, last):
 
 
 @pytest.mark.parametrize("orderly", [True, False])
-def test_nothing_that_was_acknowledged_is_lost_when_a_broker_comes_back(orderly):
-    async def scenario(cluster, clock):
+async def test_nothing_that_was_acknowledged_is_lost_when_a_broker_comes_back(orderly):
+    async with staged() as (cluster, clock):
         await cluster.create_topic("orders", 2)
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
         await producer.start()
@@ -79,11 +77,9 @@ def test_nothing_that_was_acknowledged_is_lost_when_a_broker_comes_back(orderly)
         await reader.consumer.stop()
         await producer.stop()
 
-    play(scenario)
 
-
-def test_messages_of_all_brokers_reach_the_group():
-    async def scenario(cluster, clock):
+async def test_messages_of_all_brokers_reach_the_group():
+    async with staged(brokers=2) as (cluster, clock):
         await cluster.create_topic("orders", 2)
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
         await producer.start()
@@ -96,11 +92,9 @@ def test_messages_of_all_brokers_reach_the_group():
         await reader.consumer.stop()
         await producer.stop()
 
-    play(scenario, brokers=2)
 
-
-def test_a_topic_that_nobody_made_is_there_after_the_first_message():
-    async def scenario(cluster, clock):
+async def test_a_topic_that_nobody_made_is_there_after_the_first_message():
+    async with staged() as (cluster, clock):
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
         await producer.start()
         await producer.send(Message("fresh", b"0"))
@@ -109,5 +103,3 @@ def test_a_topic_that_nobody_made_is_there_after_the_first_message():
         await until(clock, lambda: reader.got == [b"0"])
         await reader.consumer.stop()
         await producer.stop()
-
-    play(scenario)

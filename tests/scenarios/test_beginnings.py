@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.cluster import AsyncCluster
@@ -84,14 +85,14 @@ class Scene:
     async def join(self, kind: str = "push", name: str = "m1", **options) -> Member:
         member = Member(self, kind, name, options)
         self.members.append(member)
-        await self.end(member.start())
+        await self.finish(member.start())
         return member
 
     async def leave(self, member: Member) -> None:
         self.members.remove(member)
-        await self.end(member.stop())
+        await self.finish(member.stop())
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -113,53 +114,47 @@ class Scene:
         assert sorted(body for member in self.members for body in member.got) == sorted(bodies)
 
 
-def play(story, *, queues: int | None = 2):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            if queues is not None:
-                await cluster.create_topic("orders", queues)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            await scene.admin.start()
-            try:
-                await story(scene)
-            finally:
-                for member in list(scene.members):
-                    await scene.leave(member)
-                await scene.end(scene.admin.stop())
-                await scene.end(scene.producer.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(*, queues: int | None = 2):
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        if queues is not None:
+            await cluster.create_topic("orders", queues)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        await scene.admin.start()
+        try:
+            yield scene
+        finally:
+            for member in list(scene.members):
+                await scene.leave(member)
+            await scene.finish(scene.admin.stop())
+            await scene.finish(scene.producer.stop())
 
 
 KINDS = ["push", "ordered", "lite", "manual", "assigned", "simple"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_group_begins_with_what_comes_once_it_was_started(kind: str) -> None:
-    async def story(scene):
+async def test_a_new_group_begins_with_what_comes_once_it_was_started(kind: str) -> None:
+    async with staged() as scene:
         await scene.send(*OLD)
         await scene.join(kind)
         await scene.send(b"new", b"newer")
         await scene.got(b"new", b"newer")
 
-    play(story)
-
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_new_group_begins_with_the_first_message_where_it_says_so(kind: str) -> None:
-    async def story(scene):
+async def test_a_new_group_begins_with_the_first_message_where_it_says_so(kind: str) -> None:
+    async with staged() as scene:
         await scene.send(*OLD)
         await scene.join(kind, consume_from="first")
         await scene.got(*OLD)
 
-    play(story)
-
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "assigned"])
-def test_a_new_group_begins_at_a_moment(kind: str) -> None:
-    async def story(scene):
+async def test_a_new_group_begins_at_a_moment(kind: str) -> None:
+    async with staged() as scene:
         await scene.send(*OLD[:4])
         await scene.clock.aadvance(60.0)
         moment = scene.clock.now_ms()
@@ -168,65 +163,55 @@ def test_a_new_group_begins_at_a_moment(kind: str) -> None:
         await scene.join(kind, consume_from=moment)
         await scene.got(*OLD[4:])
 
-    play(story)
-
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
-def test_members_that_start_together_begin_at_the_same_place(kind: str) -> None:
-    async def story(scene):
+async def test_members_that_start_together_begin_at_the_same_place(kind: str) -> None:
+    async with staged() as scene:
         await scene.send(*OLD)
         await asyncio.gather(*(scene.join(kind, name) for name in ("m1", "m2")))
         await scene.send(b"new", b"newer")
         await scene.got(b"new", b"newer")
 
-    play(story)
-
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
-def test_what_comes_after_a_group_was_there_is_read_by_whoever_comes_next(kind: str) -> None:
-    async def story(scene):
+async def test_what_comes_after_a_group_was_there_is_read_by_whoever_comes_next(kind: str) -> None:
+    async with staged() as scene:
         await scene.send(*OLD)
         await scene.leave(await scene.join(kind))
         await scene.send(b"new", b"newer")
         await scene.join(kind, "m2")
         await scene.got(b"new", b"newer")
 
-    play(story)
-
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "simple"])
-def test_a_queue_that_is_added_is_read_from_its_beginning(kind: str) -> None:
-    async def story(scene):
+async def test_a_queue_that_is_added_is_read_from_its_beginning(kind: str) -> None:
+    async with staged() as scene:
         await scene.send(*OLD)
         await scene.join(kind)
         await scene.admin.topics.create("orders", queues=3)
-        await scene.end(scene.producer.stop())
+        await scene.finish(scene.producer.stop())
         scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
         await scene.producer.start()
         await scene.send(b"new", b"newer", to=2)
         await scene.got(b"new", b"newer")
 
-    play(story)
-
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
-def test_a_queue_that_was_added_while_nobody_ran_is_read_from_its_beginning(kind: str) -> None:
-    async def story(scene):
+async def test_a_queue_that_was_added_while_nobody_ran_is_read_from_its_beginning(kind: str) -> None:
+    async with staged() as scene:
         await scene.leave(await scene.join(kind))
         await scene.admin.topics.create("orders", queues=3)
-        await scene.end(scene.producer.stop())
+        await scene.finish(scene.producer.stop())
         scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
         await scene.producer.start()
         await scene.send(b"new", b"newer", to=2)
         await scene.join(kind, "m2")
         await scene.got(b"new", b"newer")
 
-    play(story)
-
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "simple"])
-def test_a_topic_that_is_made_later_is_read_from_its_beginning(kind: str) -> None:
-    async def story(scene):
+async def test_a_topic_that_is_made_later_is_read_from_its_beginning(kind: str) -> None:
+    async with staged(queues=None) as scene:
         member = Member(scene, kind, "m1", {})
         scene.members.append(member)
         starting = asyncio.ensure_future(member.start())
@@ -236,11 +221,9 @@ def test_a_topic_that_is_made_later_is_read_from_its_beginning(kind: str) -> Non
         await scene.send(b"new", b"newer")
         await scene.got(b"new", b"newer")
 
-    play(story, queues=None)
 
-
-def test_a_subscription_that_is_added_begins_with_what_comes_then() -> None:
-    async def story(scene):
+async def test_a_subscription_that_is_added_begins_with_what_comes_then() -> None:
+    async with staged() as scene:
         await scene.cluster.create_topic("other", 1)
         await scene.send(*OLD)
         for kind in ("push", "lite"):
@@ -251,7 +234,7 @@ def test_a_subscription_that_is_added_begins_with_what_comes_then() -> None:
             else:
                 member.consumer.subscribe("other")
             scene.members.append(member)
-            await scene.end(member.start())
+            await scene.finish(member.start())
             await scene.clock.aadvance(1.0)
             if kind == "push":
                 member.consumer.subscribe("orders", "*", member.take)
@@ -261,5 +244,3 @@ def test_a_subscription_that_is_added_begins_with_what_comes_then() -> None:
             await scene.send(b"new", b"newer")
             await scene.got(b"new", b"newer")
             await scene.leave(member)
-
-    play(story)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe import AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
 from mqframe.core.requests.messages import EndTransaction, SendMessageV2
@@ -92,92 +91,81 @@ ACTIONS = st.one_of(
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(ACTIONS, min_size=4, max_size=12))
-def test_a_simple_model_agrees(actions):
-    async def whole():
-        clock = ManualClock(1_700_000_000_123)
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("t", 1)
-            async with AsyncProducer("g", nameserver=cluster.nameserver, clock=clock) as producer:
-                scene = Scene(cluster, clock, producer)
-                for action, *values in actions:
-                    if action == "send":
-                        await scene.send(*values)
-                    elif action == "advance":
-                        await scene.advance(values[0] / 1000)
-                    else:
-                        await scene.restart(values[0], values[1] / 1000)
-                    scene.check()
-                await scene.advance(42)
+async def test_a_simple_model_agrees(actions):
+    clock = ManualClock(1_700_000_000_123)
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("t", 1)
+        async with AsyncProducer("g", nameserver=cluster.nameserver, clock=clock) as producer:
+            scene = Scene(cluster, clock, producer)
+            for action, *values in actions:
+                if action == "send":
+                    await scene.send(*values)
+                elif action == "advance":
+                    await scene.advance(values[0] / 1000)
+                else:
+                    await scene.restart(values[0], values[1] / 1000)
                 scene.check()
-                assert set(scene.delivered()) == set(scene.due)
+            await scene.advance(42)
+            scene.check()
+            assert set(scene.delivered()) == set(scene.due)
 
-    asyncio.run(whole())
 
+async def test_consumers_get_what_is_due_two_hours_and_a_kill_later():
+    clock = ManualClock()
+    got: Counter[bytes] = Counter()
 
-def test_consumers_get_what_is_due_two_hours_and_a_kill_later():
-    async def whole():
-        clock = ManualClock()
-        got: Counter[bytes] = Counter()
+    async def take(messages, context):
+        got.update(message.body for message in messages)
+        return ConsumeResult.SUCCESS
 
-        async def take(messages, context):
-            got.update(message.body for message in messages)
-            return ConsumeResult.SUCCESS
-
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("t", 2)
-            async with AsyncProducer("g", nameserver=cluster.nameserver, clock=clock) as producer:
-                await producer.send(Message("t", b"level"), delay_level=18)
-                await producer.send(Message("t", b"time"), delay=7200)
-            await clock.aadvance(1)
-            await cluster.kill_broker()
-            await clock.aadvance(7000)
-            await cluster.start_broker()
-            consumer = AsyncPushConsumer(
-                "c", nameserver=cluster.nameserver, clock=clock, consume_from="first"
-            )
-            consumer.subscribe("t", "*", take)
-            async with consumer:
-                await clock.aadvance(198)
-                assert not got
-                for _ in range(40):
-                    await clock.aadvance(0.1)
-                    await at_rest()
-                assert got == {b"level": 1, b"time": 1}
-
-    asyncio.run(whole())
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("t", 2)
+        async with AsyncProducer("g", nameserver=cluster.nameserver, clock=clock) as producer:
+            await producer.send(Message("t", b"level"), delay_level=18)
+            await producer.send(Message("t", b"time"), delay=7200)
+        await clock.aadvance(1)
+        await cluster.kill_broker()
+        await clock.aadvance(7000)
+        await cluster.start_broker()
+        consumer = AsyncPushConsumer("c", nameserver=cluster.nameserver, clock=clock, consume_from="first")
+        consumer.subscribe("t", "*", take)
+        async with consumer:
+            await clock.aadvance(198)
+            assert not got
+            for _ in range(40):
+                await clock.aadvance(0.1)
+                await at_rest()
+            assert got == {b"level": 1, b"time": 1}
 
 
 @pytest.mark.parametrize("wish", ["DELAY\x011\x02", "TIMER_DELAY_SEC\x011\x02"])
-def test_a_transaction_waits_for_its_commit_and_then_for_its_delay(wish):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("t", 1)
-            store, address = cluster.broker.store, cluster.broker.address
-            client = Client(clock)
-            try:
-                half = f"UNIQ_KEY\x01u\x02TRAN_MSG\x01true\x02PGROUP\x01g\x02{wish}"
-                request = SendMessageV2("g", "t", "TBW102", 4, 0, 4, clock.now_ms(), 0, half)
-                sent = await client.invoke(address, request, b"x", timeout=9)
-                assert (sent.code, "recallHandle" in sent.ext) == (0, False)
-                await clock.aadvance(5)
-                for topic, queue_id in (("t", 0), ("SCHEDULE_TOPIC_XXXX", 0), ("rmq_sys_wheel_timer", 0)):
-                    assert store.queues.max_offset(topic, queue_id) == 0
-                end = EndTransaction(
-                    topic="t",
-                    producer_group="g",
-                    tran_state_table_offset=int(sent.ext["queueOffset"]),
-                    commit_log_offset=int(sent.ext["msgId"][-16:], 16),
-                    commit_or_rollback=8,
-                    msg_id="u",
-                    transaction_id="u",
-                )
-                assert (await client.invoke(address, end, timeout=9)).code == 0
-                await clock.aadvance(0.9)
-                assert store.queues.max_offset("t", 0) == 0
-                await clock.aadvance(0.2)
-                assert store.queues.max_offset("t", 0) == 1
-            finally:
-                await client.close()
-
-    asyncio.run(whole())
+async def test_a_transaction_waits_for_its_commit_and_then_for_its_delay(wish):
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("t", 1)
+        store, address = cluster.broker.store, cluster.broker.address
+        client = Client(clock)
+        try:
+            half = f"UNIQ_KEY\x01u\x02TRAN_MSG\x01true\x02PGROUP\x01g\x02{wish}"
+            request = SendMessageV2("g", "t", "TBW102", 4, 0, 4, clock.now_ms(), 0, half)
+            sent = await client.invoke(address, request, b"x", timeout=9)
+            assert (sent.code, "recallHandle" in sent.ext) == (0, False)
+            await clock.aadvance(5)
+            for topic, queue_id in (("t", 0), ("SCHEDULE_TOPIC_XXXX", 0), ("rmq_sys_wheel_timer", 0)):
+                assert store.queues.max_offset(topic, queue_id) == 0
+            end = EndTransaction(
+                topic="t",
+                producer_group="g",
+                tran_state_table_offset=int(sent.ext["queueOffset"]),
+                commit_log_offset=int(sent.ext["msgId"][-16:], 16),
+                commit_or_rollback=8,
+                msg_id="u",
+                transaction_id="u",
+            )
+            assert (await client.invoke(address, end, timeout=9)).code == 0
+            await clock.aadvance(0.9)
+            assert store.queues.max_offset("t", 0) == 0
+            await clock.aadvance(0.2)
+            assert store.queues.max_offset("t", 0) == 1
+        finally:
+            await client.close()

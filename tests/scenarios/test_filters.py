@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_pull.puller.blocking_puller import Puller
@@ -59,32 +60,30 @@ class Scene:
             await self.clock.aadvance(0.1)
         raise AssertionError(f"not reached: {self.got}")
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
         return await task
 
 
-def play(story, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", 2)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(**options):
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock, **options) as cluster:
+        await cluster.create_topic("orders", 2)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        try:
+            yield scene
+        finally:
+            for consumer in scene.consumers:
+                await scene.finish(consumer.stop())
+            await scene.finish(scene.producer.stop())
 
 
-def test_a_listener_gets_what_its_expression_wants_old_and_new() -> None:
-    async def story(scene):
+async def test_a_listener_gets_what_its_expression_wants_old_and_new() -> None:
+    async with staged() as scene:
         await scene.send(*range(40))
         consumer = scene.consumer()
         consumer.subscribe("orders", Sql("amount >= 30 OR amount = 7"), scene.take)
@@ -95,18 +94,16 @@ def test_a_listener_gets_what_its_expression_wants_old_and_new() -> None:
         await scene.clock.aadvance(30)
         assert sorted(scene.got) == [7, *range(30, 40), 99]
 
-    play(story)
 
-
-def test_progress_is_made_past_what_is_not_wanted() -> None:
-    async def story(scene):
+async def test_progress_is_made_past_what_is_not_wanted() -> None:
+    async with staged() as scene:
         first = scene.consumer()
         first.subscribe("orders", Sql("amount > 100"), scene.take)
         await first.start()
         await scene.send(*range(20))
         await scene.clock.aadvance(30)
         scene.consumers.remove(first)
-        await scene.end(first.stop())
+        await scene.finish(first.stop())
         # What the first one passed over is not looked at again.
         second = scene.consumer("m2")
         second.subscribe("orders", "*", scene.take)
@@ -116,11 +113,9 @@ def test_progress_is_made_past_what_is_not_wanted() -> None:
         await scene.clock.aadvance(30)
         assert scene.got == [20]
 
-    play(story)
 
-
-def test_another_expression_takes_the_place_of_the_first() -> None:
-    async def story(scene):
+async def test_another_expression_takes_the_place_of_the_first() -> None:
+    async with staged() as scene:
         consumer = scene.consumer()
         consumer.subscribe("orders", Sql("amount < 10"), scene.take)
         await consumer.start()
@@ -134,33 +129,27 @@ def test_another_expression_takes_the_place_of_the_first() -> None:
         await scene.clock.aadvance(20)
         assert scene.got == [1, 12]
 
-    play(story)
 
-
-def test_an_expression_that_is_none_stops_the_start_and_says_where() -> None:
-    async def story(scene):
+async def test_an_expression_that_is_none_stops_the_start_and_says_where() -> None:
+    async with staged() as scene:
         consumer = scene.consumer()
         consumer.subscribe("orders", Sql("amount > 10 AND"), scene.take)
         with pytest.raises(AnswerFix, match=r"23 SUBSCRIPTION_PARSE_FAILED.*character 16"):
             await consumer.start()
         scene.consumers.clear()
 
-    play(story)
 
-
-def test_a_broker_without_the_plugin_says_how_to_install_it() -> None:
-    async def story(scene):
+async def test_a_broker_without_the_plugin_says_how_to_install_it() -> None:
+    async with staged(plugins=PluginManager(list)) as scene:
         consumer = scene.consumer()
         consumer.subscribe("orders", Sql("amount > 10"), scene.take)
         with pytest.raises(AnswerError, match="pip install mqframe-plugin-sql92"):
             await consumer.start()
         scene.consumers.clear()
 
-    play(story, plugins=PluginManager(list))
 
-
-def test_a_broker_that_is_too_old_is_refused(monkeypatch) -> None:
-    async def story(scene):
+async def test_a_broker_that_is_too_old_is_refused(monkeypatch) -> None:
+    async with staged() as scene:
         call = ClientInstance.call
 
         async def old(self, *args, **options):
@@ -174,8 +163,6 @@ def test_a_broker_that_is_too_old_is_refused(monkeypatch) -> None:
         with pytest.raises(FixError, match="of protocol version 231 cannot filter by SQL92"):
             await consumer.start()
         scene.consumers.clear()
-
-    play(story)
 
 
 def test_threads_and_plain_pulls() -> None:
@@ -205,8 +192,8 @@ def test_threads_and_plain_pulls() -> None:
                 puller.pull(queue, 0, expression=Sql("n >"))
 
 
-def test_a_failed_message_comes_again_whatever_the_expression_says() -> None:
-    async def story(scene):
+async def test_a_failed_message_comes_again_whatever_the_expression_says() -> None:
+    async with staged() as scene:
         times: list[int] = []
 
         async def fail_once(messages, context):
@@ -218,8 +205,6 @@ def test_a_failed_message_comes_again_whatever_the_expression_says() -> None:
         await consumer.start()
         await scene.send(5, 15)
         await scene.until(lambda: times == [0, 1])
-
-    play(story)
 
 
 def test_lite_pulls_and_pops_choose_as_well() -> None:

@@ -281,11 +281,11 @@ async def played(seed: int) -> None:
 
 
 @pytest.mark.seeds(4, more=396)
-def test_whatever_servers_answer_clients_end_their_calls_in_words_and_recover(
+async def test_whatever_servers_answer_clients_end_their_calls_in_words_and_recover(
     seed: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR, "mqframe"):
-        asyncio.run(played(seed))
+        await played(seed)
     # A task that ended by an error does its work no more.
     faults = [f"{each.getMessage()}: {each.exc_info[1]!r}" for each in caplog.records if each.exc_info]
     assert not faults, f"seed {seed}: {faults}"

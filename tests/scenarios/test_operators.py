@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from operators import GROUP, QUEUES, play
+from operators import GROUP, QUEUES, OperatorScene
 
 from mqframe import (
     ConsumerSettings,
@@ -13,8 +13,8 @@ BOTH_WAYS = pytest.mark.parametrize("server_side", [True, False])
 
 
 @BOTH_WAYS
-def test_all_members_of_a_broadcasting_group_are_reset(server_side, tmp_path):
-    async def story(scene):
+async def test_all_members_of_a_broadcasting_group_are_reset(server_side, tmp_path):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         for name in ("m1", "m2"):
             settings = ConsumerSettings(offset_directory=tmp_path / name)
             await scene.join(name=name, broadcasting=True, settings=settings)
@@ -27,11 +27,9 @@ def test_all_members_of_a_broadcasting_group_are_reset(server_side, tmp_path):
         found = await scene.admin.members.remembered_offsets(GROUP, "orders")
         assert [offsets[QUEUES[0]] for offsets in found.values()] == [2, 2]
 
-    play(story, broker={"server_side_reset": server_side})
 
-
-def test_ordered_members_are_reset_and_say_that_they_are_ordered():
-    async def story(scene):
+async def test_ordered_members_are_reset_and_say_that_they_are_ordered():
+    async with OperatorScene() as scene:
         member = await scene.join(ordered=True)
         await scene.send(b"0", b"1", b"2")
         await scene.until(lambda: len(scene.got) == 3)
@@ -45,5 +43,3 @@ def test_ordered_members_are_reset_and_say_that_they_are_ordered():
         await scene.admin.offsets.reset_queue(GROUP, QUEUES[0], 1)
         await scene.until(lambda: len(scene.got) == 5)
         assert scene.got == [b"0", b"1", b"2", b"1", b"2"]
-
-    play(story)

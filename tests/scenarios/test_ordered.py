@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.cluster import AsyncCluster
@@ -72,8 +73,8 @@ class Scene:
 
     async def leave(self, member) -> None:
         self.members.remove(member)
-        await self.end(member.consumer.stop())
-        await self.end(member.instance.stop())
+        await self.finish(member.consumer.stop())
+        await self.finish(member.instance.stop())
 
     async def crash(self, member) -> None:
         """As if its process were killed: its connections close first, so that nothing more is said."""
@@ -81,7 +82,7 @@ class Scene:
         member.name = "dead"
         await self.leave(member)
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -106,22 +107,20 @@ class Scene:
             await self.clock.aadvance(0.1)
 
 
-def play(story, queues=2, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", queues)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for member in list(scene.members):
-                    await scene.leave(member)
-                await scene.end(scene.producer.stop())
-                await scene.admin.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(queues=2, **options):
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock, **options) as cluster:
+        await cluster.create_topic("orders", queues)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        try:
+            yield scene
+        finally:
+            for member in list(scene.members):
+                await scene.leave(member)
+            await scene.finish(scene.producer.stop())
+            await scene.admin.stop()
 
 
 def numbered(prefix: bytes, count: int) -> list[bytes]:
@@ -129,8 +128,8 @@ def numbered(prefix: bytes, count: int) -> list[bytes]:
 
 
 class TestMembers:
-    def test_queues_are_consumed_in_order_and_side_by_side(self) -> None:
-        async def story(scene):
+    async def test_queues_are_consumed_in_order_and_side_by_side(self) -> None:
+        async with staged() as scene:
             one, two = await scene.join("m1"), await scene.join("m2")
             await scene.until(lambda: (one.queues, two.queues) == ([0], [1]))
             for queue_id, prefix in ((0, b"a"), (1, b"b")):
@@ -141,10 +140,8 @@ class TestMembers:
             assert scene.bodies(1) == numbered(b"b", 50)
             assert {name for name, _, number, _, _ in scene.got if number == 0} == {"m1"}
 
-        play(story)
-
-    def test_a_new_member_takes_a_queue_over_where_the_other_left_it(self) -> None:
-        async def story(scene):
+    async def test_a_new_member_takes_a_queue_over_where_the_other_left_it(self) -> None:
+        async with staged() as scene:
             one = await scene.join("m1")
             await scene.send(1, *numbered(b"a", 20))
             await scene.until(lambda: len(scene.got) == 20)
@@ -157,10 +154,8 @@ class TestMembers:
             assert scene.bodies(1) == numbered(b"a", 20) + numbered(b"b", 20) + numbered(b"c", 20)
             assert scene.bodies(1, "m2")[-20:] == numbered(b"c", 20)
 
-        play(story)
-
-    def test_the_group_s_settings_give_the_interval_of_retries(self) -> None:
-        async def story(scene):
+    async def test_the_group_s_settings_give_the_interval_of_retries(self) -> None:
+        async with staged() as scene:
             config = SubscriptionGroupConfig(
                 GROUP, consume_message_orderly=True, group_retry_policy=listed_waits([7000, 60_000])
             )
@@ -179,10 +174,8 @@ class TestMembers:
             waits = [round(later - before, 1) for before, later in itertools.pairwise(tries)]
             assert waits == [7.0, 7.0, 0.5, 7.0]
 
-        play(story)
-
-    def test_a_queue_is_not_consumed_elsewhere_while_its_listener_runs(self) -> None:
-        async def story(scene):
+    async def test_a_queue_is_not_consumed_elsewhere_while_its_listener_runs(self) -> None:
+        async with staged() as scene:
             gate = asyncio.Event()
 
             async def wait(messages, context):
@@ -202,10 +195,9 @@ class TestMembers:
             assert scene.bodies(1, "m1") == [b"a0"]
             assert scene.bodies(1, "m2") == numbered(b"a", 3)
 
-        play(story)
+    async def test_the_order_outlives_a_member_that_dies(self) -> None:
+        async with staged() as scene:
 
-    def test_the_order_outlives_a_member_that_dies(self) -> None:
-        async def story(scene):
             async def slow(messages, context):
                 await scene.clock.sleep(1.0)
                 return OK
@@ -225,10 +217,8 @@ class TestMembers:
             assert scene.bodies(0, "m1") == numbered(b"a", 12)
             assert len(again) >= 18
 
-        play(story)
-
-    def test_a_restarted_broker_knows_no_locks_and_the_order_stays(self) -> None:
-        async def story(scene):
+    async def test_a_restarted_broker_knows_no_locks_and_the_order_stays(self) -> None:
+        async with staged() as scene:
             one, two = await scene.join("m1"), await scene.join("m2")
             await scene.until(lambda: (one.queues, two.queues) == ([0], [1]))
             await scene.send(0, *numbered(b"a", 10))
@@ -243,10 +233,9 @@ class TestMembers:
             assert firsts == numbered(b"a", 10) + numbered(b"b", 10)
             assert scene.cluster.broker.store.queues.max_offset("orders", 0) == 20
 
-        play(story)
+    async def test_failures_beyond_the_limit_are_dead_letters(self) -> None:
+        async with staged() as scene:
 
-    def test_failures_beyond_the_limit_are_dead_letters(self) -> None:
-        async def story(scene):
             async def fails(messages, context):
                 return SUSPEND if messages[0].body == b"a1" else OK
 
@@ -259,18 +248,14 @@ class TestMembers:
             await scene.clock.aadvance(120.0)
             assert len(scene.got) == 5
 
-        play(story)
-
-    def test_broadcasting_members_get_everything_in_order(self, tmp_path) -> None:
-        async def story(scene):
+    async def test_broadcasting_members_get_everything_in_order(self, tmp_path) -> None:
+        async with staged() as scene:
             options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
             await scene.join("m1", **options)
             await scene.join("m2", **options)
             await scene.send(0, *numbered(b"a", 20))
             await scene.until(lambda: len(scene.got) >= 40)
             assert scene.bodies(0, "m1") == scene.bodies(0, "m2") == numbered(b"a", 20)
-
-        play(story)
 
 
 KEYS = [f"customer-{n}" for n in range(40)]
@@ -299,27 +284,25 @@ class TestFixedLists:
             ({}, False),
         ],
     )
-    def test_a_broker_that_is_down_does_not_change_the_queues(self, kind, fixed) -> None:
-        async def story(scene):
+    async def test_a_broker_that_is_down_does_not_change_the_queues(self, kind, fixed) -> None:
+        async with staged(brokers=2, nameserver={"order_message_enable": True}) as scene:
             await scene.cluster.create_topic("paid", 2, **kind)
             before = await spread(scene, "paid")
             assert {queue.broker_name for queue in before.values()} == {"broker-a", "broker-b"}
             await scene.cluster.stop_broker(1)
             await scene.clock.aadvance(31.0)
             after = await spread(scene, "paid")
-            if not fixed:
+            if fixed:
+                for key, queue in before.items():
+                    assert after[key] == (queue if queue.broker_name == "broker-a" else None)
+                await scene.cluster.start_broker(1)
+                await scene.clock.aadvance(31.0)
+                assert await spread(scene, "paid") == before
+            else:
                 assert None not in after.values()
-                return
-            for key, queue in before.items():
-                assert after[key] == (queue if queue.broker_name == "broker-a" else None)
-            await scene.cluster.start_broker(1)
-            await scene.clock.aadvance(31.0)
-            assert await spread(scene, "paid") == before
 
-        play(story, brokers=2, nameserver={"order_message_enable": True})
-
-    def test_a_fifo_topic_needs_no_setting_of_the_name_server(self) -> None:
-        async def story(scene):
+    async def test_a_fifo_topic_needs_no_setting_of_the_name_server(self) -> None:
+        async with staged(brokers=2) as scene:
             await scene.cluster.create_topic("paid", 2, attributes="+message.type=FIFO")
             await scene.cluster.create_topic("marked", 2, order=True)
             await scene.cluster.kill_broker(1)
@@ -330,10 +313,8 @@ class TestFixedLists:
             await scene.admin.topics.create("paid", queues=2)
             assert (await scene.admin.topics.route("paid")).order_topic_conf is None
 
-        play(story, brokers=2)
-
-    def test_the_list_of_an_operator_comes_first_and_marks_the_topic(self) -> None:
-        async def story(scene):
+    async def test_the_list_of_an_operator_comes_first_and_marks_the_topic(self) -> None:
+        async with staged(nameserver={"order_message_enable": True}) as scene:
             await scene.admin.topics.set_order_config("orders", {"broker-a": 1})
             await scene.clock.aadvance(31.0)
             assert (await scene.admin.topics.route("orders")).order_topic_conf == "broker-a:1"
@@ -341,12 +322,10 @@ class TestFixedLists:
             queues = set((await spread(scene, "orders")).values())
             assert queues == {MessageQueue("orders", "broker-a", 0)}
 
-        play(story, nameserver={"order_message_enable": True})
-
 
 class TestGrowth:
-    def test_keys_keep_their_order_while_queues_are_added(self) -> None:
-        async def story(scene):
+    async def test_keys_keep_their_order_while_queues_are_added(self) -> None:
+        async with staged() as scene:
             await scene.cluster.create_topic("paid", 2, attributes="+message.type=FIFO")
             one = await scene.join("m1", "paid")
             producer = AsyncProducer(
@@ -390,6 +369,4 @@ class TestGrowth:
             for key in KEYS:
                 got = [body[:1] for body in scene.bodies() if body.endswith(b"/" + key.encode())]
                 assert got == [b"1", b"2", b"3"]
-            await scene.end(producer.stop())
-
-        play(story)
+            await scene.finish(producer.stop())

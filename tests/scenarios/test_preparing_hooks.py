@@ -175,7 +175,7 @@ def test_submitted_messages_keep_what_each_was_given(cluster) -> None:
     assert [seen[0]["tenant"] for _, seen in hook.tries] == [f"t{number}" for number in range(6)]
 
 
-def test_tasks_have_each_their_own_context(cluster) -> None:
+async def test_tasks_have_each_their_own_context(cluster) -> None:
     hook = Tenant()
 
     async def sends(producer, number: int):
@@ -184,11 +184,8 @@ def test_tasks_have_each_their_own_context(cluster) -> None:
             submitted = await (await producer.submit(Message("orders", b"submit %d" % number)))
             return awaited, submitted
 
-    async def run() -> None:
-        async with producing(cluster, hook, kind=AsyncProducer) as producer:
-            await asyncio.gather(*[sends(producer, number) for number in range(4)])
-
-    asyncio.run(run())
+    async with producing(cluster, hook, kind=AsyncProducer) as producer:
+        await asyncio.gather(*[sends(producer, number) for number in range(4)])
     assert marks(cluster) == {
         b"%s %d" % (kind, number): (f"t{number}", "no 0")
         for kind in (b"send", b"submit")
@@ -198,20 +195,17 @@ def test_tasks_have_each_their_own_context(cluster) -> None:
 
 
 @pytest.mark.parametrize("kind", [TransactionProducer, AsyncTransactionProducer])
-def test_half_messages(cluster, kind) -> None:
+async def test_half_messages(cluster, kind) -> None:
     hook = Tenant()
-
-    async def run() -> None:
-        async with (
-            producing(cluster, hook, kind=kind) as producer,
-            producer.transaction(Message("orders", b"half")) as transaction,
-        ):
-            inside.append(transaction.message.properties)
 
     inside: list = []
     with tenant("acme"):
         if kind is AsyncTransactionProducer:
-            asyncio.run(run())
+            async with (
+                producing(cluster, hook, kind=kind) as producer,
+                producer.transaction(Message("orders", b"half")) as transaction,
+            ):
+                inside.append(transaction.message.properties)
         else:
             with (
                 producing(cluster, hook, kind=kind) as producer,
@@ -509,39 +503,36 @@ def test_plain_listeners_run_inside_of_it(cluster, ordered, broadcasting) -> Non
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_async_listeners_beside_each_other_run_each_inside_of_its_own(cluster, ordered) -> None:
+async def test_async_listeners_beside_each_other_run_each_inside_of_its_own(cluster, ordered) -> None:
     hook, seen = InTenant(), []
     with producing(cluster, Tenant()) as producer:
         for number in range(4):
             with tenant(f"t{number}"):
                 producer.send(Message("orders", b"t%d" % number))
 
-    async def run() -> None:
-        together, done = asyncio.Event(), asyncio.Event()
-        waiting = []
+    together, done = asyncio.Event(), asyncio.Event()
+    waiting = []
 
-        async def take(messages, context):
-            waiting.append(messages)
-            if ordered or len(waiting) == 4:
-                together.set()
-            await asyncio.wait_for(together.wait(), WAIT)
-            await asyncio.sleep(0)
-            seen.append((messages[0].body.decode(), TENANT.get()))
-            if len(seen) == 4:
-                done.set()
-            return ConsumeResult.SUCCESS
+    async def take(messages, context):
+        waiting.append(messages)
+        if ordered or len(waiting) == 4:
+            together.set()
+        await asyncio.wait_for(together.wait(), WAIT)
+        await asyncio.sleep(0)
+        seen.append((messages[0].body.decode(), TENANT.get()))
+        if len(seen) == 4:
+            done.set()
+        return ConsumeResult.SUCCESS
 
-        consumer = AsyncPushConsumer(
-            "billing",
-            nameserver=cluster.nameserver,
-            consume_from="first",
-            ordered=ordered,
-            consume_hooks=[hook],
-        )
-        consumer.subscribe("orders", "*", take, batch_max=1)
-        async with consumer:
-            await asyncio.wait_for(done.wait(), WAIT)
-
-    asyncio.run(run())
+    consumer = AsyncPushConsumer(
+        "billing",
+        nameserver=cluster.nameserver,
+        consume_from="first",
+        ordered=ordered,
+        consume_hooks=[hook],
+    )
+    consumer.subscribe("orders", "*", take, batch_max=1)
+    async with consumer:
+        await asyncio.wait_for(done.wait(), WAIT)
     assert sorted(seen) == [(f"t{number}", f"t{number}") for number in range(4)]
     assert [left[:2] for left in hook.left] == [("success", True)] * 4

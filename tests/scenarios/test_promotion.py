@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,11 @@ import pytest
 from mqframe_transactions.client.listener import TransactionListener
 from mqframe_transactions.client.producer import AsyncTransactionProducer
 from popping import pop_request, popped
-from replicas import Pair, Scenario, texts
-from replicas import play as play_in
+from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.core.messages.message import Message, ReceivedMessage
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
-
-
-@pytest.fixture
-def play(tmp_path: Path) -> Callable[[Scenario], None]:
-    return lambda scenario: play_in(tmp_path, scenario)
 
 
 async def passes(pair: Pair, seconds: int) -> None:
@@ -46,10 +39,10 @@ async def promoted(pair: Pair, master: Broker, slave: Broker, *, kill: bool) -> 
 
 @pytest.mark.parametrize("kill", [False, True])
 @pytest.mark.parametrize("seconds", [0, 2, 15, 35])
-def test_what_was_popped_and_not_acknowledged_comes_again(
-    play: Callable[[Scenario], None], seconds: int, kill: bool
+async def test_what_was_popped_and_not_acknowledged_comes_again(
+    seconds: int, kill: bool, tmp_path: Path
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         first = popped(await pair.invoke(master, pop_request()))
         assert [each.body for each in first] == texts(0, 6)
@@ -70,16 +63,12 @@ def test_what_was_popped_and_not_acknowledged_comes_again(
         if seconds == 35:
             assert found == texts(4, 2)
 
-    play(scenario)
 
-
-def test_a_slave_pops_nothing(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_pops_nothing(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         _, slave = await both(pair)
         answer = await pair.invoke(slave, pop_request())
         assert answer.code == 14
-
-    play(scenario)
 
 
 class Asked(TransactionListener):
@@ -96,10 +85,8 @@ class Asked(TransactionListener):
         return TransactionOutcome.COMMIT if message.body == b"kept" else TransactionOutcome.ROLLBACK
 
 
-def test_open_transactions_are_asked_about_and_ended_at_the_new_master(
-    play: Callable[[Scenario], None],
-) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_open_transactions_are_asked_about_and_ended_at_the_new_master(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         listener = Asked()
         producer = AsyncTransactionProducer("shop", listener, nameserver=pair.names.address, clock=pair.clock)
@@ -119,11 +106,9 @@ def test_open_transactions_are_asked_about_and_ended_at_the_new_master(
         finally:
             await producer.stop()
 
-    play(scenario)
 
-
-def test_an_end_that_the_slave_had_is_not_asked_about_again(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_an_end_that_the_slave_had_is_not_asked_about_again(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         listener = Asked()
         producer = AsyncTransactionProducer("shop", listener, nameserver=pair.names.address, clock=pair.clock)
@@ -139,5 +124,3 @@ def test_an_end_that_the_slave_had_is_not_asked_about_again(play: Callable[[Scen
             assert listener.checked == [b"kept"]
         finally:
             await producer.stop()
-
-    play(scenario)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from mqframe_testing import AsyncCluster, ManualClock
@@ -36,7 +39,7 @@ class World:
         self.members: dict[object, ClientInstance] = {}
         self._names = 0
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -45,7 +48,7 @@ class World:
     async def send(self, count: int) -> None:
         for _ in range(count):
             body = b"%d" % len(self.sent)
-            await self.end(self.producer.send(Message("work", body)))
+            await self.finish(self.producer.send(Message("work", body)))
             self.sent.append(body)
 
     async def join(self, kind, **options):
@@ -55,27 +58,27 @@ class World:
         await instance.start()
         member = kind(GROUP, instance=instance, clock=self.clock, consume_from="first", **options)
         member.subscribe("work")
-        await self.end(member.start())
+        await self.finish(member.start())
         self.members[member] = instance
         return member
 
     async def leave(self, member) -> None:
         instance = self.members.pop(member)
-        await self.end(member.stop())
-        await self.end(instance.stop())
+        await self.finish(member.stop())
+        await self.finish(instance.stop())
 
     async def crash(self, member) -> None:
         """Its connections break, and it says and commits nothing any more."""
         instance = self.members.pop(member)
         await instance.remoting.close()
-        await self.end(member.stop())
-        await self.end(instance.stop())
+        await self.finish(member.stop())
+        await self.finish(instance.stop())
 
     async def restart(self) -> None:
         if self.chance.random() < 0.5:
             await self.cluster.kill_broker()
         else:
-            await self.end(self.cluster.stop_broker())
+            await self.finish(self.cluster.stop_broker())
         await self.cluster.start_broker()
         await self.clock.aadvance(1.0)
 
@@ -85,35 +88,33 @@ class World:
     async def close(self) -> None:
         for member in list(self.members):
             await self.leave(member)
-        await self.end(self.producer.stop())
+        await self.finish(self.producer.stop())
 
 
-def play(story, seed: int) -> None:
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("work", 4)
-            world = World(cluster, clock, seed)
-            await world.producer.start()
-            await world.send(20)
-            try:
-                await story(world)
-            finally:
-                await world.close()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(seed: int) -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("work", 4)
+        world = World(cluster, clock, seed)
+        await world.producer.start()
+        await world.send(20)
+        try:
+            yield world
+        finally:
+            await world.close()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_lite_pull_members_lose_nothing(seed: int) -> None:
+async def test_lite_pull_members_lose_nothing(seed: int) -> None:
     got: list[bytes] = []
 
     async def poll(world: World, member: AsyncLitePullConsumer, seconds: float) -> int:
-        messages = await world.end(member.poll(seconds, max_messages=world.chance.randint(1, 8)))
+        messages = await world.finish(member.poll(seconds, max_messages=world.chance.randint(1, 8)))
         got.extend(message.body for message in messages)
         return len(messages)
 
-    async def story(world: World) -> None:
+    async with staged(seed) as world:
         await world.join(AsyncLitePullConsumer)
         for _ in range(STEPS):
             step = world.chance.choice(["send", "poll", "poll", "poll", "wait", "join", "end", "restart"])
@@ -138,16 +139,14 @@ def test_lite_pull_members_lose_nothing(seed: int) -> None:
                     pass
         assert set(got) == set(world.sent)
 
-    play(story, seed)
-
 
 @pytest.mark.parametrize("seed", [4, 5, 6])
-def test_simple_consumers_lose_nothing(seed: int) -> None:
+async def test_simple_consumers_lose_nothing(seed: int) -> None:
     done: set[bytes] = set()
 
     async def receive(world: World, member: AsyncSimpleConsumer) -> list[PoppedMessage]:
         try:
-            messages = await world.end(member.receive(world.chance.randint(1, 16), 10.0))
+            messages = await world.finish(member.receive(world.chance.randint(1, 16), 10.0))
         except MqframeError:
             return []  # its broker was restarting
         return messages
@@ -158,13 +157,13 @@ def test_simple_consumers_lose_nothing(seed: int) -> None:
                 continue  # forgotten: it comes again
             try:
                 if world.chance.random() < 0.2:
-                    await world.end(member.change_invisible_duration(message, 20.0))
-                await world.end(member.ack(message))
+                    await world.finish(member.change_invisible_duration(message, 20.0))
+                await world.finish(member.ack(message))
             except ReceiptError:
                 continue
             done.add(message.body)
 
-    async def story(world: World) -> None:
+    async with staged(seed) as world:
         await world.join(AsyncSimpleConsumer, await_duration=0.5)
         for _ in range(STEPS):
             step = world.chance.choice(["send", "receive", "receive", "wait", "join", "end", "restart"])
@@ -190,5 +189,3 @@ def test_simple_consumers_lose_nothing(seed: int) -> None:
             idle = 0 if messages else idle + 1
             await world.clock.aadvance(10.0)
         assert done == set(world.sent)
-
-    play(story, seed)

@@ -115,7 +115,7 @@ class World:
         self.names = 0
         self.restarts = 0
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -127,7 +127,7 @@ class World:
             self.sent += 1
             queue = MessageQueue(TOPIC, "broker-a", number)
             try:
-                sent = await self.end(self.producer.send(Message(TOPIC, body), queue=queue))
+                sent = await self.finish(self.producer.send(Message(TOPIC, body), queue=queue))
             except MqframeError:
                 continue  # it may have been stored or not
             self.acknowledged[number, sent.queue_offset] = body
@@ -137,16 +137,16 @@ class World:
         member = Member(self, group, f"m{self.names}")
         await member.instance.start()
         try:
-            await self.end(member.consumer.start())
+            await self.finish(member.consumer.start())
         except MqframeError:
-            await self.end(member.instance.stop())
+            await self.finish(member.instance.stop())
         else:
             group.members.append(member)
 
     async def leave(self, member: Member) -> None:
         member.group.members.remove(member)
-        await self.end(member.consumer.stop())
-        await self.end(member.instance.stop())
+        await self.finish(member.consumer.stop())
+        await self.finish(member.instance.stop())
 
     async def crash(self, member: Member) -> None:
         await member.instance.remoting.close()
@@ -177,7 +177,7 @@ class World:
             await self.crash(self.random.choice(group.members))
         await self.clock.aadvance(self.random.uniform(0.1, 12.0))
 
-    async def finish(self) -> None:
+    async def run_down(self) -> None:
         """Until everybody has everything."""
         for group in self.groups:
             if not group.members:
@@ -208,33 +208,30 @@ def check_redeliveries(group: Group) -> None:
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["steady", "restarted"])
 @pytest.mark.seeds(2, more=18)
-def test_whatever_members_do_nothing_is_lost_and_the_order_is_kept(seed: int, restarts: bool) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic(TOPIC, QUEUES)
-            world = World(seed, cluster, clock)
-            await world.producer.start()
-            try:
-                for group in world.groups:
-                    await world.join(group)
-                for _ in range(STEPS):
-                    await world.step(restarts)
-                if restarts and not world.restarts:
-                    await world.restart()
-                await world.finish()
-            finally:
-                for group in world.groups:
-                    for member in tuple(group.members):
-                        await world.leave(member)
-                await world.end(world.producer.stop())
-            assert len(world.acknowledged) > 50
+async def test_whatever_members_do_nothing_is_lost_and_the_order_is_kept(seed: int, restarts: bool) -> None:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic(TOPIC, QUEUES)
+        world = World(seed, cluster, clock)
+        await world.producer.start()
+        try:
             for group in world.groups:
-                assert world.acknowledged.items() <= group.bodies.items()
-            ordered = world.groups[0]
-            check_order(ordered)
-            if not restarts:
-                assert ordered.overlaps == []
-                check_redeliveries(ordered)
-
-    asyncio.run(whole())
+                await world.join(group)
+            for _ in range(STEPS):
+                await world.step(restarts)
+            if restarts and not world.restarts:
+                await world.restart()
+            await world.run_down()
+        finally:
+            for group in world.groups:
+                for member in tuple(group.members):
+                    await world.leave(member)
+            await world.finish(world.producer.stop())
+        assert len(world.acknowledged) > 50
+        for group in world.groups:
+            assert world.acknowledged.items() <= group.bodies.items()
+        ordered = world.groups[0]
+        check_order(ordered)
+        if not restarts:
+            assert ordered.overlaps == []
+            check_redeliveries(ordered)

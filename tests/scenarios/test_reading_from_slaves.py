@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from mqframe_admin.requests import UpdateBrokerConfig
 from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
-from replicas import Pair, Scenario, texts
-from replicas import play as play_in
+from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.consumers import QueryConsumerOffset
-
-
-@pytest.fixture
-def play(tmp_path: Path) -> Callable[[Scenario], None]:
-    return lambda scenario: play_in(tmp_path, scenario)
 
 
 class Reader:
@@ -70,8 +63,8 @@ async def passes(pair: Pair, seconds: int) -> None:
         await pair.settle(0.5)
 
 
-def test_a_consumer_goes_on_from_the_slave_and_returns(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_consumer_goes_on_from_the_slave_and_returns(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         async with reading(pair) as reader:
             await passes(pair, 12)
@@ -92,11 +85,9 @@ def test_a_consumer_goes_on_from_the_slave_and_returns(play: Callable[[Scenario]
             assert reader.found == texts(0, 25)
             assert await committed(pair, master) == 25
 
-    play(scenario)
 
-
-def test_it_goes_on_within_seconds_of_the_name_servers_word(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_it_goes_on_within_seconds_of_the_name_servers_word(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         async with reading(pair) as reader:
             await passes(pair, 12)
@@ -108,13 +99,11 @@ def test_it_goes_on_within_seconds_of_the_name_servers_word(play: Callable[[Scen
             await passes(pair, 8)
             assert reader.found == texts(0, 20)
 
-    play(scenario)
 
-
-def test_one_that_joins_while_only_the_slave_is_there_begins_at_the_progress_that_was_copied(
-    play: Callable[[Scenario], None],
+async def test_one_that_joins_while_only_the_slave_is_there_begins_at_the_progress_that_was_copied(
+    tmp_path: Path,
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         async with reading(pair):
             await passes(pair, 12)
@@ -135,13 +124,9 @@ def test_one_that_joins_while_only_the_slave_is_there_begins_at_the_progress_tha
             assert reader.found == []
         assert await committed(pair, master) == 20
 
-    play(scenario)
 
-
-def test_a_lite_pull_consumer_goes_on_from_the_slave_and_commits_there(
-    play: Callable[[Scenario], None],
-) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_lite_pull_consumer_goes_on_from_the_slave_and_commits_there(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         consumer = AsyncLitePullConsumer(
             "g", nameserver=pair.names.address, consume_from="first", clock=pair.clock
@@ -162,11 +147,9 @@ def test_a_lite_pull_consumer_goes_on_from_the_slave_and_commits_there(
         assert found == texts(0, 10)
         assert await committed(pair, slave) == 10
 
-    play(scenario)
 
-
-def test_one_in_order_goes_on_until_its_locks_end(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_one_in_order_goes_on_until_its_locks_end(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         async with reading(pair, ordered=True) as reader:
             await passes(pair, 25)
@@ -183,13 +166,9 @@ def test_one_in_order_goes_on_until_its_locks_end(play: Callable[[Scenario], Non
             await passes(pair, 40)
             assert reader.found == []
 
-    play(scenario)
 
-
-def test_a_slow_reader_is_served_by_the_slave_until_it_is_near_the_end(
-    play: Callable[[Scenario], None],
-) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slow_reader_is_served_by_the_slave_until_it_is_near_the_end(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         for broker in (master, slave):
             assert (await pair.invoke(broker, UpdateBrokerConfig(), b"slaveReadEnable=true")).code == 0
@@ -214,5 +193,3 @@ def test_a_slow_reader_is_served_by_the_slave_until_it_is_near_the_end(
             assert sum(served.values()) == 10
         finally:
             await reader.consumer.stop()
-
-    play(scenario)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from replicas import FILE_BYTES, Pair, Scenario, texts
-from replicas import play as play_in
+from replicas import FILE_BYTES, Pair, texts
 
 from mqframe.core.requests.admin import (
     GetAllConsumerOffset,
@@ -20,13 +18,8 @@ from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.wire.loose_json import loads
 
 
-@pytest.fixture
-def play(tmp_path: Path) -> Callable[[Scenario], None]:
-    return lambda scenario: play_in(tmp_path, scenario)
-
-
-def test_a_slave_has_what_its_master_has_and_serves_it(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_has_what_its_master_has_and_serves_it(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 100))  # two files and more
         slave = await pair.start("slave", "SLAVE")
@@ -40,12 +33,10 @@ def test_a_slave_has_what_its_master_has_and_serves_it(play: Callable[[Scenario]
         assert (await pair.counters(master))["replicationSlaves"] == "1"
         assert (await pair.counters(slave))["replicationFollows"] == "true"
 
-    play(scenario)
-
 
 @pytest.mark.parametrize("kill", [False, True])
-def test_a_slave_that_was_away_goes_on_where_it_was(play: Callable[[Scenario], None], kill: bool) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_was_away_goes_on_where_it_was(kill: bool, tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 40))
         slave = await pair.start("slave", "SLAVE")
@@ -56,11 +47,9 @@ def test_a_slave_that_was_away_goes_on_where_it_was(play: Callable[[Scenario], N
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 110)
 
-    play(scenario)
 
-
-def test_a_slave_follows_its_master_again_when_that_comes_back(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_follows_its_master_again_when_that_comes_back(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         slave = await pair.start("slave", "SLAVE")
         await pair.sent(master, *texts(0, 10))
@@ -73,11 +62,9 @@ def test_a_slave_follows_its_master_again_when_that_comes_back(play: Callable[[S
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 20)
 
-    play(scenario)
 
-
-def test_topics_groups_and_progress_come_from_the_master(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_topics_groups_and_progress_come_from_the_master(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.invoke(
             master, UpdateAndCreateTopic(topic="made", read_queue_nums=3, write_queue_nums=3, perm=6)
@@ -98,11 +85,9 @@ def test_topics_groups_and_progress_come_from_the_master(play: Callable[[Scenari
         table = loads(bytes((await pair.invoke(slave, GetAllConsumerOffset())).body))
         assert table["offsetTable"] == {"t@g": {"0": 5}}
 
-    play(scenario)
 
-
-def test_a_slave_refuses_writes_and_says_why(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_refuses_writes_and_says_why(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         await pair.start("master", "ASYNC_MASTER")
         slave = await pair.start("slave", "SLAVE")
         answer = await pair.send(slave, b"x")
@@ -112,11 +97,9 @@ def test_a_slave_refuses_writes_and_says_why(play: Callable[[Scenario], None]) -
         assert (await pair.invoke(slave, request)).code == 1
         assert slave.store.log.max_offset == 0
 
-    play(scenario)
 
-
-def test_the_route_has_the_slave_under_its_number(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_the_route_has_the_slave_under_its_number(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, b"x")
         slave = await pair.start("slave", "SLAVE")
@@ -126,11 +109,9 @@ def test_the_route_has_the_slave_under_its_number(play: Callable[[Scenario], Non
         addresses = loads(bytes(answer.body))["brokerDatas"][0]["brokerAddrs"]
         assert {int(key): value for key, value in addresses.items()} == {0: master.address, 1: slave.address}
 
-    play(scenario)
 
-
-def test_a_sync_master_answers_when_a_slave_has_the_message(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_sync_master_answers_when_a_slave_has_the_message(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "SYNC_MASTER")
         alone = await pair.send(master, b"alone")
         assert (alone.code, alone.ext and alone.ext["queueOffset"]) == (11, "0")
@@ -144,11 +125,9 @@ def test_a_sync_master_answers_when_a_slave_has_the_message(play: Callable[[Scen
         assert (await pair.send(master, b"alone again")).code == 11
         assert await pair.bodies(master) == [b"alone", b"both", b"alone again"]
 
-    play(scenario)
 
-
-def test_a_sync_master_tells_of_slaves_that_take_too_long(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_sync_master_tells_of_slaves_that_take_too_long(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "SYNC_MASTER", in_sync=2)
         port = int((await pair.counters(master)).get("replicationPort", "0"))
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -163,11 +142,9 @@ def test_a_sync_master_tells_of_slaves_that_take_too_long(play: Callable[[Scenar
         writer.close()
         assert (await reader.read(12))[:8] == bytes(8)
 
-    play(scenario)
 
-
-def test_logs_that_differ_are_not_joined(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_logs_that_differ_are_not_joined(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         other = await pair.start("other", "ASYNC_MASTER")
         await pair.sent(other, *texts(500, 10))
         slave = await pair.start("slave", "SLAVE")
@@ -186,11 +163,9 @@ def test_logs_that_differ_are_not_joined(play: Callable[[Scenario], None]) -> No
         assert pair.log("slave")[: len(before)] == before
         assert slave.store.log.max_offset == len(before)
 
-    play(scenario)
 
-
-def test_a_slave_becomes_master_with_all_messages(play: Callable[[Scenario], None]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_becomes_master_with_all_messages(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("one", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 30))
         slave = await pair.start("two", "SLAVE")
@@ -205,14 +180,12 @@ def test_a_slave_becomes_master_with_all_messages(play: Callable[[Scenario], Non
         await pair.follows(promoted, demoted)
         assert await pair.bodies(demoted) == texts(0, 31)
 
-    play(scenario)
-
 
 @pytest.mark.parametrize("wait", ["DELAY\x014\x02", "TIMER_DELAY_SEC\x0130\x02"])
-def test_a_delayed_message_is_delivered_by_the_slave_that_became_master(
-    play: Callable[[Scenario], None], wait: str
+async def test_a_delayed_message_is_delivered_by_the_slave_that_became_master(
+    wait: str, tmp_path: Path
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("one", "ASYNC_MASTER")
         await pair.sent(master, b"at once")
         assert (await pair.send(master, b"later", properties=wait)).code == 0
@@ -225,5 +198,3 @@ def test_a_delayed_message_is_delivered_by_the_slave_that_became_master(
         assert await pair.bodies(promoted) == [b"at once"]
         await pair.settle(20)
         assert await pair.bodies(promoted) == [b"at once", b"later"]
-
-    play(scenario)

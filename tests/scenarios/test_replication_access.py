@@ -13,7 +13,7 @@ import trustme
 from certificates import Pems
 from mqframe_replication.broker.port import ReplicationPort
 from mqframe_replication.rules.stream import encode_report
-from replicas import Pair, play, spoil, texts
+from replicas import Pair, spoil, texts
 
 from mqframe.core.errors import SettingError
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
@@ -56,8 +56,8 @@ def secured(pems: Pems, mode: str = "enforcing", **change: Any) -> NetSettings:
 
 
 @pytest.mark.parametrize("role", ["ASYNC_MASTER", "SYNC_MASTER"])
-def test_a_slave_follows_a_master_with_access_control(tmp_path: Path, role: str) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_follows_a_master_with_access_control(tmp_path: Path, role: str) -> None:
+    async with Pair(tmp_path) as pair:
         as_admin(pair)
         master = await pair.start("master", role, in_sync=1)
         await pair.sent(master, *texts(0, 100))
@@ -68,12 +68,12 @@ def test_a_slave_follows_a_master_with_access_control(tmp_path: Path, role: str)
         assert await pair.bodies(slave) == texts(0, 120)
         assert (await pair.counters(master))["replicationSlaves"] == "1"
 
-    play(tmp_path, scenario)
-
 
 @pytest.mark.parametrize("inner", ["inner:guessed", "nobody:inside", ""])
-def test_a_slave_that_the_master_does_not_know_gets_nothing_and_says_why(tmp_path: Path, inner: str) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_the_master_does_not_know_gets_nothing_and_says_why(
+    tmp_path: Path, inner: str
+) -> None:
+    async with Pair(tmp_path) as pair:
         as_admin(pair)
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 10))
@@ -88,13 +88,11 @@ def test_a_slave_that_the_master_does_not_know_gets_nothing_and_says_why(tmp_pat
         assert slave.store.log.max_offset == 0
         assert (await pair.counters(master))["replicationSlaves"] == "0"
 
-    play(tmp_path, scenario)
 
-
-def test_slaves_without_a_hello_do_not_follow_a_master_with_access_control(
+async def test_slaves_without_a_hello_do_not_follow_a_master_with_access_control(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         as_admin(pair)
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 10))
@@ -106,8 +104,6 @@ def test_slaves_without_a_hello_do_not_follow_a_master_with_access_control(
         assert "RocketMQ's slaves cannot: they follow masters without it only" in caplog.text
         writer.close()
 
-    play(tmp_path, scenario)
-
 
 def of_rocketmq(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have masters tell as little of their replication port as those of RocketMQ do."""
@@ -118,12 +114,12 @@ def of_rocketmq(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_slave_with_access_control_says_no_hello_to_a_master_of_rocketmq(
+async def test_a_slave_with_access_control_says_no_hello_to_a_master_of_rocketmq(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_rocketmq(monkeypatch)
 
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         pair.client.sign(keys("admin", "secret"))
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 10))
@@ -132,16 +128,14 @@ def test_a_slave_with_access_control_says_no_hello_to_a_master_of_rocketmq(
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 10)
 
-    play(tmp_path, scenario)
-
 
 @pytest.mark.parametrize("tls", [True, False])
-def test_a_master_of_rocketmq_hears_nothing_that_it_would_take_for_a_report(
+async def test_a_master_of_rocketmq_hears_nothing_that_it_would_take_for_a_report(
     tmp_path: Path, pems: Pems, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tls: bool
 ) -> None:
     of_rocketmq(monkeypatch)
 
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path, secured(pems) if tls else None) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         slave = await pair.start("slave", "SLAVE", hello="as_needed" if tls else "always")
         await pair.settle(6)
@@ -150,11 +144,9 @@ def test_a_master_of_rocketmq_hears_nothing_that_it_would_take_for_a_report(
         assert "a slave is refused" not in caplog.text
         assert (await pair.counters(master))["replicationSlaves"] == "0"
 
-    play(tmp_path, scenario, secured(pems) if tls else None)
 
-
-def test_a_slave_follows_a_master_whose_operators_have_a_port_of_their_own(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_follows_a_master_whose_operators_have_a_port_of_their_own(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         as_admin(pair)
         pair.settings = {"operator_port": 0}
         master = await pair.start("master", "ASYNC_MASTER")
@@ -172,11 +164,9 @@ def test_a_slave_follows_a_master_whose_operators_have_a_port_of_their_own(tmp_p
         assert asked.ext is not None
         assert asked.ext["offset"] == "7"
 
-    play(tmp_path, scenario)
 
-
-def test_slaves_of_one_number_are_told_so_and_the_first_goes_on(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_slaves_of_one_number_are_told_so_and_the_first_goes_on(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER", hello="always")
         await pair.sent(master, *texts(0, 10))
         slave = await pair.start("one", "SLAVE", hello="always")
@@ -194,11 +184,11 @@ def test_slaves_of_one_number_are_told_so_and_the_first_goes_on(tmp_path: Path) 
         await pair.follows(master, other)
         assert await pair.bodies(other) == texts(0, 20) == await pair.bodies(slave)
 
-    play(tmp_path, scenario)
 
-
-def test_a_part_that_a_slave_lacks_is_fetched_beside_the_connection_that_follows(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_part_that_a_slave_lacks_is_fetched_beside_the_connection_that_follows(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as pair:
         as_admin(pair)
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 100))
@@ -213,11 +203,9 @@ def test_a_part_that_a_slave_lacks_is_fetched_beside_the_connection_that_follows
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 105)
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_that_is_killed_and_comes_again_follows_at_once(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_is_killed_and_comes_again_follows_at_once(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         as_admin(pair)
         master = await pair.start("master", "ASYNC_MASTER")
         slave = await pair.start("slave", "SLAVE")
@@ -229,11 +217,9 @@ def test_a_slave_that_is_killed_and_comes_again_follows_at_once(tmp_path: Path) 
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 5)
 
-    play(tmp_path, scenario)
 
-
-def test_all_goes_over_tls_where_the_broker_has_it(tmp_path: Path, pems: Pems) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_all_goes_over_tls_where_the_broker_has_it(tmp_path: Path, pems: Pems) -> None:
+    async with Pair(tmp_path, secured(pems)) as pair:
         master = await pair.start("master", "SYNC_MASTER", in_sync=1)
         await pair.sent(master, *texts(0, 100))
         slave = await pair.start("slave", "SLAVE")
@@ -245,10 +231,10 @@ def test_all_goes_over_tls_where_the_broker_has_it(tmp_path: Path, pems: Pems) -
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 105)
 
-    play(tmp_path, scenario, secured(pems))
 
-
-def test_access_control_and_client_certificates_go_together_with_tls(tmp_path: Path, pems: Pems) -> None:
+async def test_access_control_and_client_certificates_go_together_with_tls(
+    tmp_path: Path, pems: Pems
+) -> None:
     net = secured(
         pems,
         tls_cert_file=pems.cert,
@@ -257,7 +243,7 @@ def test_access_control_and_client_certificates_go_together_with_tls(tmp_path: P
         tls_server_ca_file=pems.ca,
     )
 
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path, net) as pair:
         as_admin(pair)
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 10))
@@ -265,14 +251,12 @@ def test_access_control_and_client_certificates_go_together_with_tls(tmp_path: P
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 10)
 
-    play(tmp_path, scenario, net)
 
-
-def test_certificates_are_followed_without_a_restart(tmp_path: Path) -> None:
+async def test_certificates_are_followed_without_a_restart(tmp_path: Path) -> None:
     authority = trustme.CA()
     pems = certificates.issue(authority, tmp_path / "pems")
 
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path, secured(pems)) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 10))
         slave = await pair.start("slave", "SLAVE")
@@ -287,27 +271,23 @@ def test_certificates_are_followed_without_a_restart(tmp_path: Path) -> None:
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 20)
 
-    play(tmp_path, scenario, secured(pems))
-
 
 @pytest.mark.parametrize("mode", ["permissive", "enforcing"])
-def test_partners_without_tls_follow_where_the_replication_port_has_none(
+async def test_partners_without_tls_follow_where_the_replication_port_has_none(
     tmp_path: Path, pems: Pems, mode: str
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path, secured(pems, mode)) as pair:
         master = await pair.start("master", "ASYNC_MASTER", tls="off")
         await pair.sent(master, *texts(0, 10))
         slave = await pair.start("slave", "SLAVE", tls="off")
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 10)
 
-    play(tmp_path, scenario, secured(pems, mode))
 
-
-def test_a_slave_without_tls_is_named_by_a_master_that_takes_nothing_else(
+async def test_a_slave_without_tls_is_named_by_a_master_that_takes_nothing_else(
     tmp_path: Path, pems: Pems, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path, secured(pems)) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 10))
         slave = await pair.start("slave", "SLAVE", tls="off")
@@ -316,22 +296,18 @@ def test_a_slave_without_tls_is_named_by_a_master_that_takes_nothing_else(
         assert "a refusal is in the master's log" in slave.counters()["replicationTrouble"]
         assert "a slave without TLS is refused: this replication port takes TLS only" in caplog.text
 
-    play(tmp_path, scenario, secured(pems))
 
-
-def test_a_replication_port_with_certificates_that_cannot_be_used_does_not_start(
+async def test_a_replication_port_with_certificates_that_cannot_be_used_does_not_start(
     tmp_path: Path, pems: Pems
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         pair.net = NetSettings(tls_server_cert_file=str(tmp_path / "none"), tls_server_key_file=pems.key)
         with pytest.raises(SettingError, match="tls_server_cert_file"):
             await pair.start("master", "ASYNC_MASTER")
 
-    play(tmp_path, scenario)
 
-
-def test_what_slaves_are_sent_in_a_second_is_capped(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_slaves_are_sent_in_a_second_is_capped(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER", flow_control=True, bytes_per_second_max=11_000)
         await pair.sent(master, *texts(0, 60))
         end = master.store.log.max_offset
@@ -346,5 +322,3 @@ def test_what_slaves_are_sent_in_a_second_is_capped(tmp_path: Path) -> None:
         assert slave.store.log.max_offset < end
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 60)
-
-    play(tmp_path, scenario)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -65,7 +66,7 @@ class Scene:
         )
         return made
 
-    async def end(self, work: Awaitable[T]) -> T:
+    async def finish(self, work: Awaitable[T]) -> T:
         """The result of `work`; time passes, slowly enough for a busy machine."""
         return await self.clock.finish(work, 0.01)
 
@@ -96,25 +97,23 @@ class Scene:
         return refused
 
 
-def play(story: Play) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            for topic in ("orders", "questions", "work"):
-                await cluster.create_topic(topic, QUEUES)
-            scene = Scene(cluster, clock)
-            try:
-                await story(scene)
-            finally:
-                for client in reversed(scene.open):
-                    await scene.end(client.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        for topic in ("orders", "questions", "work"):
+            await cluster.create_topic(topic, QUEUES)
+        scene = Scene(cluster, clock)
+        try:
+            yield scene
+        finally:
+            for client in reversed(scene.open):
+                await scene.finish(client.stop())
 
 
 @pytest.mark.parametrize("how", ["stop_broker", "kill_broker"])
-def test_a_broker_that_restarts(how: str) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_that_restarts(how: str) -> None:
+    async with staged() as scene:
         clock = scene.clock
         producer = await scene.producer()
         transactions = await scene.started(
@@ -130,12 +129,12 @@ def test_a_broker_that_restarts(how: str) -> None:
         )
         worker.subscribe("work")
         await scene.started(worker)
-        assert (await scene.end(producer.request(Message("questions", b"before")))).body == b"BEFORE"
+        assert (await scene.finish(producer.request(Message("questions", b"before")))).body == b"BEFORE"
         for body in (b"1", b"2", b"3"):
             await producer.send(Message("work", body))
         got = []
         while len(got) < 3:
-            got += await scene.end(worker.receive(1, await_duration=5.0))
+            got += await scene.finish(worker.receive(1, await_duration=5.0))
         delayed = await producer.send(Message("orders", b"taken back"), delay=3600)
         puller = await scene.started(AsyncPuller(nameserver=scene.cluster.nameserver, clock=clock))
         assert len(await puller.queues("work")) == QUEUES
@@ -151,7 +150,7 @@ def test_a_broker_that_restarts(how: str) -> None:
                 pass
 
         ending = asyncio.ensure_future(transaction())
-        await scene.end(asyncio.wait((ending, asyncio.ensure_future(half_done.wait())), return_when=FIRST))
+        await scene.finish(asyncio.wait((ending, asyncio.ensure_future(half_done.wait())), return_when=FIRST))
         assert not ending.done()
         await getattr(scene.cluster, how)()
         over.set()
@@ -182,10 +181,10 @@ def test_a_broker_that_restarts(how: str) -> None:
         assert [task.done() for task in tasks] == [False] * len(tasks)
         assert not any(future.done() for future in futures)
         await scene.cluster.start_broker()
-        results = [await scene.end(task) for task in tasks]
-        assert [message.body for message in (await scene.end(pulling)).messages] == [got[0].body]
+        results = [await scene.finish(task) for task in tasks]
+        assert [message.body for message in (await scene.finish(pulling)).messages] == [got[0].body]
         assert results[5].body == b"MEANWHILE"
-        await scene.end(producer.flush())
+        await scene.finish(producer.flush())
         places = {((await future).queue.queue_id, (await future).queue_offset) for future in futures}
         assert len(places) == 200
         wanted = [b"free", b"by key", b"batch 1", b"batch 2", b"one-way", b"half before", b"half meanwhile"]
@@ -204,11 +203,9 @@ def test_a_broker_that_restarts(how: str) -> None:
             [again] = await clock.finish(worker.receive(3, await_duration=60.0))
             assert again.body == got[2].body
 
-    play(story)
 
-
-def test_a_name_server_that_restarts() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_name_server_that_restarts() -> None:
+    async with staged() as scene:
         clock, cluster = scene.clock, scene.cluster
         port = int(cluster.nameserver.rpartition(":")[2])
         producer = await scene.producer()
@@ -224,19 +221,17 @@ def test_a_name_server_that_restarts() -> None:
         await cluster.restart_name_server()
         assert int(cluster.nameserver.rpartition(":")[2]) == port
         for task in tasks:
-            await scene.end(task)
-        await scene.end(producer.flush())
+            await scene.finish(task)
+        await scene.finish(producer.flush())
         assert sorted(body for queue in scene.bodies() for body in queue) == [
             b"one-way",
             b"sent",
             b"submitted",
         ]
 
-    play(story)
 
-
-def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
+    async with staged() as scene:
         clock = scene.clock
         producer, answers = await scene.producer(), await scene.producer("answers")
         asked, over = asyncio.Event(), asyncio.Event()
@@ -252,19 +247,17 @@ def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
         responder.subscribe("questions", "*", answer)
         await scene.started(responder)
         asking = asyncio.ensure_future(producer.request(Message("questions", b"why"), timeout=30.0))
-        await scene.end(asked.wait())
+        await scene.finish(asked.wait())
         await scene.cluster.stop_broker()
         over.set()
         await clock.aadvance(1.0)
         assert not asking.done()
         await scene.cluster.start_broker()
-        assert (await scene.end(asking)).body == b"WHY"
-
-    play(story)
+        assert (await scene.finish(asking)).body == b"WHY"
 
 
-def test_a_broker_that_is_busy_for_a_while() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_that_is_busy_for_a_while() -> None:
+    async with staged() as scene:
         clock = scene.clock
         producer = await scene.producer()
         worker = AsyncSimpleConsumer(
@@ -274,34 +267,32 @@ def test_a_broker_that_is_busy_for_a_while() -> None:
         await scene.started(worker)
         await producer.send(Message("work", b"1"))
         refused = scene.refuse(4, PopMessage)
-        [message] = await scene.end(worker.receive(1))
+        [message] = await scene.finish(worker.receive(1))
         assert refused == {PopMessage.CODE: 4}
         scene.refuse(2, AckMessage, BatchAckMessage)
-        await scene.end(worker.ack(message))
+        await scene.finish(worker.ack(message))
         refused = scene.refuse(5, SendMessageV2)
         for number in range(3):
-            await scene.end(producer.send(Message("orders", b"%d" % number), sharding_key="k"))
+            await scene.finish(producer.send(Message("orders", b"%d" % number), sharding_key="k"))
         assert refused == {SendMessageV2.CODE: 5}
         assert [queue for queue in scene.bodies() if queue] == [[b"0", b"1", b"2"]]
         scene.refuse(1000, SendMessageV2)
         with pytest.raises(AnswerError, match="too much to do") as caught:
-            await scene.end(producer.send(Message("orders", b"never")))
+            await scene.finish(producer.send(Message("orders", b"never")))
         assert not caught.value.maybe_stored
 
-    play(story)
 
-
-def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
+async def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
     count = 50_000
 
-    async def story(scene: Scene) -> None:
+    async with staged() as scene:
         producer = await scene.producer(settings=ProducerSettings(waiting_messages_max=count))
         refused = scene.refuse(60, SendBatchMessage, SendMessageV2)
         futures = []
         for number in range(count):
             key = number % 7 if number % 2 else None
             futures.append(await producer.submit(Message("orders", b"%d" % number), sharding_key=key))
-        await scene.end(producer.flush())
+        await scene.finish(producer.flush())
         assert refused.total() == 60
         places = [(future.result().queue.queue_id, future.result().queue_offset) for future in futures]
         stored = scene.bodies()
@@ -312,8 +303,6 @@ def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
             for key in range(7):
                 numbers = [n for n in map(int, queue) if n % 2 and n % 7 == key]
                 assert numbers == sorted(numbers)
-
-    play(story)
 
 
 class Watch(SendHook):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from contextlib import asynccontextmanager
 
 import attrs
 import pytest
@@ -102,7 +103,7 @@ class Scene:
     async def send(self, *bodies: bytes, topic: str = "orders", **fields) -> list:
         return [await self.producer.send(Message(topic, body, **fields)) for body in bodies]
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -131,26 +132,24 @@ class Scene:
         return [each.body for each in self.got]
 
 
-def play(story, brokers: int = 1, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(brokers, clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", 2)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
-                await scene.admin.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(brokers: int = 1, **options):
+    clock = ManualClock()
+    async with AsyncCluster(brokers, clock=clock, **options) as cluster:
+        await cluster.create_topic("orders", 2)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        try:
+            yield scene
+        finally:
+            for consumer in scene.consumers:
+                await scene.finish(consumer.stop())
+            await scene.finish(scene.producer.stop())
+            await scene.admin.stop()
 
 
-def test_sixteen_returns_over_hours_and_then_a_dead_letter() -> None:
-    async def story(scene):
+async def test_sixteen_returns_over_hours_and_then_a_dead_letter() -> None:
+    async with staged(**SELDOM) as scene:
         await scene.join(
             lambda message, context: LATER,
             settings=ConsumerSettings(
@@ -183,11 +182,9 @@ def test_sixteen_returns_over_hours_and_then_a_dead_letter() -> None:
         assert len(scene.got) == 17
         assert await scene.admin.groups.lag(GROUP) == 0
 
-    play(story, **SELDOM)
 
-
-def test_first_return_of_a_new_group_is_not_late() -> None:
-    async def story(scene):
+async def test_first_return_of_a_new_group_is_not_late() -> None:
+    async with staged() as scene:
         await scene.send(*[b"m%d" % n for n in range(8)])
         await scene.join(lambda message, context: LATER if message.reconsume_times == 0 else OK)
         await scene.until(lambda: len(scene.got) == 16, seconds=13.0)
@@ -196,11 +193,9 @@ def test_first_return_of_a_new_group_is_not_late() -> None:
             assert each.times == 1
             assert 10.0 <= each.at - scene.got[0].at <= 12.0
 
-    play(story)
 
-
-def test_on_two_brokers_each_takes_its_own_back() -> None:
-    async def story(scene):
+async def test_on_two_brokers_each_takes_its_own_back() -> None:
+    async with staged(brokers=2) as scene:
         await scene.join(lambda message, context: LATER if message.reconsume_times == 0 else OK)
         await scene.send(*[b"m%d" % n for n in range(16)])
         await scene.until(lambda: len(scene.got) == 32, seconds=15.0)
@@ -209,17 +204,15 @@ def test_on_two_brokers_each_takes_its_own_back() -> None:
         for body in {each.body for each in scene.got}:
             assert len({each.offset_id[:16] for each in scene.got if each.body == body}) == 1
 
-    play(story, brokers=2)
 
-
-def test_listeners_of_several_topics_get_what_is_theirs() -> None:
+async def test_listeners_of_several_topics_get_what_is_theirs() -> None:
     seen = []
 
     class Noting(ConsumeHook):
         def before(self, context):
             seen.extend((message.topic, message.reconsume_times) for message in context.messages)
 
-    async def story(scene):
+    async with staged() as scene:
         await scene.cluster.create_topic("refunds", 2)
         consumer = scene.consumer(consume_hooks=[Noting()])
         by_topic = {"orders": [], "refunds": []}
@@ -247,30 +240,26 @@ def test_listeners_of_several_topics_get_what_is_theirs() -> None:
         assert {topic for topic, _ in seen} == {"orders", "refunds"}
         assert consumer.queues == [queue for queue in consumer.queues if not queue.topic.startswith("%")]
 
-    play(story)
-
 
 @pytest.mark.parametrize(("level", "seconds"), [(1, 1.0), (4, 30.0)])
-def test_listener_names_the_wait(level, seconds) -> None:
+async def test_listener_names_the_wait(level, seconds) -> None:
     def answer(message, context):
         context.delay_level_when_next_consume = level
         return LATER if message.reconsume_times == 0 else OK
 
-    async def story(scene):
+    async with staged() as scene:
         await scene.join(answer)
         await scene.send(b"m")
         await scene.until(lambda: len(scene.got) == 2)
         assert seconds <= scene.got[1].at - scene.got[0].at <= seconds + 1.2
 
-    play(story)
 
-
-def test_listener_gives_a_message_up_at_once() -> None:
+async def test_listener_gives_a_message_up_at_once() -> None:
     def answer(message, context):
         context.delay_level_when_next_consume = -1
         return LATER
 
-    async def story(scene):
+    async with staged() as scene:
         await scene.join(answer)
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
@@ -279,11 +268,9 @@ def test_listener_gives_a_message_up_at_once() -> None:
         (letter,) = await scene.dead()
         assert (letter.message.body, letter.message.reconsume_times) == (b"m", 1)
 
-    play(story)
 
-
-def test_maximum_of_the_consumer() -> None:
-    async def story(scene):
+async def test_maximum_of_the_consumer() -> None:
+    async with staged() as scene:
         await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=1))
         await scene.send(b"m")
         await scene.until(lambda: len(scene.got) == 2)
@@ -291,12 +278,10 @@ def test_maximum_of_the_consumer() -> None:
         assert [each.times for each in scene.got] == [0, 1]
         assert [letter.message.reconsume_times for letter in await scene.dead()] == [2]
 
-    play(story)
-
 
 @pytest.mark.parametrize(("named", "returns"), [(-1, 1), (0, 1), (3, 3)])
-def test_the_group_says_how_often_unless_the_consumer_names_a_maximum(named: int, returns: int) -> None:
-    async def story(scene):
+async def test_the_group_says_how_often_unless_the_consumer_names_a_maximum(named: int, returns: int) -> None:
+    async with staged() as scene:
         await scene.admin.groups.create(SubscriptionGroupConfig(GROUP, retry_max_times=1))
         await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=named))
         await scene.send(b"m")
@@ -305,13 +290,11 @@ def test_the_group_says_how_often_unless_the_consumer_names_a_maximum(named: int
         assert [each.times for each in scene.got] == list(range(returns + 1))
         assert [letter.message.reconsume_times for letter in await scene.dead()] == [returns + 1]
 
-    play(story)
 
-
-def test_schedule_of_the_group() -> None:
+async def test_schedule_of_the_group() -> None:
     policy = GroupRetryPolicy("EXPONENTIAL", None, ExponentialRetryPolicy(2000, 8000, 2))
 
-    async def story(scene):
+    async with staged() as scene:
         await scene.admin.groups.create(
             SubscriptionGroupConfig(GROUP, group_retry_policy=policy, retry_max_times=4)
         )
@@ -324,11 +307,9 @@ def test_schedule_of_the_group() -> None:
         await scene.clock.aadvance(20.0)
         assert len(await scene.dead()) == 1
 
-    play(story)
 
-
-def test_broker_that_died_does_not_take_its_failures_along() -> None:
-    async def story(scene):
+async def test_broker_that_died_does_not_take_its_failures_along() -> None:
+    async with staged(brokers=2) as scene:
         gate = asyncio.Event()
 
         async def hang_then_fail(messages, context):
@@ -355,11 +336,9 @@ def test_broker_that_died_does_not_take_its_failures_along() -> None:
             assert each.topic == "orders"
             assert each.origin == first[each.body]
 
-    play(story, brokers=2)
 
-
-def test_what_nobody_takes_back_is_consumed_again_and_not_committed() -> None:
-    async def story(scene):
+async def test_what_nobody_takes_back_is_consumed_again_and_not_committed() -> None:
+    async with staged() as scene:
         await scene.admin.topics.create(f"%RETRY%{GROUP}", queues=1, perm=4)
         await scene.join(lambda message, context: LATER if message.reconsume_times < 2 else OK)
         await scene.send(b"m")
@@ -373,11 +352,9 @@ def test_what_nobody_takes_back_is_consumed_again_and_not_committed() -> None:
         await scene.clock.aadvance(10.0)
         assert await scene.admin.groups.lag(GROUP, "orders") == 0
 
-    play(story)
 
-
-def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None:
-    async def story(scene):
+async def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None:
+    async with staged(**SELDOM) as scene:
         gate = asyncio.Event()
 
         async def hang_first(messages, context):
@@ -403,11 +380,9 @@ def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None:
         assert len(scene.got) == 2
         assert await scene.admin.groups.lag(GROUP) == 0
 
-    play(story, **SELDOM)
 
-
-def test_prefix_of_a_batch_is_acknowledged_and_the_rest_comes_again() -> None:
-    async def story(scene):
+async def test_prefix_of_a_batch_is_acknowledged_and_the_rest_comes_again() -> None:
+    async with staged() as scene:
         batches = []
 
         async def first_two(messages, context):
@@ -424,11 +399,9 @@ def test_prefix_of_a_batch_is_acknowledged_and_the_rest_comes_again() -> None:
         assert batches[0] == [(b"a", 0), (b"b", 0), (b"c", 0), (b"d", 0)]
         assert sorted(each for batch in batches[1:] for each in batch) == [(b"c", 1), (b"d", 1)]
 
-    play(story)
 
-
-def test_maximum_of_the_member_that_started_last_wins() -> None:
-    async def story(scene):
+async def test_maximum_of_the_member_that_started_last_wins() -> None:
+    async with staged() as scene:
         await scene.join(
             lambda message, context: LATER, "m1", settings=ConsumerSettings(max_reconsume_times=1)
         )
@@ -444,16 +417,14 @@ def test_maximum_of_the_member_that_started_last_wins() -> None:
         counts = Counter(body for body in scene.bodies if body.startswith(b"m"))
         assert counts == {b"m%d" % n: 3 for n in range(8)}
 
-    play(story)
 
-
-def test_what_nobody_listens_to_waits_for_a_member_that_does() -> None:
-    async def story(scene):
+async def test_what_nobody_listens_to_waits_for_a_member_that_does() -> None:
+    async with staged() as scene:
         await scene.cluster.create_topic("refunds", 1)
         first = await scene.join(lambda message, context: LATER, topic="refunds")
         await scene.send(b"r", topic="refunds")
         await scene.until(lambda: scene.got)
-        await scene.end(first.stop())
+        await scene.finish(first.stop())
         # The only member now knows nothing of refunds.
         other = await scene.join(lambda message, context: OK, "m2")
         await scene.clock.aadvance(20.0)
@@ -462,29 +433,25 @@ def test_what_nobody_listens_to_waits_for_a_member_that_does() -> None:
         await scene.until(lambda: len(scene.got) == 2)
         assert (scene.got[1].topic, scene.got[1].body, scene.got[1].times) == ("refunds", b"r", 2)
 
-    play(story)
 
-
-def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) -> None:
-    async def story(scene):
+async def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) -> None:
+    async with staged() as scene:
         options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
         consumer = await scene.join(lambda message, context: LATER, **options)
         await scene.send(b"a", b"b")
         await scene.until(lambda: len(scene.got) == 2)
         await scene.clock.aadvance(60.0)
         assert sorted(scene.bodies) == [b"a", b"b"]
-        known = await scene.end(scene.admin.members.consumers(consumer.group))
+        known = await scene.finish(scene.admin.members.consumers(consumer.group))
         assert list(known.subscription_table) == ["orders"]
         # Its progress lies in a file of its own, and goes on from there.
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
         await scene.send(b"c")
         await scene.join(lambda message, context: OK, **options)
         await scene.until(lambda: len(scene.got) == 3)
         await scene.clock.aadvance(5.0)
         assert scene.bodies[2:] == [b"c"]
         assert list(tmp_path.rglob("offsets.json"))
-
-    play(story)
 
 
 @pytest.mark.parametrize(
@@ -498,8 +465,8 @@ def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) 
         ({"held_bytes_max": 15_000}, 1, 110),
     ],
 )
-def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_of_them) -> None:
-    async def story(scene):
+async def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_of_them) -> None:
+    async with staged(**SELDOM) as scene:
         gate = asyncio.Event()
         settings = ConsumerSettings(consume_timeout_seconds=7200.0, consume_tasks=4, **limits)
 
@@ -530,11 +497,9 @@ def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_of_the
         await scene.until(lambda: len(scene.got) == 1000)
         assert len({each.offset_id for each in scene.got}) == 1000
 
-    play(story, **SELDOM)
 
-
-def test_suspended_consumer_pulls_nothing_and_keeps_its_queues() -> None:
-    async def story(scene):
+async def test_suspended_consumer_pulls_nothing_and_keeps_its_queues() -> None:
+    async with staged(**SELDOM) as scene:
         consumer = await scene.join(lambda message, context: OK)
         await scene.until(lambda: len(consumer.queues) == 2)
         consumer.suspend()
@@ -546,11 +511,9 @@ def test_suspended_consumer_pulls_nothing_and_keeps_its_queues() -> None:
         consumer.resume()
         await scene.until(lambda: sorted(scene.bodies) == [b"a", b"b"])
 
-    play(story, **SELDOM)
 
-
-def test_listener_in_a_thread_fails_and_gets_its_message_again() -> None:
-    async def story(scene):
+async def test_listener_in_a_thread_fails_and_gets_its_message_again() -> None:
+    async with staged() as scene:
         seen = []
         failed = threading.Event()
 
@@ -572,15 +535,14 @@ def test_listener_in_a_thread_fails_and_gets_its_message_again() -> None:
             await asyncio.sleep(0.001)
         assert seen == [("orders", 0), ("orders", 1)]
 
-    play(story)
-
 
 OLD, NEW = [b"old%d" % n for n in range(4)], [b"new%d" % n for n in range(4)]
 
 
 @pytest.mark.parametrize(("where", "expected"), [("last", []), ("first", OLD + NEW), ("time", NEW)])
-def test_where_a_new_group_begins(where, expected) -> None:
-    async def story(scene):
+async def test_where_a_new_group_begins(where, expected) -> None:
+    # A broker lets a new group begin at 0 where a queue lies near the end of the log; nothing lies near here.
+    async with staged(store={"hot_bytes": 0}) as scene:
         await scene.send(*OLD)
         await scene.clock.aadvance(100.0)
         moment = scene.clock.now_ms() - 50_000
@@ -595,18 +557,15 @@ def test_where_a_new_group_begins(where, expected) -> None:
         await scene.clock.aadvance(5.0)
         assert Counter(scene.bodies) == Counter([*expected, b"late0", b"late1"])
 
-    # A broker lets a new group begin at 0 where a queue lies near the end of the log; nothing lies near here.
-    play(story, store={"hot_bytes": 0})
-
 
 @pytest.mark.parametrize("threaded", [False, True])
-def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threaded) -> None:
-    async def story(scene):
+async def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threaded) -> None:
+    async with staged() as scene:
         before = await scene.join(lambda message, context: LATER)
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(1.0)
-        await scene.end(before.stop())
+        await scene.finish(before.stop())
 
         def in_a_thread(messages, context):
             scene.note(messages[0])
@@ -627,11 +586,9 @@ def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threaded) -
         await scene.clock.aadvance(10.0)
         assert await scene.admin.groups.lag(GROUP) == 0
 
-    play(story)
 
-
-def test_ordered_message_that_failed_too_often_is_a_dead_letter() -> None:
-    async def story(scene):
+async def test_ordered_message_that_failed_too_often_is_a_dead_letter() -> None:
+    async with staged() as scene:
         await scene.join(
             lambda message, context: LATER if message.body == b"bad" else OK,
             ordered=True,
@@ -645,5 +602,3 @@ def test_ordered_message_that_failed_too_often_is_a_dead_letter() -> None:
         (letter,) = await scene.dead()
         assert (letter.topic, letter.message.body) == ("orders", b"bad")
         assert await scene.admin.groups.lag(GROUP, "orders") == 0
-
-    play(story)

@@ -71,14 +71,14 @@ class Story:
             member = Member(self, f"m{self.names}")
             await member.instance.start()
             self.members.append(member)
-            await self.end(member.consumer.start())
+            await self.finish(member.consumer.start())
 
     async def leave(self) -> None:
         if self.members:
             member = self.members.pop(self.random.randrange(len(self.members)))
             member.stalled.set()
-            await self.end(member.consumer.stop())
-            await self.end(member.instance.stop())
+            await self.finish(member.consumer.stop())
+            await self.finish(member.instance.stop())
 
     async def crash(self) -> None:
         if self.members:
@@ -98,7 +98,7 @@ class Story:
     async def send(self) -> None:
         for _ in range(self.random.randint(1, 12)):
             body = b"%d" % len(self.sent)
-            await self.end(self.producer.send(Message("orders", body)))
+            await self.finish(self.producer.send(Message("orders", body)))
             self.sent.add(body)
 
     async def restart_broker(self) -> None:
@@ -108,7 +108,7 @@ class Story:
         else:
             await self.cluster.restart_broker(0)
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.05)
@@ -146,26 +146,23 @@ class Story:
     async def stop(self) -> None:
         for member in self.gone + self.members:
             member.stalled.set()
-            await self.end(member.consumer.stop())
-            await self.end(member.instance.stop())
-        await self.end(self.producer.stop())
+            await self.finish(member.consumer.stop())
+            await self.finish(member.instance.stop())
+        await self.finish(self.producer.stop())
 
 
 @pytest.mark.seeds(2, more=18)
-def test_every_message_succeeds_or_dies(seed) -> None:
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(2, clock=clock, store={"delay_levels": LEVELS}) as cluster:
-            await cluster.create_topic("orders", 2)
-            story = Story(cluster, clock, seed)
-            await story.producer.start()
-            try:
-                await story.play()
-                dead = await story.all_seen_to()
-                missing = story.sent - dead - set(story.done)
-                assert not missing, sorted(missing)
-                assert len(story.sent) > 40
-            finally:
-                await story.stop()
-
-    asyncio.run(whole())
+async def test_every_message_succeeds_or_dies(seed) -> None:
+    clock = ManualClock()
+    async with AsyncCluster(2, clock=clock, store={"delay_levels": LEVELS}) as cluster:
+        await cluster.create_topic("orders", 2)
+        story = Story(cluster, clock, seed)
+        await story.producer.start()
+        try:
+            await story.play()
+            dead = await story.all_seen_to()
+            missing = story.sent - dead - set(story.done)
+            assert not missing, sorted(missing)
+            assert len(story.sent) > 40
+        finally:
+            await story.stop()

@@ -82,8 +82,8 @@ async def send_badly(cluster):
         await client.close()
 
 
-def test_nothing_that_was_sent_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def whole() -> None:
+async def test_nothing_that_was_sent_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
         async with AsyncCluster(broker={"property_filter": True}) as cluster:
             await cluster.create_topic("t", 1)
             async with AsyncProducer("g", nameserver=cluster.nameserver) as producer:
@@ -104,9 +104,6 @@ def test_nothing_that_was_sent_is_logged(caplog: pytest.LogCaptureFixture) -> No
                 assert await simple.receive(8)
             await cluster.kill_broker()
             await cluster.start_broker()
-
-    with caplog.at_level(logging.DEBUG):
-        asyncio.run(whole())
     assert len(caplog.records) > 5
     formatter = logging.Formatter("%(message)s %(fields)s", defaults={"fields": ""})
     leaks = [

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.thread_pools import at_rest
 from mqframe_transactions.client.listener import TransactionListener
 from mqframe_transactions.client.producer import AsyncTransactionProducer
-from thread_pools import at_rest
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
@@ -89,42 +91,40 @@ class Scene:
         return [] if online is None else [member.address for member in online.members.values()]
 
 
-def play(scenario: Any) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("orders", 2)
-            await scenario(Scene(cluster, clock))
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("orders", 2)
+        yield Scene(cluster, clock)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_consumer_goes_on_over_a_new_connection_and_is_a_member_at_once(
+async def test_a_consumer_goes_on_over_a_new_connection_and_is_a_member_at_once(
     cables: Cables, ordered: bool
 ) -> None:
-    async def scenario(scene: Scene) -> None:
-        async with AsyncProducer("p", nameserver=scene.cluster.nameserver, clock=scene.clock) as producer:
-            consumer = AsyncPushConsumer(
-                "g", clock=scene.clock, client=scene.client, consume_from="first", ordered=ordered
-            )
-            consumer.subscribe("orders", "*", scene.take)
-            await consumer.start()
-            await producer.send(Message("orders", b"before"))
-            await scene.until(lambda: scene.got == [b"before"], 60)
-            [old] = scene.members("g")
-            address = scene.cluster.broker.address
-            await scene.clock.aadvance(1)
-            cables.cut(address)
-            # What it asks of the broker the next time is not answered within 3 s; rebalances come every 20 s.
-            await scene.until(lambda: cables.carries(address), 25)
-            await scene.until(lambda: set(scene.members("g")) - {old}, 1)
-            behind = asyncio.ensure_future(send_until_stored(producer, b"behind"))
-            await scene.until(behind.done, 30)
-            await scene.until(lambda: b"behind" in scene.got, 5)
-            await consumer.stop()
-
-    play(scenario)
+    async with (
+        staged() as scene,
+        AsyncProducer("p", nameserver=scene.cluster.nameserver, clock=scene.clock) as producer,
+    ):
+        consumer = AsyncPushConsumer(
+            "g", clock=scene.clock, client=scene.client, consume_from="first", ordered=ordered
+        )
+        consumer.subscribe("orders", "*", scene.take)
+        await consumer.start()
+        await producer.send(Message("orders", b"before"))
+        await scene.until(lambda: scene.got == [b"before"], 60)
+        [old] = scene.members("g")
+        address = scene.cluster.broker.address
+        await scene.clock.aadvance(1)
+        cables.cut(address)
+        # What it asks of the broker the next time is not answered within 3 s; rebalances come every 20 s.
+        await scene.until(lambda: cables.carries(address), 25)
+        await scene.until(lambda: set(scene.members("g")) - {old}, 1)
+        behind = asyncio.ensure_future(send_until_stored(producer, b"behind"))
+        await scene.until(behind.done, 30)
+        await scene.until(lambda: b"behind" in scene.got, 5)
+        await consumer.stop()
 
 
 async def send_until_stored(producer: AsyncProducer, body: bytes) -> None:
@@ -137,24 +137,26 @@ async def send_until_stored(producer: AsyncProducer, body: bytes) -> None:
     raise AssertionError("no send was answered")
 
 
-def test_a_send_that_nobody_answers_ends_in_time_and_the_next_one_is_stored_at_once(cables: Cables) -> None:
-    async def scenario(scene: Scene) -> None:
-        async with AsyncProducer("p", nameserver=scene.cluster.nameserver, clock=scene.clock) as producer:
-            await producer.send(Message("orders", b"1"))
-            cables.cut(scene.cluster.broker.address)
-            lost = asyncio.ensure_future(producer.send(Message("orders", b"2")))
-            await scene.until(lost.done, 20)
-            before = scene.clock.monotonic()
-            await producer.send(Message("orders", b"3"))
-            assert scene.clock.monotonic() == before
-            if lost.exception() is not None:
-                assert lost.exception().maybe_stored
+async def test_a_send_that_nobody_answers_ends_in_time_and_the_next_one_is_stored_at_once(
+    cables: Cables,
+) -> None:
+    async with (
+        staged() as scene,
+        AsyncProducer("p", nameserver=scene.cluster.nameserver, clock=scene.clock) as producer,
+    ):
+        await producer.send(Message("orders", b"1"))
+        cables.cut(scene.cluster.broker.address)
+        lost = asyncio.ensure_future(producer.send(Message("orders", b"2")))
+        await scene.until(lost.done, 20)
+        before = scene.clock.monotonic()
+        await producer.send(Message("orders", b"3"))
+        assert scene.clock.monotonic() == before
+        if lost.exception() is not None:
+            assert lost.exception().maybe_stored
 
-    play(scenario)
 
-
-def test_transactions_are_checked_back_over_the_new_connection(cables: Cables) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_transactions_are_checked_back_over_the_new_connection(cables: Cables) -> None:
+    async with staged() as scene:
         asked: list[bytes] = []
 
         class Listener(TransactionListener):
@@ -172,5 +174,3 @@ def test_transactions_are_checked_back_over_the_new_connection(cables: Cables) -
             lost = asyncio.ensure_future(send_until_stored(producer, b"other"))
             await scene.until(lost.done, 30)
             await scene.until(lambda: b"half" in asked, 120)
-
-    play(scenario)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.cluster import AsyncCluster, Cluster
@@ -34,22 +34,20 @@ async def until(clock: ManualClock, condition) -> None:
     raise AssertionError("not reached")
 
 
-def play(story, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", 1)
-            admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
-            try:
-                await story(cluster, clock, admin)
-            finally:
-                await admin.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(**options):
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock, **options) as cluster:
+        await cluster.create_topic("orders", 1)
+        admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+        try:
+            yield (cluster, clock, admin)
+        finally:
+            await admin.stop()
 
 
-def test_a_message_is_followed_from_its_sender_to_its_listener():
-    async def story(cluster, clock, admin):
+async def test_a_message_is_followed_from_its_sender_to_its_listener():
+    async with staged(broker={"trace_topic": True}) as (cluster, clock, admin):
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"])
         consumer = AsyncPushConsumer(
             "billing",
@@ -89,22 +87,18 @@ def test_a_message_is_followed_from_its_sender_to_its_listener():
         await clock.finish(consumer.stop())
         await clock.finish(producer.stop())
 
-    play(story, broker={"trace_topic": True})
 
-
-def test_what_is_left_is_sent_at_the_stop():
-    async def story(cluster, clock, admin):
+async def test_what_is_left_is_sent_at_the_stop():
+    async with staged(broker={"trace_topic": True}) as (cluster, clock, admin):
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"])
         await producer.start()
         sent = await producer.send(Message("orders", b"one"))
         await clock.finish(producer.stop())
         assert [each.kind for each in await admin.messages.trace(sent.message_id)] == [TraceKind.PUB]
 
-    play(story, broker={"trace_topic": True})
 
-
-def test_delayed_messages_and_halves_are_told_apart():
-    async def story(cluster, clock, admin):
+async def test_delayed_messages_and_halves_are_told_apart():
+    async with staged(broker={"trace_topic": True}) as (cluster, clock, admin):
         producer = AsyncTransactionProducer(
             "shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"]
         )
@@ -125,11 +119,9 @@ def test_delayed_messages_and_halves_are_told_apart():
             (TraceKind.END_TRANSACTION, TraceMessageType.TRANSACTION_COMMIT),
         ]
 
-    play(story, broker={"trace_topic": True})
 
-
-def test_a_broker_that_wants_no_traces_gets_none():
-    async def story(cluster, clock, admin):
+async def test_a_broker_that_wants_no_traces_gets_none():
+    async with staged(broker={"trace_topic": True, "trace_on": False}) as (cluster, clock, _admin):
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=["trace"])
         await producer.start()
         sent = await producer.send(Message("orders", b"one"))
@@ -137,12 +129,10 @@ def test_a_broker_that_wants_no_traces_gets_none():
         await clock.finish(producer.stop())
         assert cluster.broker.store.queues.max_offset(TRACE_TOPIC, 0) == 0
 
-    play(story, broker={"trace_topic": True, "trace_on": False})
-
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_the_trace_topic_is_made_where_that_is_wanted(wanted):
-    async def story(cluster, clock, admin):
+async def test_the_trace_topic_is_made_where_that_is_wanted(wanted):
+    async with staged(broker={"trace_topic": wanted}) as (cluster, clock, admin):
         configs = await admin.cluster.info()
         assert configs.broker_addr_table
         from mqframe.net.client import Client
@@ -151,8 +141,6 @@ def test_the_trace_topic_is_made_where_that_is_wanted(wanted):
         answer = await client.invoke(cluster.broker.address, GetTopicConfig(TRACE_TOPIC))
         assert (answer.code == 0) is wanted
         await client.close()
-
-    play(story, broker={"trace_topic": wanted})
 
 
 class Chatty(SendHook):
@@ -174,8 +162,8 @@ class Chatty(SendHook):
         self.port.send(Message("notes", b"last"))
 
 
-def test_a_hooks_messages_never_hold_a_send_up_and_are_limited():
-    async def story(cluster, clock, admin):
+async def test_a_hooks_messages_never_hold_a_send_up_and_are_limited():
+    async with staged() as (cluster, clock, _admin):
         await cluster.create_topic("notes", 1)
         hook = Chatty()
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=[hook])
@@ -187,8 +175,6 @@ def test_a_hooks_messages_never_hold_a_send_up_and_are_limited():
         assert hook.detached == 1
         assert cluster.broker.store.queues.max_offset("notes", 0) == 257
         assert hook.port.send(Message("notes", b"too late")) is False
-
-    play(story)
 
 
 class Broken(SendHook):
@@ -203,14 +189,12 @@ class Broken(SendHook):
         raise ValueError("detach")
 
 
-def test_a_hook_that_fails_stops_nothing(caplog):
-    async def story(cluster, clock, admin):
+async def test_a_hook_that_fails_stops_nothing(caplog):
+    async with staged() as (cluster, clock, _admin):
         producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock, send_hooks=[Broken()])
         await producer.start()
         await producer.send(Message("orders", b"one"))
         await clock.finish(producer.stop())
-
-    play(story)
     assert caplog.text.count("broken") >= 2
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import sqlite3
 import time
@@ -15,10 +14,10 @@ from typing import Any
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.thread_pools import at_rest
 from mqframe_transactions.settings import TransactionSettings
 from real_time import until
 from scenarios.killed_server import Server
-from thread_pools import at_rest
 
 from mqframe import (
     AsyncTransactionProducer,
@@ -117,51 +116,47 @@ def bodies(cluster: AsyncCluster, topic: str) -> Counter[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_kills_and_restarts_at_any_moment(seed: int) -> None:
+async def test_kills_and_restarts_at_any_moment(seed: int) -> None:
     """Ends that come, that are late, that never come; brokers that stop or are killed; two producers."""
 
-    async def scenario() -> None:
-        random_, clock = random.Random(seed), ManualClock()
-        fate = Fate(random_)
-        # Enough checks that half of them may stay without an answer.
-        async with AsyncCluster(clock=clock, sections=[TransactionSettings(check_max=200)]) as cluster:
-            await cluster.create_topic("orders", 2)
-            client = ClientSettings(nameserver=cluster.nameserver)
-            instances = [ClientInstance.connect(client, clock) for _ in range(2)]
-            for instance in instances:
-                await instance.start()
-            producers = [
-                AsyncTransactionProducer("shop", fate, instance=instance, clock=clock)
-                for instance in instances
-            ]
-            for producer in producers:
-                await producer.start()
-                await producer.queues("orders")
-            for number in range(60):
-                producer = random_.choice(producers)
-                real = random_.choice([COMMIT, ROLLBACK])
-                said = real if random_.random() < 0.5 else UNKNOWN
-                body = b"%d" % number
-                await producer.send_in_transaction(Message("orders", body), (said, real))
-                if random_.random() < 0.2:
-                    await clock.aadvance(random_.choice([5, 31]))
-                if random_.random() < 0.1:
-                    await settle(clock)
-                    await (cluster.kill_broker() if random_.random() < 0.7 else cluster.stop_broker())
-                    await cluster.start_broker()
-                    for instance in instances:
-                        await instance.heartbeat_now()
-            for _ in range(30):
-                await clock.aadvance(30)
+    random_, clock = random.Random(seed), ManualClock()
+    fate = Fate(random_)
+    # Enough checks that half of them may stay without an answer.
+    async with AsyncCluster(clock=clock, sections=[TransactionSettings(check_max=200)]) as cluster:
+        await cluster.create_topic("orders", 2)
+        client = ClientSettings(nameserver=cluster.nameserver)
+        instances = [ClientInstance.connect(client, clock) for _ in range(2)]
+        for instance in instances:
+            await instance.start()
+        producers = [
+            AsyncTransactionProducer("shop", fate, instance=instance, clock=clock) for instance in instances
+        ]
+        for producer in producers:
+            await producer.start()
+            await producer.queues("orders")
+        for number in range(60):
+            producer = random_.choice(producers)
+            real = random_.choice([COMMIT, ROLLBACK])
+            said = real if random_.random() < 0.5 else UNKNOWN
+            body = b"%d" % number
+            await producer.send_in_transaction(Message("orders", body), (said, real))
+            if random_.random() < 0.2:
+                await clock.aadvance(random_.choice([5, 31]))
+            if random_.random() < 0.1:
                 await settle(clock)
-            wanted = Counter(body for body, outcome in fate.outcomes.items() if outcome is COMMIT)
-            assert len(fate.outcomes) == 60
-            assert bodies(cluster, "orders") == wanted
-            assert bodies(cluster, CHECK_MAX_TIME_TOPIC) == Counter()
-            for each in (*producers, *instances):
-                await each.stop()
-
-    asyncio.run(scenario())
+                await (cluster.kill_broker() if random_.random() < 0.7 else cluster.stop_broker())
+                await cluster.start_broker()
+                for instance in instances:
+                    await instance.heartbeat_now()
+        for _ in range(30):
+            await clock.aadvance(30)
+            await settle(clock)
+        wanted = Counter(body for body, outcome in fate.outcomes.items() if outcome is COMMIT)
+        assert len(fate.outcomes) == 60
+        assert bodies(cluster, "orders") == wanted
+        assert bodies(cluster, CHECK_MAX_TIME_TOPIC) == Counter()
+        for each in (*producers, *instances):
+            await each.stop()
 
 
 async def settle(clock: ManualClock) -> None:

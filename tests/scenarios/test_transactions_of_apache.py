@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import lzma
 import tarfile
@@ -12,7 +11,7 @@ import pytest
 from mqframe_index.settings import IndexSettings
 from mqframe_testing.cluster import AsyncCluster, ClusterOptions
 from mqframe_testing.manual_clock import ManualClock
-from thread_pools import at_rest
+from mqframe_testing.thread_pools import at_rest
 
 from mqframe import (
     AsyncTransactionProducer,
@@ -44,7 +43,7 @@ class Asked(TransactionListener):
 
 
 @pytest.mark.parametrize("name", ["clean", "killed"])
-def test_only_what_apache_left_open_is_asked_for(name: str, tmp_path: Path) -> None:
+async def test_only_what_apache_left_open_is_asked_for(name: str, tmp_path: Path) -> None:
     manifest = json.loads(lzma.decompress((DATA / f"{name}.manifest.json.xz").read_bytes()))
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
@@ -55,17 +54,12 @@ def test_only_what_apache_left_open_is_asked_for(name: str, tmp_path: Path) -> N
     [group] = {half.properties["PGROUP"] for half in halves}
     newest = max(half.store_timestamp for half in halves)
 
-    async def scenario() -> None:
-        clock, listener = ManualClock(newest + 1000), Asked()
-        async with AsyncCluster(clock=clock, directory=tmp_path, **OPTIONS) as cluster:
-            producer = AsyncTransactionProducer(group, listener, nameserver=cluster.nameserver, clock=clock)
-            async with producer:
-                await producer.queues("golden-tx")
-                for _ in range(3):
-                    await clock.aadvance(30)
-                    await at_rest()
-        assert sorted(listener.names) == sorted(
-            message_id for message_id, end in ends.items() if end == "UNKNOW"
-        )
-
-    asyncio.run(scenario())
+    clock, listener = ManualClock(newest + 1000), Asked()
+    async with AsyncCluster(clock=clock, directory=tmp_path, **OPTIONS) as cluster:
+        producer = AsyncTransactionProducer(group, listener, nameserver=cluster.nameserver, clock=clock)
+        async with producer:
+            await producer.queues("golden-tx")
+            for _ in range(3):
+                await clock.aadvance(30)
+                await at_rest()
+    assert sorted(listener.names) == sorted(message_id for message_id, end in ends.items() if end == "UNKNOW")

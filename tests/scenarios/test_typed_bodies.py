@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import pytest
@@ -66,7 +69,7 @@ class Scene:
     async def done_with(self, offset: int) -> None:
         """Until the queue is committed up to `offset`."""
         for _ in range(600):
-            stats = await self.end(self.admin.groups.stats(GROUP, "orders"))
+            stats = await self.finish(self.admin.groups.stats(GROUP, "orders"))
             (found,) = [each.consumer_offset for queue, each in stats.items() if queue.topic == "orders"]
             if found == offset:
                 return
@@ -74,7 +77,7 @@ class Scene:
             await asyncio.sleep(0.0005)
         raise AssertionError(f"committed: {found}")
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -88,28 +91,26 @@ class Scene:
             except FixError:  # its topic was made just now, and is not open yet
                 return []
 
-        return await self.end(read())
+        return await self.finish(read())
 
 
-def play(story) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("orders", 1)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            await scene.admin.start()
-            try:
-                await story(scene)
-            finally:
-                for each in (scene.consumer, scene.producer, scene.admin):
-                    await scene.end(each.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("orders", 1)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        await scene.admin.start()
+        try:
+            yield scene
+        finally:
+            for each in (scene.consumer, scene.producer, scene.admin):
+                await scene.finish(each.stop())
 
 
-def test_a_handler_gets_the_value_that_was_sent() -> None:
-    async def story(scene) -> None:
+async def test_a_handler_gets_the_value_that_was_sent() -> None:
+    async with staged() as scene:
         got = []
 
         @scene.consumer.on("orders", type=Order)
@@ -119,60 +120,59 @@ def test_a_handler_gets_the_value_that_was_sent() -> None:
         await scene.consumer.start()
         message = scene.producer.message("orders", Order(7, ["tea"]), tag="paid", keys=["k1"])
         assert (message.body, message.keys) == (b'{"id":7,"articles":["tea"]}', ["k1"])
-        await scene.end(scene.producer.send(message))
+        await scene.finish(scene.producer.send(message))
         await scene.until(lambda: got)
         assert got == [(Order(7, ["tea"]), "paid", "application/json", GROUP)]
-
-    play(story)
 
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(ordered, is_async, caplog) -> None:
-    async def story(scene) -> None:
-        got = []
-        if is_async:
-
-            async def handle(order: Order) -> None:
-                got.append(order.id)
-
-        else:
-
-            def handle(order: Order) -> None:
-                got.append(order.id)
-
-        consumer = scene.make(ordered=ordered)
-        consumer.subscribe("orders", "*", handle, type=Order)
-        bad = Message(
-            "orders", f'{{"id":"{SECRET}","articles":[]}}'.encode(), properties={"mine": "x"}, tag="t"
-        )
-        for each in (Message.of("orders", Order(1, [])), bad, Message.of("orders", Order(2, []))):
-            await scene.end(scene.producer.send(each))
-        await consumer.start()
-        await scene.until(lambda: len(got) == 2)
-        assert (got if ordered else sorted(got)) == [1, 2]
-        await scene.done_with(3)
-        (letter,) = await scene.dead()
-        assert letter.reason == "json: Expected `int`, got `str` at $.id"
-        assert letter.topic == "orders"
-        assert letter.message.body == bad.body
-        assert letter.message.properties["mine"] == "x"
-        assert letter.message.tag == "t"
-
+async def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(
+    ordered, is_async, caplog
+) -> None:
     with caplog.at_level("DEBUG"):
-        play(story)
+        async with staged() as scene:
+            got = []
+            if is_async:
+
+                async def handle(order: Order) -> None:
+                    got.append(order.id)
+
+            else:
+
+                def handle(order: Order) -> None:
+                    got.append(order.id)
+
+            consumer = scene.make(ordered=ordered)
+            consumer.subscribe("orders", "*", handle, type=Order)
+            bad = Message(
+                "orders", f'{{"id":"{SECRET}","articles":[]}}'.encode(), properties={"mine": "x"}, tag="t"
+            )
+            for each in (Message.of("orders", Order(1, [])), bad, Message.of("orders", Order(2, []))):
+                await scene.finish(scene.producer.send(each))
+            await consumer.start()
+            await scene.until(lambda: len(got) == 2)
+            assert (got if ordered else sorted(got)) == [1, 2]
+            await scene.done_with(3)
+            (letter,) = await scene.dead()
+            assert letter.reason == "json: Expected `int`, got `str` at $.id"
+            assert letter.topic == "orders"
+            assert letter.message.body == bad.body
+            assert letter.message.properties["mine"] == "x"
+            assert letter.message.tag == "t"
     assert SECRET not in caplog.text
 
 
-def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> None:
-    async def story(scene) -> None:
+async def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> None:
+    async with staged() as scene:
+
         def handle(order: Order) -> None:
             raise AssertionError("nothing can be decoded")
 
         consumer = scene.make(settings=ConsumerSettings(max_reconsume_times=2, on_decode_error="retry"))
         consumer.subscribe("orders", "*", handle, codec="json")
         await consumer.start()
-        await scene.end(scene.producer.send(Message("orders", b"{")))
+        await scene.finish(scene.producer.send(Message("orders", b"{")))
         await scene.done_with(1)
         assert await scene.dead() == []
         letters = []
@@ -186,12 +186,10 @@ def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> Non
         assert letter.reason == "json: Input data was truncated"
         assert letter.message.reconsume_times == 3
 
-    play(story)
-
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_with_drop_it_is_gone(ordered) -> None:
-    async def story(scene) -> None:
+async def test_with_drop_it_is_gone(ordered) -> None:
+    async with staged() as scene:
         got = []
         consumer = scene.make(ordered=ordered)
 
@@ -200,17 +198,15 @@ def test_with_drop_it_is_gone(ordered) -> None:
             got.append(numbers)
 
         for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.end(scene.producer.send(Message("orders", body)))
+            await scene.finish(scene.producer.send(Message("orders", body)))
         await consumer.start()
         await scene.done_with(3)
         assert sorted(got) == [[1], [2]]
         assert await scene.dead() == []
 
-    play(story)
 
-
-def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_why() -> None:
-    async def story(scene) -> None:
+async def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_why() -> None:
+    async with staged() as scene:
         got = []
         settings = ConsumerSettings(max_reconsume_times=2, on_decode_error="retry")
         consumer = scene.make(ordered=True, settings=settings)
@@ -220,7 +216,7 @@ def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_w
             got.append((scene.clock.monotonic(), numbers))
 
         for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.end(scene.producer.send(Message("orders", body)))
+            await scene.finish(scene.producer.send(Message("orders", body)))
         await consumer.start()
         await scene.done_with(3)
         (first, one), (second, two) = got
@@ -230,13 +226,11 @@ def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_w
         assert letter.reason == "json: Expected `int`, got `str` at $[0]"
         assert letter.message.body == b'["x"]'
 
-    play(story)
-
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("choice", ["dead_letter", "retry", "drop"])
-def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_path) -> None:
-    async def story(scene) -> None:
+async def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_path) -> None:
+    async with staged() as scene:
         got = []
         consumer = scene.make(
             broadcasting=True, ordered=ordered, offset_store=("local", {"directory": tmp_path})
@@ -247,19 +241,17 @@ def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_
             got.append(numbers)
 
         for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.end(scene.producer.send(Message("orders", body)))
+            await scene.finish(scene.producer.send(Message("orders", body)))
         await consumer.start()
         if ordered and choice == "retry":
             await scene.until(lambda: got == [[1]])  # as with every failure in order, its queue waits
-            return
-        await scene.until(lambda: len(got) == 2)
-        assert sorted(got) == [[1], [2]]
-        assert await scene.dead() == []
-
-    play(story)
+        else:
+            await scene.until(lambda: len(got) == 2)
+            assert sorted(got) == [[1], [2]]
+            assert await scene.dead() == []
 
 
-def test_without_a_choice_the_content_type_names_the_codec() -> None:
+async def test_without_a_choice_the_content_type_names_the_codec() -> None:
     from mqframe.core.messages.json_codec import JsonCodec
     from mqframe.hooks.manager import PluginManager
     from mqframe.hooks.specs import hookimpl
@@ -281,7 +273,7 @@ def test_without_a_choice_the_content_type_names_the_codec() -> None:
     plugins = PluginManager(list)
     plugins.register(Plugin())
 
-    async def story(scene) -> None:
+    async with staged() as scene:
         got = []
         options = {"allocate": AllQueues(), "offset_store": MemoryOffsets()}
         consumer = scene.make(plugins=plugins, **options)
@@ -291,12 +283,10 @@ def test_without_a_choice_the_content_type_names_the_codec() -> None:
             got.append((order.id, message.properties["contentType"]))
 
         for number, codec in enumerate((JsonCodec(), Backwards())):
-            await scene.end(scene.producer.send(Message.of("orders", Order(number, []), codec=codec)))
+            await scene.finish(scene.producer.send(Message.of("orders", Order(number, []), codec=codec)))
         await consumer.start()
         await scene.until(lambda: len(got) == 2)
         assert sorted(got) == [(0, "application/json"), (1, "application/avro")]
-
-    play(story)
 
 
 def test_clients_take_their_codec_from_a_configuration(mqframe_cluster, tmp_path) -> None:
@@ -340,8 +330,8 @@ def test_clients_take_their_codec_from_a_configuration(mqframe_cluster, tmp_path
     assert got == [Parcel(1.5)]
 
 
-def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> None:
-    async def story(scene) -> None:
+async def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> None:
+    async with staged() as scene:
         got = []
         consumer = scene.make()
 
@@ -356,7 +346,7 @@ def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> N
             Message("orders", b"1"),
             Message.of("orders", Order(2, [])),
         ]
-        await scene.end(scene.producer.send_batch(batch))
+        await scene.finish(scene.producer.send_batch(batch))
         await consumer.start()
         await scene.done_with(3)
         await scene.until(lambda: len(got) == 2)
@@ -365,11 +355,9 @@ def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> N
         assert letter.message.body == b"1"
         assert letter.reason == "json: Expected `object`, got `int`"
 
-    play(story)
 
-
-def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
-    async def story(scene) -> None:
+async def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
+    async with staged() as scene:
         times = []
 
         @scene.consumer.on("orders", type=Order)
@@ -379,12 +367,10 @@ def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
                 raise ValueError("not now")
 
         await scene.consumer.start()
-        await scene.end(scene.producer.send(Message.of("orders", Order(1, []))))
+        await scene.finish(scene.producer.send(Message.of("orders", Order(1, []))))
         await scene.until(lambda: len(times) == 2)
         assert times == [0, 1]
         assert await scene.dead() == []
-
-    play(story)
 
 
 def test_both_faces_of_a_real_cluster(mqframe_cluster) -> None:

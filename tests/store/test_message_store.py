@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import errno
 import gc
 import itertools
@@ -54,7 +53,9 @@ def test_whatever_is_put_is_read(tmp_path_factory, small, message, rows):
         store.abandon()
 
 
-def test_a_store_starts_though_it_cannot_note_how_far_queues_are_written(opened, message, tmp_path, caplog):
+async def test_a_store_starts_though_it_cannot_note_how_far_queues_are_written(
+    opened, message, tmp_path, caplog
+):
     """The mark only saves work after a kill."""
     store = opened(tmp_path)
 
@@ -62,22 +63,19 @@ def test_a_store_starts_though_it_cannot_note_how_far_queues_are_written(opened,
         if path == "/dispatched":
             raise OSError(24, "Too many open files")
 
-    async def scenario():
-        with Seam(tmp_path, before=before).in_force():
-            store.start()
-        put(store, message(body=b"one"))
-        await store.stop()
-
-    asyncio.run(scenario())
+    with Seam(tmp_path, before=before).in_force():
+        store.start()
+    put(store, message(body=b"one"))
+    await store.stop()
     assert "not noted how far queues are written" in caplog.text
     assert bodies(opened(tmp_path).reads.get("t", 0, 0, 9)) == [b"one"]
 
 
 @pytest.mark.parametrize("call", ["pread", "fdatasync"])
-def test_a_store_that_cannot_be_opened_leaves_nothing_open(opened, message, monkeypatch, call):
+async def test_a_store_that_cannot_be_opened_leaves_nothing_open(opened, message, monkeypatch, call):
     store = opened()
     put(store, message(KEYS="k"), message("u"))
-    asyncio.run(store.stop())
+    await store.stop()
     chosen = store.settings
     (chosen.directory / "abort").write_text("")
     real, threads = getattr(os, call), set(threading.enumerate())

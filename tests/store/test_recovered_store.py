@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import threading
 
@@ -42,24 +41,21 @@ def settings(opened, small, message, tmp_path):
     return small(tmp_path / "store"), end
 
 
-def test_a_thread_recovers_and_a_loop_goes_on_with_it(settings, clock, message):
+async def test_a_thread_recovers_and_a_loop_goes_on_with_it(settings, clock, message):
     found = []
     thread = threading.Thread(target=lambda: found.append(recover_store(settings[0], clock, is_copy=False)))
     thread.start()
     thread.join()
 
-    async def scenario():
-        arrived = []
-        store = MessageStore.of(found[0], clock, on_arrival=lambda *arrival: arrived.append(arrival))
-        store.start()
-        assert store.recovered.records == 20
-        put(store, message(body=b"new"))
-        assert bodies(store.reads.get("t", 0, 0, 99)) == [*[b"%d" % number for number in range(20)], b"new"]
-        assert [arrival[:3] for arrival in arrived] == [("t", 0, 21)]
-        found[0].abandon()  # of no effect: it belongs to the store
-        await store.stop()
-
-    asyncio.run(scenario())
+    arrived = []
+    store = MessageStore.of(found[0], clock, on_arrival=lambda *arrival: arrived.append(arrival))
+    store.start()
+    assert store.recovered.records == 20
+    put(store, message(body=b"new"))
+    assert bodies(store.reads.get("t", 0, 0, 99)) == [*[b"%d" % number for number in range(20)], b"new"]
+    assert [arrival[:3] for arrival in arrived] == [("t", 0, 21)]
+    found[0].abandon()  # of no effect: it belongs to the store
+    await store.stop()
 
 
 def test_progress_goes_from_the_start_to_the_end_of_the_log(settings, clock):

@@ -37,7 +37,7 @@ def test_a_consumer_in_a_scene_consumes_and_commits() -> None:
         assert listener.bodies == [b"a", b"b"]
         assert listener.places == [[(1, 0)], [(1, 1)]]
         assert scene.stored("g", 1) is None
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
         assert scene.stored("g", 1) == 2
 
     play(story, {"orders": 2})

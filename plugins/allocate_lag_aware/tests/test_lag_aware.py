@@ -66,9 +66,9 @@ class Scene:
 
     async def leave(self, name: str) -> None:
         self.opened.set()
-        await self.end(self.members.pop(name).stop())
+        await self.finish(self.members.pop(name).stop())
 
-    async def end(self, work: Awaitable[object]) -> None:
+    async def finish(self, work: Awaitable[object]) -> None:
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.5)
@@ -110,7 +110,7 @@ def play(story: Callable[[Scene], Awaitable[None]], stuck: Iterable[MessageQueue
             finally:
                 for name in list(scene.members):
                     await scene.leave(name)
-                await scene.end(scene.producer.stop())
+                await scene.finish(scene.producer.stop())
                 await scene.admin.stop()
 
     asyncio.run(whole())

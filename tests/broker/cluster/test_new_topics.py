@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -33,20 +34,18 @@ async def where(admin: AsyncAdmin, topic: str) -> dict[str, TopicConfig]:
     return await admin.topics.config(topic)
 
 
-def play(story: Callable[[AsyncCluster, AsyncProducer, AsyncAdmin], Awaitable[None]], **broker: Any) -> None:
-    async def run() -> None:
-        async with (
-            AsyncCluster(3, broker=broker) as cluster,
-            AsyncProducer("p", nameserver=cluster.nameserver) as producer,
-            AsyncAdmin(nameserver=cluster.nameserver) as admin,
-        ):
-            await story(cluster, producer, admin)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def staged(**broker: Any) -> AsyncIterator[tuple[AsyncCluster, AsyncProducer, AsyncAdmin]]:
+    async with (
+        AsyncCluster(3, broker=broker) as cluster,
+        AsyncProducer("p", nameserver=cluster.nameserver) as producer,
+        AsyncAdmin(nameserver=cluster.nameserver) as admin,
+    ):
+        yield (cluster, producer, admin)
 
 
-def test_the_others_make_it_as_it_was_made(caplog: pytest.LogCaptureFixture) -> None:
-    async def story(cluster: AsyncCluster, producer: AsyncProducer, admin: AsyncAdmin) -> None:
+async def test_the_others_make_it_as_it_was_made(caplog: pytest.LogCaptureFixture) -> None:
+    async with staged(share_new_topics=True) as (_cluster, producer, admin):
         queue = (await producer.send(Message("new", b"one"))).queue
 
         async def everywhere() -> bool:
@@ -58,17 +57,13 @@ def test_the_others_make_it_as_it_was_made(caplog: pytest.LogCaptureFixture) -> 
         assert made["broker-a"] == made["broker-b"] == made["broker-c"]
         stats = await admin.topics.stats("new")
         assert {each: stats[each].max_offset for each in stats if stats[each].max_offset} == {queue: 1}
-
-    play(story, share_new_topics=True)
     assert caplog.records == []
 
 
-def test_it_stays_where_it_was_made_by_default() -> None:
-    async def story(cluster: AsyncCluster, producer: AsyncProducer, admin: AsyncAdmin) -> None:
+async def test_it_stays_where_it_was_made_by_default() -> None:
+    async with staged() as (_cluster, producer, admin):
         queue = (await producer.send(Message("alone", b"one"))).queue
         assert list(await where(admin, "alone")) == [queue.broker_name]
-
-    play(story)
 
 
 class Others:
@@ -100,25 +95,22 @@ class Others:
         return Frame(0, body=dumps(info))
 
 
-def test_only_others_of_the_cluster_that_lack_it_make_it_and_failures_are_told(
+async def test_only_others_of_the_cluster_that_lack_it_make_it_and_failures_are_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     missing = Frame(ResponseCode.TOPIC_NOT_EXIST)
     others = Others({"old:1": Frame(0), "new:1": missing, "gone:1": ConnectionLost("gone:1 is away")})
 
-    async def run() -> None:
-        settings = BrokerSettings(share_new_topics=True)
-        conditions = (Identity(settings), LiveSettings(settings), None, None)
-        shared: Any = (None, (None,) * 4, conditions)
-        TopicSharing(shared, others, others, others.ask)  # type: ignore[arg-type]
-        others.on_made(TopicConfig(topic_name="t"))
+    settings = BrokerSettings(share_new_topics=True)
+    conditions = (Identity(settings), LiveSettings(settings), None, None)
+    shared: Any = (None, (None,) * 4, conditions)
+    TopicSharing(shared, others, others, others.ask)  # type: ignore[arg-type]
+    others.on_made(TopicConfig(topic_name="t"))
 
-        async def told() -> bool:
-            return caplog.records
+    async def told() -> bool:
+        return caplog.records
 
-        await until(told)
-
-    asyncio.run(run())
+    await until(told)
     assert sorted(others.seen, key=str) == [
         ("gone:1", GetTopicConfig),
         ("new:1", GetTopicConfig),

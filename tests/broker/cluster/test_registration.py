@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -58,31 +59,27 @@ class NameServers:
         return sorted(seen, key=lambda each: each[0])
 
 
-def scene(
-    play: Callable[[NameServers, TopicTable, NameServerRegistration, ManualClock], Awaitable[None]],
-) -> None:
-    async def run() -> None:
-        clock, servers = ManualClock(), NameServers()
-        topics = TopicTable(clock)
-        topics.put(TopicConfig(topic_name="t"))
-        settings = BrokerSettings(nameservers=("one", "two"), host="127.0.0.1")
-        identity = Identity(settings)
-        identity.address = "127.0.0.1:10911"
-        registration = NameServerRegistration(
-            servers,
-            clock,
-            LiveSettings(settings),
-            identity,
-            topics,  # type: ignore[arg-type]
-        )
-        await play(servers, topics, registration, clock)
-        registration.cancel()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def staged() -> AsyncIterator[tuple[NameServers, TopicTable, NameServerRegistration, ManualClock]]:
+    clock, servers = ManualClock(), NameServers()
+    topics = TopicTable(clock)
+    topics.put(TopicConfig(topic_name="t"))
+    settings = BrokerSettings(nameservers=("one", "two"), host="127.0.0.1")
+    identity = Identity(settings)
+    identity.address = "127.0.0.1:10911"
+    registration = NameServerRegistration(
+        servers,
+        clock,
+        LiveSettings(settings),
+        identity,
+        topics,  # type: ignore[arg-type]
+    )
+    yield (servers, topics, registration, clock)
+    registration.cancel()
 
 
-def test_all_topics_at_the_start_and_again_and_again() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_all_topics_at_the_start_and_again_and_again() -> None:
+    async with staged() as (servers, _topics, registration, clock):
         await registration.start()
         whole = [("one", RegisterBroker, ["t"]), ("two", RegisterBroker, ["t"])]
         assert servers.take() == whole
@@ -93,11 +90,9 @@ def test_all_topics_at_the_start_and_again_and_again() -> None:
         await registration.stop()
         assert servers.take() == [("one", UnregisterBroker, []), ("two", UnregisterBroker, [])]
 
-    scene(play)
 
-
-def test_a_name_server_whose_connection_ended_is_told_all_as_soon_as_it_is_there() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_a_name_server_whose_connection_ended_is_told_all_as_soon_as_it_is_there() -> None:
+    async with staged() as (servers, _topics, registration, clock):
         registration.connection_closed("two")  # before the start nobody is told
         await clock.aadvance(5.0)
         assert servers.take() == []
@@ -119,11 +114,9 @@ def test_a_name_server_whose_connection_ended_is_told_all_as_soon_as_it_is_there
         await clock.aadvance(60.0)
         assert servers.take() == []
 
-    scene(play)
 
-
-def test_one_that_stays_away_is_looked_for_until_the_next_registration_of_all() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_one_that_stays_away_is_looked_for_until_the_next_registration_of_all() -> None:
+    async with staged() as (servers, _topics, registration, clock):
         await registration.start()
         servers.away.add("two")
         registration.connection_closed("two")
@@ -134,11 +127,9 @@ def test_one_that_stays_away_is_looked_for_until_the_next_registration_of_all() 
         await clock.aadvance(INTERVAL)
         assert servers.take() == [("one", RegisterBroker, ["t"]), ("two", RegisterBroker, ["t"])]
 
-    scene(play)
 
-
-def test_a_change_goes_out_alone_but_whole_to_a_server_that_was_away() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_a_change_goes_out_alone_but_whole_to_a_server_that_was_away() -> None:
+    async with staged() as (servers, topics, registration, _clock):
         servers.away.add("two")
         await registration.start()
         servers.away.clear()
@@ -151,19 +142,17 @@ def test_a_change_goes_out_alone_but_whole_to_a_server_that_was_away() -> None:
         await registration.announced()
         assert servers.take() == []
 
-    scene(play)
 
-
-def test_that_a_name_server_is_back_is_as_loud_as_that_it_was_away(caplog: pytest.LogCaptureFixture) -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_that_a_name_server_is_back_is_as_loud_as_that_it_was_away(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with staged() as (servers, _topics, registration, clock):
         servers.away.add("two")
         for _ in range(7):
             await registration.announce()
             clock.advance(30)
         servers.away.clear()
         await registration.announce()
-
-    scene(play)
     told = [(each.levelname, each.getMessage()) for each in caplog.records]
     away = "name server was not reached nameserver='two' problem='two'"
     assert told == [
@@ -173,18 +162,16 @@ def test_that_a_name_server_is_back_is_as_loud_as_that_it_was_away(caplog: pytes
     ]
 
 
-def test_topics_that_a_name_server_calls_ordered_are() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_topics_that_a_name_server_calls_ordered_are() -> None:
+    async with staged() as (servers, topics, registration, _clock):
         servers.ordered = {"t": "broker-a:4", "unknown": "broker-a:4"}
         await registration.announce()
         assert topics.need("t").order
         assert topics.find("unknown") is None
 
-    scene(play)
 
-
-def test_the_first_name_server_that_answers_is_asked() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_the_first_name_server_that_answers_is_asked() -> None:
+    async with staged() as (servers, _topics, registration, _clock):
         request = UnregisterBroker(broker_name="b", broker_addr="a", cluster_name="c", broker_id=0)
         servers.away.add("one")
         assert (await registration.ask(request)).code == 0
@@ -192,21 +179,17 @@ def test_the_first_name_server_that_answers_is_asked() -> None:
         servers.away.add("two")
         assert await registration.ask(request) is None
 
-    scene(play)
 
-
-def test_a_broker_whose_roles_are_set_by_hand_registers_the_state_version_0() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_a_broker_whose_roles_are_set_by_hand_registers_the_state_version_0() -> None:
+    async with staged() as (servers, _topics, registration, _clock):
         await registration.announce()
         assert {version.state_version for version in servers.versions} == {0}
         assert {kind for _, kind, _ in servers.take()} == {RegisterBroker}
         assert registration.holders == {}
 
-    scene(play)
 
-
-def test_a_broker_notices_that_a_name_server_ignores_it() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_a_broker_notices_that_a_name_server_ignores_it() -> None:
+    async with staged() as (servers, _topics, registration, _clock):
         servers.ext = {"mqframeHolder": "10.0.0.9:10911"}
         await registration.announce()
         assert registration.holders == {"one": "10.0.0.9:10911", "two": "10.0.0.9:10911"}
@@ -214,11 +197,9 @@ def test_a_broker_notices_that_a_name_server_ignores_it() -> None:
         await registration.announce()
         assert registration.holders == {}
 
-    scene(play)
 
-
-def test_with_a_state_version_it_asks_name_servers_that_say_nothing_by_themselves() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_with_a_state_version_it_asks_name_servers_that_say_nothing_by_themselves() -> None:
+    async with staged() as (servers, _topics, registration, _clock):
         registration.identity.state_version = 3
         servers.members = {0: "10.0.0.9:10911", 1: "127.0.0.1:10911"}
         await registration.announce()
@@ -231,11 +212,9 @@ def test_with_a_state_version_it_asks_name_servers_that_say_nothing_by_themselve
         await registration.announce()
         assert registration.holders == {}
 
-    scene(play)
 
-
-def test_one_that_took_an_id_over_registers_again_where_it_is_not_listed() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_one_that_took_an_id_over_registers_again_where_it_is_not_listed() -> None:
+    async with staged() as (servers, _topics, registration, clock):
         asked = [("one", GetBrokerMemberGroup, []), ("two", GetBrokerMemberGroup, [])]
         again = [(server, kind, ["t"] if kind is RegisterBroker else []) for server in ("one", "two")
                  for kind in (GetBrokerMemberGroup, RegisterBroker, GetBrokerMemberGroup)]  # fmt: skip
@@ -256,11 +235,9 @@ def test_one_that_took_an_id_over_registers_again_where_it_is_not_listed() -> No
         await clock.aadvance(LISTED_SECONDS)
         assert servers.take() == []  # it was ignored: the other one has the id until it is gone
 
-    scene(play)
 
-
-def test_a_slave_asks_for_its_master_without_naming_topics() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_a_slave_asks_for_its_master_without_naming_topics() -> None:
+    async with staged() as (servers, _topics, registration, _clock):
         registration.identity.broker_id = 1
         await registration.start()
         assert registration.master is None
@@ -272,19 +249,15 @@ def test_a_slave_asks_for_its_master_without_naming_topics() -> None:
         servers.ext = {}
         assert await registration.find_master() is None
 
-    scene(play)
 
-
-def test_who_never_registered_does_not_unregister() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_who_never_registered_does_not_unregister() -> None:
+    async with staged() as (servers, _topics, registration, _clock):
         await registration.stop()
         assert servers.take() == []
 
-    scene(play)
 
-
-def test_a_broker_is_known_while_one_name_server_takes_its_registrations() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_a_broker_is_known_while_one_name_server_takes_its_registrations() -> None:
+    async with staged() as (servers, _topics, registration, clock):
         servers.away = {"one", "two"}
         await registration.start()
         assert not registration.is_known
@@ -300,12 +273,10 @@ def test_a_broker_is_known_while_one_name_server_takes_its_registrations() -> No
         assert not registration.is_known
 
 
-def test_a_change_waits_a_second_at_most_for_a_name_server_that_is_silent(
+async def test_a_change_waits_a_second_at_most_for_a_name_server_that_is_silent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def play(
-        servers: NameServers, topics: TopicTable, registration: NameServerRegistration, clock: ManualClock
-    ) -> None:
+    async with staged() as (servers, topics, registration, clock):
         await registration.announce()
         servers.take()
         servers.silent["two"] = asyncio.Event()
@@ -321,5 +292,3 @@ def test_a_change_waits_a_second_at_most_for_a_name_server_that_is_silent(
         servers.silent["two"].set()
         assert await registration.announced() == []
         assert servers.take() == [("two", RegisterBroker, ["new"])]
-
-    scene(play)

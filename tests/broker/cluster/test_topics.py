@@ -1,6 +1,7 @@
 """Topics as producers and other brokers make and ask for them."""
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.requests.admin import GetAllTopicConfig, GetTopicConfig, UpdateAndCreateTopic
@@ -16,29 +17,25 @@ def create(topic, read=2, write=2, perm=6, **fields):
 
 
 async def show(world, topic):
-    return decode((await world.talker.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
+    return decode((await world.client.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
 
 
-def test_a_topic_is_made_and_changed(run):
-    async def scenario(world):
-        await world.talker.ok(create("new", 3, 1, 4, order=True, attributes="+message.type=FIFO"))
+async def test_a_topic_is_made_and_changed():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(create("new", 3, 1, 4, order=True, attributes="+message.type=FIFO"))
         topic = await show(world, "new")
         assert (topic.read_queue_nums, topic.write_queue_nums, topic.perm, topic.order) == (3, 1, 4, True)
         assert topic.attributes == {"message.type": "FIFO"}
-        await world.talker.ok(create("new", attributes="-message.type"))
+        await world.client.ok(create("new", attributes="-message.type"))
         assert (await show(world, "new")).attributes == {}
 
-    run(scenario)
 
-
-def test_fewer_queues_refuse_what_was_taken_before(run):
-    async def scenario(world):
-        await world.talker.ok_send("t", KEY, queue_id=1)
-        await world.talker.ok(create("t", 1, 1))
-        assert (await world.talker.send("t", properties=KEY, queue_id=1)).code == 29
-        assert (await world.talker.pull("t", queue_id=1)).code == 29
-
-    run(scenario)
+async def test_fewer_queues_refuse_what_was_taken_before():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok_send("t", KEY, queue_id=1)
+        await world.client.ok(create("t", 1, 1))
+        assert (await world.client.send("t", properties=KEY, queue_id=1)).code == 29
+        assert (await world.client.pull("t", queue_id=1)).code == 29
 
 
 @pytest.mark.parametrize(
@@ -55,21 +52,17 @@ def test_fewer_queues_refuse_what_was_taken_before(run):
         (GetTopicConfig(topic="absent"), 17),
     ],
 )
-def test_what_cannot_be_is_refused(run, request_, code):
-    async def scenario(world):
-        assert (await world.talker.invoke(request_)).code == code
-
-    run(scenario)
+async def test_what_cannot_be_is_refused(request_, code):
+    async with ClusterScene(topics={"t": 2}) as world:
+        assert (await world.client.invoke(request_)).code == code
 
 
-def test_all_topics_are_listed(run):
-    async def scenario(world):
-        answer = await world.talker.ok(GetAllTopicConfig())
+async def test_all_topics_are_listed():
+    async with ClusterScene(topics={"t": 2}) as world:
+        answer = await world.client.ok(GetAllTopicConfig())
         table = decode(answer.body, TopicConfigTable)
         assert answer.ext == {"totalTopicNum": str(len(table.topic_config_table))}
         assert {"t", "TBW102"} <= table.topic_config_table.keys()
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -81,31 +74,25 @@ def test_all_topics_are_listed(run):
         (create("new", attributes="+a=" + "x" * 20_000), "attributes of 20012 characters; the most is 16384"),
     ],
 )
-def test_a_topic_has_only_so_much(run, request_, remark):
-    async def scenario(world):
-        answer = await world.talker.invoke(request_)
+async def test_a_topic_has_only_so_much(request_, remark):
+    async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 8, "attributes_max": 2}) as world:
+        answer = await world.client.invoke(request_)
         assert (answer.code, remark in answer.remark) == (29, True), answer.remark
-        assert (await world.talker.invoke(GetTopicConfig(topic="new"))).code == 17
-
-    run(scenario, broker={"topic_queues_max": 8, "attributes_max": 2})
+        assert (await world.client.invoke(GetTopicConfig(topic="new"))).code == 17
 
 
-def test_attributes_do_not_grow_from_one_change_to_the_next(run):
-    async def scenario(world):
-        await world.talker.ok(create("new", attributes="+a=1,+b=2"))
-        assert (await world.talker.invoke(create("new", attributes="+c=3"))).code == 29
-        await world.talker.ok(create("new", attributes="-a"))
-        await world.talker.ok(create("new", attributes="+c=3"))
+async def test_attributes_do_not_grow_from_one_change_to_the_next():
+    async with ClusterScene(topics={"t": 2}, broker={"attributes_max": 2}) as world:
+        await world.client.ok(create("new", attributes="+a=1,+b=2"))
+        assert (await world.client.invoke(create("new", attributes="+c=3"))).code == 29
+        await world.client.ok(create("new", attributes="-a"))
+        await world.client.ok(create("new", attributes="+c=3"))
         assert (await show(world, "new")).attributes == {"b": "2", "c": "3"}
 
-    run(scenario, broker={"attributes_max": 2})
 
-
-def test_a_topic_with_more_queues_than_are_made_today_keeps_them(run):
-    async def scenario(world):
+async def test_a_topic_with_more_queues_than_are_made_today_keeps_them():
+    async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 8}) as world:
         world.cluster.broker.service_port.topics.ensure("wide", 100)
-        await world.talker.ok(create("wide", 100, 90, 4))
+        await world.client.ok(create("wide", 100, 90, 4))
         assert (await show(world, "wide")).perm == 4
-        assert (await world.talker.invoke(create("wide", 101, 90))).code == 29
-
-    run(scenario, broker={"topic_queues_max": 8})
+        assert (await world.client.invoke(create("wide", 101, 90))).code == 29

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from mqframe_admin.requests import UpdateBrokerConfig
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.consuming.filters import Filters
@@ -32,7 +33,7 @@ ODD = {"expression_type": "SQL92", "subscription": "odd = 'yes'"}
 async def send(world, count, first=0):
     for number in range(first, first + count):
         odd = "yes" if number % 2 else "no"
-        await world.talker.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01{odd}\x02")
+        await world.client.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01{odd}\x02")
 
 
 def numbers(answer):
@@ -44,95 +45,84 @@ def sql(text, version=1, topic="t"):
 
 
 def pull_as_member(world, offset=0, version=1, **fields):
-    return world.talker.pull(
+    return world.client.pull(
         "t", offset, sys_flag=fields.pop("sys_flag", 0), subscription=None, sub_version=version, **fields
     )
 
 
-def test_a_pull_brings_its_expression_along(run):
-    async def scenario(world):
+async def test_a_pull_brings_its_expression_along():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
-        answer = await world.talker.pull("t", **ODD)
+        answer = await world.client.pull("t", **ODD)
         assert (answer.code, numbers(answer), answer.ext["nextBeginOffset"]) == (0, [1, 3, 5], "6")
-        answer = await world.talker.pull("t", max_msg_nums=2, **ODD)
+        answer = await world.client.pull("t", max_msg_nums=2, **ODD)
         assert (numbers(answer), answer.ext["nextBeginOffset"]) == ([1, 3], "4")
-        answer = await world.talker.pull("t", expression_type="SQL92", subscription="n > 100")
+        answer = await world.client.pull("t", expression_type="SQL92", subscription="n > 100")
         assert (answer.code, answer.remark) == (20, "NO_MATCHED_MESSAGE")
         assert answer.ext["nextBeginOffset"] == "6"
 
-    run(scenario)
 
-
-def test_a_pull_goes_by_the_heartbeats_expression(run):
-    async def scenario(world):
+async def test_a_pull_goes_by_the_heartbeats_expression():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
-        await world.talker.beat("g", sql("n BETWEEN 2 AND 4"))
+        await world.client.heartbeat("g", sql("n BETWEEN 2 AND 4"))
         assert numbers(await pull_as_member(world)) == [2, 3, 4]
-        await world.talker.beat("g", sql("n = 5", 2))
+        await world.client.heartbeat("g", sql("n = 5", 2))
         assert numbers(await pull_as_member(world, version=2)) == [5]
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [("n >", 27, "character 4"), ("", 27, "no expression"), ("n > 1", 0, "FOUND")],
 )
-def test_a_group_whose_expression_is_none_hears_so(run, text, code, words):
-    async def scenario(world):
+async def test_a_group_whose_expression_is_none_hears_so(text, code, words):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
-        await world.talker.beat("g", sql(text))
+        await world.client.heartbeat("g", sql(text))
         answer = await pull_as_member(world)
         assert answer.code == code
         assert words in answer.remark
 
-    run(scenario)
 
-
-def test_a_pull_that_knows_a_newer_expression(run):
-    async def scenario(world):
+async def test_a_pull_that_knows_a_newer_expression():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0", 5))
+        await world.client.heartbeat("g", sql("n > 0", 5))
         answer = await pull_as_member(world, version=6)
         assert answer.code == 25
         assert numbers(await pull_as_member(world, version=5)) == [1]
 
-    run(scenario)
 
-
-def test_a_restarted_group_with_an_older_expression(run):
-    async def scenario(world):
+async def test_a_restarted_group_with_an_older_expression():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0", 5))
-        await world.talker.ok(UnregisterClient("c1", None, "g"))
+        await world.client.heartbeat("g", sql("n > 0", 5))
+        await world.client.ok(UnregisterClient("c1", None, "g"))
         # The version of the expression that is kept is the newer one; what it says counts.
-        await world.talker.beat("g", sql("n = 0", 4))
+        await world.client.heartbeat("g", sql("n = 0", 4))
         assert numbers(await pull_as_member(world, version=4)) == [1]
 
-    run(scenario)
 
+async def test_expressions_end_with_the_last_member_and_come_back_with_it(tmp_path):
+    async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
 
-def test_expressions_end_with_the_last_member_and_come_back_with_it(run, tmp_path):
-    async def scenario(world):
         def kept():
             file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
             return json.loads(file.read_text())["filterDataByTopic"]["t"]["groupFilterData"]["g"]
 
-        await world.talker.beat("g", sql("n > 0"))
+        await world.client.heartbeat("g", sql("n > 0"))
         assert await until(lambda: kept()["dead"] is False, world.clock)
-        await world.talker.ok(UnregisterClient("c1", None, "g"))
+        await world.client.ok(UnregisterClient("c1", None, "g"))
         assert await until(lambda: kept()["dead"] is True, world.clock)
         assert kept()["deadTime"] > kept()["bornTime"]
-        await world.talker.beat("g", sql("n > 0"))
-        other = world.join()
-        await other.beat("g", sql("n > 0"), client_id="c2")
+        await world.client.heartbeat("g", sql("n > 0"))
+        other = world.connect()
+        await other.heartbeat("g", sql("n > 0"), client_id="c2")
         await other.client.close()
         await world.settle()
         assert await until(lambda: kept()["dead"] is False, world.clock)
-        await world.talker.client.close()
+        await world.client.client.close()
         assert await until(lambda: kept()["dead"] is True, world.clock)
-
-    run(scenario, directory=tmp_path)
 
 
 async def until(holds, clock=None):
@@ -149,59 +139,53 @@ async def until(holds, clock=None):
     return False
 
 
-def test_switched_off(run):
-    async def scenario(world):
+async def test_switched_off():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0"))
-        await world.talker.ok(UpdateBrokerConfig(), b"enablePropertyFilter=false")
+        await world.client.heartbeat("g", sql("n > 0"))
+        await world.client.ok(UpdateBrokerConfig(), b"enablePropertyFilter=false")
         for answer in (
-            await world.talker.pull("t", **ODD),
+            await world.client.pull("t", **ODD),
             await pull_as_member(world),
-            await world.talker.invoke(
+            await world.client.invoke(
                 CheckClientConfig(), dumps(CheckClientBody(subscription_data=sql("n")))
             ),
         ):
             assert (answer.code, "enablePropertyFilter" in answer.remark) == (1, True)
-        assert numbers(await world.talker.pull("t")) == [0, 1]
-
-    run(scenario)
+        assert numbers(await world.client.pull("t")) == [0, 1]
 
 
-def test_a_filter_that_is_not_installed(run):
-    async def scenario(world):
+async def test_a_filter_that_is_not_installed():
+    async with ClusterScene(topics={"t": 2}, plugins=PluginManager(list)) as world:
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0"))
+        await world.client.heartbeat("g", sql("n > 0"))
         for answer in (
-            await world.talker.pull("t", **ODD),
+            await world.client.pull("t", **ODD),
             await pull_as_member(world),
-            await world.talker.invoke(
+            await world.client.invoke(
                 CheckClientConfig(), dumps(CheckClientBody(subscription_data=sql("n")))
             ),
         ):
             assert answer.code == 1
             assert "pip install mqframe-plugin-sql92" in answer.remark
 
-    run(scenario, plugins=PluginManager(list))
 
-
-def test_a_blocked_filter_by_tags_serves_nobody(run):
+async def test_a_blocked_filter_by_tags_serves_nobody():
     plugins = PluginManager()
     plugins.block("message_filter.TAG")
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         await send(world, 2)
-        await world.talker.beat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
-        for answer in (await world.talker.pull("t", subscription="paid"), await pull_as_member(world)):
+        await world.client.heartbeat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
+        for answer in (await world.client.pull("t", subscription="paid"), await pull_as_member(world)):
             assert (answer.code, answer.remark) == (1, "message_filter 'TAG' is blocked")
 
-    run(scenario, plugins=plugins)
 
-
-def test_only_wanted_messages_wake_a_waiting_pull(run):
-    async def scenario(world):
-        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+async def test_only_wanted_messages_wake_a_waiting_pull():
+    async with ClusterScene(topics={"t": 2}) as world:
+        waiting = world.client.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
-        other = world.join()
+        other = world.connect()
         for number in (0, 2, 4):
             await other.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01no\x02")
         await world.settle()
@@ -210,14 +194,12 @@ def test_only_wanted_messages_wake_a_waiting_pull(run):
         answer = await waiting
         assert (answer.code, numbers(answer), answer.ext["nextBeginOffset"]) == (0, [5], "4")
 
-    run(scenario)
 
-
-def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep(run):
-    async def scenario(world):
-        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+async def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep():
+    async with ClusterScene(topics={"t": 2}) as world:
+        waiting = world.client.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
-        await world.join().ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02")
+        await world.connect().ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02")
         await world.settle()
         assert not waiting.done()
         await world.clock.aadvance(5)
@@ -225,67 +207,53 @@ def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep(run):
         assert answer.code in (19, 20)
         assert answer.ext["nextBeginOffset"] == "1"
 
-    run(scenario)
 
-
-def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_for_one(run):
-    async def scenario(world):
-        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+async def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_for_one():
+    async with ClusterScene(topics={"t": 2}, store={"scan_entries_max": 4}) as world:
+        waiting = world.client.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
-        sends = [world.talker.ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02") for _ in range(9)]
+        sends = [world.client.ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02") for _ in range(9)]
         await asyncio.gather(*sends)
         answer = await waiting
         assert answer.code == 20
         assert 4 <= int(answer.ext["nextBeginOffset"]) <= 9
 
-    run(scenario, store={"scan_entries_max": 4})
 
-
-def test_a_pull_looks_at_a_bounded_number_of_messages(run):
-    async def scenario(world):
+async def test_a_pull_looks_at_a_bounded_number_of_messages():
+    async with ClusterScene(topics={"t": 2}, store={"scan_entries_max": 4}) as world:
         await send(world, 10)
-        answer = await world.talker.pull("t", expression_type="SQL92", subscription="n > 100", max_msg_nums=1)
+        answer = await world.client.pull("t", expression_type="SQL92", subscription="n > 100", max_msg_nums=1)
         assert (answer.code, answer.ext["nextBeginOffset"]) == (20, "4")
 
-    run(scenario, store={"scan_entries_max": 4})
 
-
-def test_a_message_that_breaks_the_evaluation_is_not_wanted(run):
-    async def scenario(world):
+async def test_a_message_that_breaks_the_evaluation_is_not_wanted():
+    async with ClusterScene(topics={"t": 2}) as world:
         for value in ("1", "x", "7"):
-            await world.talker.ok_send("t", f"{KEY}n\x01{value}\x02")
-        assert numbers(await world.talker.pull("t", expression_type="SQL92", subscription="n > 0")) == [1, 7]
-
-    run(scenario)
+            await world.client.ok_send("t", f"{KEY}n\x01{value}\x02")
+        assert numbers(await world.client.pull("t", expression_type="SQL92", subscription="n > 0")) == [1, 7]
 
 
-def test_retried_messages_are_chosen_by_the_topic_that_they_came_from(run):
-    async def scenario(world):
+async def test_retried_messages_are_chosen_by_the_topic_that_they_came_from():
+    async with ClusterScene(topics={"t": 2}) as world:
         retry = "%RETRY%g"
-        await world.talker.beat("g", sql("n > 5"), sql("n > 0", topic=retry))
+        await world.client.heartbeat("g", sql("n > 5"), sql("n > 0", topic=retry))
         for number, origin in ((3, "t"), (7, "t"), (2, "other"), (4, None)):
             text = f"{KEY}n\x01{number}\x02" + (f"RETRY_TOPIC\x01{origin}\x02" if origin else "")
-            await world.talker.ok_send(retry, text)
-        answer = await world.talker.pull(retry, sys_flag=0, subscription=None, sub_version=1)
+            await world.client.ok_send(retry, text)
+        answer = await world.client.pull(retry, sys_flag=0, subscription=None, sub_version=1)
         assert numbers(answer) == [7, 2, 4]
 
-    run(scenario)
 
-
-def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(run, monkeypatch):
-    async def scenario(world):
+async def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(monkeypatch):
+    async with ClusterScene(topics={"t": 2}, store={"mapped_read_bytes": 0}) as world:
         await send(world, 6)
         monkeypatch.setattr("mqframe.store.files.log_file.LogFile.read_now", lambda *args: None)
-        assert numbers(await world.talker.pull("t", **ODD)) == [1, 3, 5]
-
-    run(scenario, store={"mapped_read_bytes": 0})
+        assert numbers(await world.client.pull("t", **ODD)) == [1, 3, 5]
 
 
-def test_saved_expressions_can_be_read_back(run, tmp_path):
-    async def scenario(world):
-        await world.talker.beat("g", sql("n > 0", 7))
-
-    run(scenario, directory=tmp_path)
+async def test_saved_expressions_can_be_read_back(tmp_path):
+    async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
+        await world.client.heartbeat("g", sql("n > 0", 7))
     file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
     data = decode(file.read_bytes(), dict)["filterDataByTopic"]["t"]["groupFilterData"]["g"]
     assert (data["expression"], data["clientVersion"], data["bloomFilterData"]) == (
@@ -294,12 +262,10 @@ def test_saved_expressions_can_be_read_back(run, tmp_path):
         {"bitNum": 112, "bitPos": [22, 87, 58]},
     )
 
-    async def again(world):
+    async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
         await send(world, 2)
-        await world.talker.beat("g", sql("n > 0", 7))
+        await world.client.heartbeat("g", sql("n > 0", 7))
         assert numbers(await pull_as_member(world, version=7)) == [1]
-
-    run(again, directory=tmp_path)
 
 
 def test_a_reader_that_knows_a_newer_expression_than_the_table():
@@ -329,7 +295,7 @@ def test_an_expression_is_compiled_once():
     assert compiled == ["n > 0"]
 
 
-def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(run, caplog):
+async def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(caplog):
     class Raising(MessageFilter):
         def compile(self, expression):
             return lambda properties: 1 / int(properties["n"]) > 0
@@ -337,15 +303,13 @@ def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(run, caplog)
     plugins = PluginManager(list)
     plugins.register(Plugin({"SQL92": Raising}), "raising")
 
-    async def scenario(world):
-        waiting = world.talker.pull("t", sys_flag=WAIT, expression_type="SQL92", subscription="x")
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
+        waiting = world.client.pull("t", sys_flag=WAIT, expression_type="SQL92", subscription="x")
         await world.settle()
-        other = world.join()
+        other = world.connect()
         for number in (0, 0, 4):
             await other.ok_send("t", f"{KEY}n\x01{number}\x02")
         assert numbers(await waiting) == [4]
-
-    run(scenario, plugins=plugins)
     assert [r.getMessage() for r in caplog.records if "message filter failed" in r.getMessage()]
 
 

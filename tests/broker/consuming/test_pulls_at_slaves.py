@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from mqframe_admin.requests import GetBrokerConfig, UpdateBrokerConfig
-from replicas import Pair, play, texts
+from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.core.codes import PullFlag
@@ -46,8 +46,10 @@ async def both(pair: Pair) -> tuple[Broker, Broker]:
     return master, slave
 
 
-def test_who_reads_far_from_the_end_is_sent_to_a_slave_where_that_is_switched_on(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_who_reads_far_from_the_end_is_sent_to_a_slave_where_that_is_switched_on(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         for broker in (master, slave):
             assert said(await pull(pair, broker, 0, count=1)) == (0, 1, 0)
@@ -60,11 +62,11 @@ def test_who_reads_far_from_the_end_is_sent_to_a_slave_where_that_is_switched_on
         assert said(await pull(pair, master, 7, count=1)) == (0, 8, 0)
         assert said(await pull(pair, slave, 7, count=1)) == (0, 8, 1)
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_refuses_readers_where_it_was_told_so_while_it_follows_its_master(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_refuses_readers_where_it_was_told_so_while_it_follows_its_master(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         assert said(await pull(pair, slave, 0)) == (0, 4, 0)
         await change(pair, slave, "slaveReadEnable=false")
@@ -75,11 +77,9 @@ def test_a_slave_refuses_readers_where_it_was_told_so_while_it_follows_its_maste
         await pair.settle(0.1)
         assert said(await pull(pair, slave, 0)) == (0, 4, 0)
 
-    play(tmp_path, scenario)
 
-
-def test_the_settings_are_shown_under_rocketmqs_keys(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_the_settings_are_shown_under_rocketmqs_keys(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         shown = bytes((await pair.invoke(master, GetBrokerConfig())).body).decode().splitlines()
         assert {"slaveReadEnable=false", "offsetCheckInSlave=false", "brokerRole=ASYNC_MASTER"} <= set(shown)
@@ -87,11 +87,9 @@ def test_the_settings_are_shown_under_rocketmqs_keys(tmp_path: Path) -> None:
         shown = bytes((await pair.invoke(master, GetBrokerConfig())).body).decode().splitlines()
         assert {"slaveReadEnable=true", "offsetCheckInSlave=true"} <= set(shown)
 
-    play(tmp_path, scenario)
 
-
-def test_a_consumer_waits_at_a_slave_for_what_that_does_not_have(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_consumer_waits_at_a_slave_for_what_that_does_not_have(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         _, slave = await both(pair)
         waiting = asyncio.ensure_future(pull(pair, slave, 13, wait_ms=15_000))
         await pair.settle(0.5)
@@ -101,11 +99,9 @@ def test_a_consumer_waits_at_a_slave_for_what_that_does_not_have(tmp_path: Path)
         # Who does not wait is told where the queue ends.
         assert said(await pull(pair, slave, 13)) == (21, 10, 0)
 
-    play(tmp_path, scenario)
 
-
-def test_a_consumer_that_waits_beyond_the_end_is_answered_when_the_slave_has_it(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_consumer_that_waits_beyond_the_end_is_answered_when_the_slave_has_it(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         waiting = asyncio.ensure_future(pull(pair, slave, 11, wait_ms=15_000))
         await pair.settle(0.2)
@@ -114,16 +110,12 @@ def test_a_consumer_that_waits_beyond_the_end_is_answered_when_the_slave_has_it(
         await pair.settle(0.1)
         assert said(await waiting) == (0, 12, 0)
 
-    play(tmp_path, scenario)
 
-
-def test_offsets_are_corrected_at_a_slave_where_that_is_asked_for_and_always_at_a_master(
+async def test_offsets_are_corrected_at_a_slave_where_that_is_asked_for_and_always_at_a_master(
     tmp_path: Path,
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         assert said(await pull(pair, master, 13, wait_ms=15_000)) == (21, 10, 0)
         await change(pair, slave, "offsetCheckInSlave=true")
         assert said(await pull(pair, slave, 13, wait_ms=15_000)) == (21, 10, 0)
-
-    play(tmp_path, scenario)

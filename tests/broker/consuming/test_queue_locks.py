@@ -1,4 +1,5 @@
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.consuming.bodies import LockAnswerBody, LockBody, QueueBody
 from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UnregisterClient
@@ -13,19 +14,19 @@ def body(client_id, queues=QUEUES, group="g", **fields):
 
 async def join(world, *names):
     """Members of group g, each on a connection of its own."""
-    members = [world.join() for _ in names]
+    members = [world.connect() for _ in names]
     for member, name in zip(members, names, strict=True):
-        await member.beat("g", client_id=name)
+        await member.heartbeat("g", client_id=name)
     return members
 
 
 async def lock(world, client_id, queues=QUEUES, **fields):
-    answer = await world.talker.ok(LockBatchMq(), body(client_id, queues, **fields))
+    answer = await world.client.ok(LockBatchMq(), body(client_id, queues, **fields))
     return [queue.queue_id for queue in decode(answer.body, LockAnswerBody).lock_ok_mq_set]
 
 
-def test_a_queue_is_locked_for_one_client_for_a_minute(run):
-    async def scenario(world):
+async def test_a_queue_is_locked_for_one_client_for_a_minute():
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "one", "two")
         assert await lock(world, "one", QUEUES[:1]) == [0]
         assert await lock(world, "two") == [1]
@@ -34,11 +35,9 @@ def test_a_queue_is_locked_for_one_client_for_a_minute(run):
         await world.clock.aadvance(2)
         assert await lock(world, "two", QUEUES[:1]) == [0]
 
-    run(scenario)
 
-
-def test_a_lock_ends_when_the_broker_s_setting_says(run):
-    async def scenario(world):
+async def test_a_lock_ends_when_the_broker_s_setting_says():
+    async with ClusterScene(topics={"t": 2}, broker={"queue_lock_seconds": 10.0}) as world:
         await join(world, "one", "two")
         assert await lock(world, "one", QUEUES[:1]) == [0]
         await world.clock.aadvance(9)
@@ -46,56 +45,46 @@ def test_a_lock_ends_when_the_broker_s_setting_says(run):
         await world.clock.aadvance(2)
         assert await lock(world, "two", QUEUES[:1]) == [0]
 
-    run(scenario, broker={"queue_lock_seconds": 10.0})
 
-
-def test_a_lock_can_be_given_back_by_its_holder_alone(run):
-    async def scenario(world):
+async def test_a_lock_can_be_given_back_by_its_holder_alone():
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "one", "two")
         assert await lock(world, "one") == [0, 1]
-        await world.talker.ok(UnlockBatchMq(), body("two"))
+        await world.client.ok(UnlockBatchMq(), body("two"))
         assert await lock(world, "two") == []
-        await world.talker.ok(UnlockBatchMq(), body("one", QUEUES[1:]))
+        await world.client.ok(UnlockBatchMq(), body("one", QUEUES[1:]))
         assert await lock(world, "two") == [1]
 
-    run(scenario)
 
-
-def test_strangers_get_no_lock(run):
-    async def scenario(world):
+async def test_strangers_get_no_lock():
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "one")
-        answer = await world.talker.invoke(LockBatchMq(), body("stranger"))
+        answer = await world.client.invoke(LockBatchMq(), body("stranger"))
         assert answer.code == 206
         assert "stranger is no member of consumer group g" in answer.remark
         assert await lock(world, "one") == [0, 1]
 
-    run(scenario)
 
-
-def test_a_group_that_no_heartbeat_has_named_yet_is_locked_for_who_asks(run):
-    async def scenario(world):
+async def test_a_group_that_no_heartbeat_has_named_yet_is_locked_for_who_asks():
+    async with ClusterScene(topics={"t": 2}) as world:
         assert await lock(world, "one", QUEUES[:1], group="new") == [0]
         assert await lock(world, "two", group="new") == [1]
-        await world.talker.ok(UnlockBatchMq(), body("one", group="new"))
+        await world.client.ok(UnlockBatchMq(), body("one", group="new"))
         assert await lock(world, "two", group="new") == [0, 1]
 
-    run(scenario)
 
-
-def test_a_broker_of_the_same_name_is_believed(run):
-    async def scenario(world):
+async def test_a_broker_of_the_same_name_is_believed():
+    async with ClusterScene(topics={"t": 2}) as world:
         assert await lock(world, "member of its", only_this_broker=True) == [0, 1]
         await join(world, "one")
         assert await lock(world, "one") == []
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("leaves", ["is gone", "unregisters"])
-def test_the_lock_of_a_member_outlives_its_connection(run, leaves):
+async def test_the_lock_of_a_member_outlives_its_connection(leaves):
     """Its listeners may still run; the queue is free when its lease has ended."""
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         one, _ = await join(world, "one", "two")
         assert await lock(world, "one") == [0, 1]
         if leaves == "unregisters":
@@ -107,17 +96,13 @@ def test_the_lock_of_a_member_outlives_its_connection(run, leaves):
         await world.clock.aadvance(61)
         assert await lock(world, "two") == [0, 1]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("kind", [LockBatchMq, UnlockBatchMq])
 @pytest.mark.parametrize(
     "bad", [b"", b"{", b"[]", b'{"consumerGroup":"g"}', b'{"clientId":"c","consumerGroup":"g","mqSet":[1]}']
 )
-def test_bodies_that_say_nothing(run, kind, bad):
-    async def scenario(world):
+async def test_bodies_that_say_nothing(kind, bad):
+    async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "one")
-        assert (await world.talker.invoke(kind(), bad)).code == 1
+        assert (await world.client.invoke(kind(), bad)).code == 1
         assert await lock(world, "one") == [0, 1]
-
-    run(scenario)

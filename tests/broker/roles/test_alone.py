@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -30,29 +29,26 @@ async def asked(*requests: Request) -> list[Frame]:
     return found
 
 
-def test_it_says_that_nobody_follows_it_and_of_no_group_it_is() -> None:
-    status, *refused = asyncio.run(
-        asked(GetBrokerHaStatus(), ExchangeBrokerHaInfo(), GetBrokerEpochCache(), ForceElection())
+async def test_it_says_that_nobody_follows_it_and_of_no_group_it_is() -> None:
+    status, *refused = await asked(
+        GetBrokerHaStatus(), ExchangeBrokerHaInfo(), GetBrokerEpochCache(), ForceElection()
     )
     assert decode(bytes(status.body), HaRuntimeInfo) == HaRuntimeInfo()
     for answer, words in zip(refused, ("nobody can copy", "no epochs", "nothing is forced"), strict=True):
         assert (answer.code, words in (answer.remark or "")) == (ResponseCode.SYSTEM_ERROR, True)
 
 
-def test_its_role_is_not_changed_and_it_says_what_to_install() -> None:
-    for answer in asyncio.run(asked(PromoteBroker(), DemoteBroker(id=1))):
+async def test_its_role_is_not_changed_and_it_says_what_to_install() -> None:
+    for answer in await asked(PromoteBroker(), DemoteBroker(id=1)):
         assert answer.code == ResponseCode.INVALID_PARAMETER
         assert (answer.remark or "").startswith("the role is not changed: this broker is alone")
         assert "pip install mqframe-plugin-replication" in (answer.remark or "")
 
 
-def test_it_does_not_write_to_the_store_of_an_elected_group(tmp_path: Path) -> None:
+async def test_it_does_not_write_to_the_store_of_an_elected_group(tmp_path: Path) -> None:
     (tmp_path / "broker-a").mkdir()
     (tmp_path / "broker-a/replica.json").write_text("{}")
 
-    async def scenario() -> None:
+    with pytest.raises(StoreError, match=r"move epochFileCheckpoint and replica\.json away"):
         async with AsyncCluster(clock=ManualClock(), directory=tmp_path):
             pass
-
-    with pytest.raises(StoreError, match=r"move epochFileCheckpoint and replica\.json away"):
-        asyncio.run(scenario())

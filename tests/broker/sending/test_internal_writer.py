@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from broker.conftest import LocalStore
 
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.messages.addresses import encode_host
 
 
-def test_a_message_is_the_broker_s_own_unless_it_has_another_origin(with_store):
-    async def scenario(local):
+async def test_a_message_is_the_broker_s_own_unless_it_has_another_origin(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         writer = local.writer
         own = writer.put("t", 2, b"own", {"KEYS": "k"}, born_timestamp=7)
         host = encode_host("10.1.2.3:400")
@@ -25,11 +26,9 @@ def test_a_message_is_the_broker_s_own_unless_it_has_another_origin(with_store):
         await asyncio.sleep(0)
         assert (local.store.dispatch.is_due, local.store.queues.max_offset("t", 2)) == (False, 2)
 
-    with_store(scenario)
 
-
-def test_a_delay_counts_unless_it_is_over(with_store):
-    async def scenario(local):
+async def test_a_delay_counts_unless_it_is_over(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         writer = local.writer
         waits = writer.put("t", 1, b"", {"DELAY": "3"}, born_timestamp=0)
         over = writer.put("t", 1, b"", {"DELAY": "3"}, born_timestamp=0, heed_delay=False)
@@ -38,11 +37,9 @@ def test_a_delay_counts_unless_it_is_over(with_store):
         assert (first.properties["REAL_TOPIC"], first.properties["REAL_QID"]) == ("t", "1")
         assert (second.topic, second.queue_id, second.properties["DELAY"]) == ("t", 1, "3")
 
-    with_store(scenario)
 
-
-def test_what_the_store_does_not_take_is_refused_and_leaves_nothing(with_store):
-    async def scenario(local):
+async def test_what_the_store_does_not_take_is_refused_and_leaves_nothing(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         writer = local.writer
         with pytest.raises(Refusal) as caught:
             writer.put("t", 0, bytes(8 << 20), {}, born_timestamp=0)
@@ -53,5 +50,3 @@ def test_what_the_store_does_not_take_is_refused_and_leaves_nothing(with_store):
                 prepared_transaction_offset=0,
             )  # fmt: skip
         assert (local.store.dispatch.is_due, local.store.log.max_offset) == (False, 0)
-
-    with_store(scenario)

@@ -2,6 +2,7 @@
 
 import pytest
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
+from mqframe_testing.cluster_scene import ClusterScene
 from recorded import FRAMES, Recorded
 
 from mqframe.core.codes import SysFlag
@@ -28,13 +29,13 @@ def lying(world, topic, queue_id=0):
 
 async def sent(world, properties=KEY, **fields):
     """Send one message; gives its log offset."""
-    answer = await world.talker.ok_send("t", properties, **fields)
+    answer = await world.client.ok_send("t", properties, **fields)
     return parse_offset_id(answer.ext["msgId"])[1]
 
 
 async def back(world, offset, level=0, group="g", *, talker=None, **fields) -> Frame:
     request = ConsumerSendMsgBack(offset, group, level, **fields)
-    answer: Frame = await (talker or world.talker).invoke(request)
+    answer: Frame = await (talker or world.client).invoke(request)
     return answer
 
 
@@ -45,11 +46,11 @@ async def ok_back(world, offset, level=0, **fields):
 
 async def make_group(world, **settings):
     body = dumps({"groupName": "g", **settings})
-    await world.talker.ok(UpdateAndCreateSubscriptionGroup(), body)
+    await world.client.ok(UpdateAndCreateSubscriptionGroup(), body)
 
 
-def test_a_copy_waits_at_level_three_and_comes_to_the_retry_topic(run):
-    async def scenario(world):
+async def test_a_copy_waits_at_level_three_and_comes_to_the_retry_topic():
+    async with ClusterScene(topics={"t": 2}) as world:
         properties = f"KEYS\x01k1 k2\x02TAGS\x01paid\x02colour\x01red\x02{KEY}WAIT\x01true\x02"
         offset = await sent(world, properties, flag=7, sys_flag=SysFlag.MULTI_TAGS, queue_id=1)
         (first,) = lying(world, "t", 1)
@@ -73,13 +74,13 @@ def test_a_copy_waits_at_level_three_and_comes_to_the_retry_topic(run):
         assert again.properties["WAIT"] == "false"
         assert again.offset_message_id != first.offset_message_id
 
-    run(scenario)
 
-
-def test_each_return_takes_the_next_level_and_keeps_what_names_the_first_copy(run):
+async def test_each_return_takes_the_next_level_and_keeps_what_names_the_first_copy():
     waits = [10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200]
 
-    async def scenario(world):
+    async with ClusterScene(
+        topics={"t": 2}, store=SELDOM, broker={"offsets_save_interval_ms": 600_000}
+    ) as world:
         offset = await sent(world)
         (first,) = lying(world, "t")
         for times, wait in enumerate(waits, 1):
@@ -102,45 +103,37 @@ def test_each_return_takes_the_next_level_and_keeps_what_names_the_first_copy(ru
         assert dead.properties["RETRY_TOPIC"] == "t"
         assert len(lying(world, "%RETRY%g")) == 16
 
-    run(scenario, store=SELDOM, broker={"offsets_save_interval_ms": 600_000})
-
 
 @pytest.mark.parametrize(("level", "queue_id"), [(1, 0), (5, 4), (18, 17), (99, 17)])
-def test_a_consumer_may_name_the_level(run, level, queue_id):
-    async def scenario(world):
+async def test_a_consumer_may_name_the_level(level, queue_id):
+    async with ClusterScene(topics={"t": 2}) as world:
         await ok_back(world, await sent(world), level)
         (waiting,) = lying(world, "SCHEDULE_TOPIC_XXXX", queue_id)
         assert (waiting.reconsume_times, waiting.properties["DELAY"]) == (1, str(queue_id + 1))
 
-    run(scenario)
 
-
-def test_a_negative_level_gives_a_message_up_at_once(run):
-    async def scenario(world):
+async def test_a_negative_level_gives_a_message_up_at_once():
+    async with ClusterScene(topics={"t": 2}) as world:
         await ok_back(world, await sent(world, f"DELAY\x010\x02{KEY}"), -1)
         (dead,) = lying(world, "%DLQ%g")
         assert (dead.reconsume_times, dead.body) == (1, b"body")
-        topic = loads((await world.talker.ok(GetTopicConfig(topic="%DLQ%g"))).body)
+        topic = loads((await world.client.ok(GetTopicConfig(topic="%DLQ%g"))).body)
         assert (topic["perm"], topic["writeQueueNums"], topic["readQueueNums"]) == (6, 1, 1)
-        assert (await world.talker.pull("%DLQ%g")).code == 0
-
-    run(scenario)
+        assert (await world.client.pull("%DLQ%g")).code == 0
 
 
-def test_a_dead_letter_topic_that_was_closed_to_readers_stays_so(run):
-    async def scenario(world):
-        await world.talker.ok(
+async def test_a_dead_letter_topic_that_was_closed_to_readers_stays_so():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(
             UpdateAndCreateTopic(topic="%DLQ%g", read_queue_nums=1, write_queue_nums=1, perm=2)
         )
         await ok_back(world, await sent(world), -1)
-        assert (await world.talker.pull("%DLQ%g")).code == 16
+        assert (await world.client.pull("%DLQ%g")).code == 16
         assert [message.body for message in lying(world, "%DLQ%g")] == [b"body"]
 
-    run(scenario)
 
-
-def test_the_maximum_of_the_group_counts_unless_the_request_names_one(run):
-    async def scenario(world):
+async def test_the_maximum_of_the_group_counts_unless_the_request_names_one():
+    async with ClusterScene(topics={"t": 2}) as world:
         await make_group(world, retryMaxTimes=0)
         offset = await sent(world)
         await ok_back(world, offset)
@@ -152,15 +145,13 @@ def test_the_maximum_of_the_group_counts_unless_the_request_names_one(run):
         await ok_back(world, again.commit_log_offset, max_reconsume_times=1)
         assert len(lying(world, "%DLQ%g")) == 2
 
-    run(scenario)
 
-
-def test_the_maximum_of_the_member_that_started_last_wins(run):
-    async def scenario(world):
-        old, new = world.join(), world.join()
+async def test_the_maximum_of_the_member_that_started_last_wins():
+    async with ClusterScene(topics={"t": 2}) as world:
+        old, new = world.connect(), world.connect()
         data = SubscriptionData("t")
-        await old.beat("g", data, client_id="old")
-        await new.beat("g", data, client_id="new")
+        await old.heartbeat("g", data, client_id="old")
+        await new.heartbeat("g", data, client_id="new")
         offset = await sent(world)
         # Nobody has heard of the newer member's maximum yet.
         await ok_back(world, offset, talker=old, max_reconsume_times=0)
@@ -174,11 +165,9 @@ def test_the_maximum_of_the_member_that_started_last_wins(run):
         await ok_back(world, offset, talker=old, max_reconsume_times=0)
         assert len(lying(world, "%DLQ%g")) == 2
 
-    run(scenario)
 
-
-def test_a_group_without_retry_queues_wants_nothing_again(run):
-    async def scenario(world):
+async def test_a_group_without_retry_queues_wants_nothing_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         await make_group(world, retryQueueNums=0)
         await ok_back(world, await sent(world))
         await world.clock.aadvance(60.0)
@@ -186,11 +175,9 @@ def test_a_group_without_retry_queues_wants_nothing_again(run):
             lying(world, "SCHEDULE_TOPIC_XXXX", 2) == lying(world, "%RETRY%g") == lying(world, "%DLQ%g") == []
         )
 
-    run(scenario)
 
-
-def test_copies_spread_over_the_retry_queues(run):
-    async def scenario(world):
+async def test_copies_spread_over_the_retry_queues():
+    async with ClusterScene(topics={"t": 2}) as world:
         await make_group(world, retryQueueNums=3)
         offset = await sent(world)
         for _ in range(60):
@@ -200,16 +187,14 @@ def test_copies_spread_over_the_retry_queues(run):
         assert sum(counts) == 60
         assert min(counts) > 0
 
-    run(scenario)
 
-
-def test_an_exponential_policy_replaces_the_levels(run):
+async def test_an_exponential_policy_replaces_the_levels():
     policy = {
         "type": "EXPONENTIAL",
         "exponentialRetryPolicy": {"initial": 5000, "max": 60_000, "multiplier": 3},
     }
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await make_group(world, groupRetryPolicy=policy)
         offset = await sent(world)
         await ok_back(world, offset)
@@ -226,19 +211,15 @@ def test_an_exponential_policy_replaces_the_levels(run):
         assert 15_000 <= again.store_timestamp - before <= 16_200
         assert again.properties["RETRY_TOPIC"] == "t"
 
-    run(scenario)
 
-
-def test_a_customized_policy_counts_from_its_third_wait(run):
+async def test_a_customized_policy_counts_from_its_third_wait():
     policy = {"type": "CUSTOMIZED", "customizedRetryPolicy": {"next": [1000, 1000, 30_000, 2000]}}
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await make_group(world, groupRetryPolicy=policy)
         await ok_back(world, await sent(world))
         (waiting,) = lying(world, "SCHEDULE_TOPIC_XXXX", 3)
         assert waiting.properties["DELAY"] == "4"
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -253,92 +234,78 @@ def test_a_customized_policy_counts_from_its_third_wait(run):
         ({"type": "EXPONENTIAL", "exponentialRetryPolicy": {"initial": 9, "max": 8}}, "max 8"),
     ],
 )
-def test_a_policy_that_cannot_be_kept_is_refused(run, policy, word):
-    async def scenario(world):
+async def test_a_policy_that_cannot_be_kept_is_refused(policy, word):
+    async with ClusterScene(topics={"t": 2}) as world:
         body = dumps({"groupName": "g", "groupRetryPolicy": policy})
-        answer = await world.talker.invoke(UpdateAndCreateSubscriptionGroup(), body)
+        answer = await world.client.invoke(UpdateAndCreateSubscriptionGroup(), body)
         assert answer.code == 29
         assert word in answer.remark
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("offset", [-1, 5, 10_000_000])
-def test_an_offset_without_message_is_refused(run, offset):
-    async def scenario(world):
+async def test_an_offset_without_message_is_refused(offset):
+    async with ClusterScene(topics={"t": 2}) as world:
         await sent(world)
         answer = await back(world, offset)
         assert answer.code == 1
         assert str(offset) in answer.remark
         assert lying(world, "SCHEDULE_TOPIC_XXXX", 2) == []
 
-    run(scenario)
 
-
-def test_an_unknown_group_is_refused_where_none_is_made(run):
-    async def scenario(world):
+async def test_an_unknown_group_is_refused_where_none_is_made():
+    async with ClusterScene(topics={"t": 2}, broker={"auto_create_groups": False}) as world:
         answer = await back(world, await sent(world))
         assert (answer.code, "g does not exist" in answer.remark) == (26, True)
         assert (await back(world, 0, group="no such/group")).code == 26
 
-    run(scenario, broker={"auto_create_groups": False})
 
-
-def test_a_broker_or_topic_that_takes_nothing_refuses(run):
-    async def scenario(world):
+async def test_a_broker_or_topic_that_takes_nothing_refuses():
+    async with ClusterScene(topics={"t": 2}) as world:
         offset = await sent(world)
-        await world.talker.ok(
+        await world.client.ok(
             UpdateAndCreateTopic(topic="%RETRY%g", read_queue_nums=1, write_queue_nums=1, perm=4)
         )
         answer = await back(world, offset)
         assert (answer.code, "%RETRY%g" in answer.remark) == (16, True)
-        await world.talker.ok(UpdateBrokerConfig(), b"brokerPermission=4\n")
+        await world.client.ok(UpdateBrokerConfig(), b"brokerPermission=4\n")
         assert (await back(world, offset, group="other")).code == 16
 
-    run(scenario)
 
-
-def test_what_a_message_said_of_its_first_delivery_time_does_not_count_again(run):
-    async def scenario(world):
+async def test_what_a_message_said_of_its_first_delivery_time_does_not_count_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         await ok_back(world, await sent(world, f"TIMER_OUT_MS\x015\x02TIMER_ROLL_TIMES\x011\x02{KEY}"), 1)
         (waiting,) = lying(world, "SCHEDULE_TOPIC_XXXX", 0)
         assert not [name for name in waiting.properties if name.startswith("TIMER_")]
 
-    run(scenario)
 
-
-def test_with_synchronous_flush_the_answer_waits_for_the_disk(run):
-    async def scenario(world):
+async def test_with_synchronous_flush_the_answer_waits_for_the_disk():
+    async with ClusterScene(topics={"t": 2}, store={"flush": "SYNC_FLUSH"}) as world:
         offset = await sent(world)
         assert (await back(world, offset, -1)).code == 0
         assert world.store.log.flushed_offset >= lying(world, "%DLQ%g")[0].commit_log_offset
-
-    run(scenario, store={"flush": "SYNC_FLUSH"})
 
 
 RECORDED = [frame for frame in FRAMES if frame.side == "request" and frame.request_code == 36]
 
 
 @pytest.mark.parametrize("frame", RECORDED, ids=lambda frame: frame.name)
-def test_recorded_requests_get_the_recorded_answer(run, frame: Recorded):
+async def test_recorded_requests_get_the_recorded_answer(frame: Recorded):
     (answer,) = [each for each in FRAMES if each.name == frame.name and each.side == "response"]
 
-    async def scenario(world):
+    assert len(RECORDED) == 8
+    async with ClusterScene(topics={"t": 2}) as world:
         # The recorded offset is one of another log.
         ext = {**frame.facts["extFields"], "offset": str(await sent(world))}
-        got = await world.talker.invoke(decode_fields(ext, ConsumerSendMsgBack))
+        got = await world.client.invoke(decode_fields(ext, ConsumerSendMsgBack))
         facts = answer.facts
         assert (got.code, got.remark, got.ext) == (facts["code"], facts["remark"], facts["extFields"])
         level = int(ext["delayLevel"]) or 3
         (waiting,) = lying(world, "SCHEDULE_TOPIC_XXXX", level - 1)
         assert waiting.properties["REAL_TOPIC"] == f"%RETRY%{ext['group']}"
 
-    assert len(RECORDED) == 8
-    run(scenario)
 
-
-def test_a_stored_group_with_absurdly_many_retry_queues_stops_nobody(run):
-    async def scenario(world):
+async def test_a_stored_group_with_absurdly_many_retry_queues_stops_nobody():
+    async with ClusterScene(topics={"t": 2}, store=SELDOM) as world:
         groups = world.cluster.broker.service_port.groups
         groups.load(
             SubscriptionGroupTable(
@@ -349,19 +316,17 @@ def test_a_stored_group_with_absurdly_many_retry_queues_stops_nobody(run):
         )
         offset = await sent(world)
         await ok_back(world, offset, level=1)
-        topic = loads((await world.talker.ok(GetTopicConfig(topic="%RETRY%g"))).body)
+        topic = loads((await world.client.ok(GetTopicConfig(topic="%RETRY%g"))).body)
         assert topic["writeQueueNums"] == 65_535
-        await world.talker.ok_send("t", f"DELAY\x011\x02{KEY}", queue_id=1)
+        await world.client.ok_send("t", f"DELAY\x011\x02{KEY}", queue_id=1)
         await world.clock.aadvance(1.0)
         assert len(lying(world, "t", 1)) == 1
         came = [message for n in range(65_535) for message in lying(world, "%RETRY%g", n)]
         assert [message.body for message in came] == [b"body"]
 
-    run(scenario, store=SELDOM)
 
-
-def test_a_copy_goes_to_no_queue_that_the_retry_topic_lacks(run):
-    async def scenario(world):
+async def test_a_copy_goes_to_no_queue_that_the_retry_topic_lacks():
+    async with ClusterScene(topics={"t": 2}, store=SELDOM) as world:
         await make_group(world, retryQueueNums=1)
         offset = await sent(world)
         await ok_back(world, offset, level=1)
@@ -371,23 +336,19 @@ def test_a_copy_goes_to_no_queue_that_the_retry_topic_lacks(run):
         await world.clock.aadvance(1.0)
         assert len(lying(world, "%RETRY%g")) == 6
 
-    run(scenario, store=SELDOM)
-
 
 @pytest.mark.parametrize("topic", ["RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer"])
-def test_what_waits_in_the_brokers_own_topics_is_not_handed_back(run, topic):
+async def test_what_waits_in_the_brokers_own_topics_is_not_handed_back(topic):
     wishes = {
         "RMQ_SYS_TRANS_HALF_TOPIC": "TRAN_MSG\x01true\x02PGROUP\x01p\x02",
         "SCHEDULE_TOPIC_XXXX": "DELAY\x011\x02",
         "rmq_sys_wheel_timer": "TIMER_DELAY_SEC\x01100\x02",
     }
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}, store=SELDOM) as world:
         await make_group(world)
         offset = await sent(world, KEY + wishes[topic])
         await world.settle()
         assert world.store.queues.max_offset(topic, 0) == 1
         answer = await back(world, offset)
         assert (answer.code, answer.remark) == (16, f"nobody consumes topic {topic}")
-
-    run(scenario, store=SELDOM)

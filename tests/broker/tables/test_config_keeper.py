@@ -40,12 +40,12 @@ async def on_disk() -> bool:
     return True
 
 
-def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
+async def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.topics.put(TopicConfig(topic_name="t", read_queue_nums=3))
     kept.offsets.commit("g", "t", 1, 17)
-    asyncio.run(kept.keeper.save_tables())
-    asyncio.run(kept.keeper.save_rest(on_disk))
+    await kept.keeper.save_tables()
+    await kept.keeper.save_rest(on_disk)
     kept.keeper.close()
     again = Kept(tmp_path)
     again.keeper.load()
@@ -58,15 +58,15 @@ def names_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir() if path.suffix != ".sum")
 
 
-def test_a_table_that_was_missing_is_made_where_it_is_asked_for(tmp_path: Path) -> None:
+async def test_a_table_that_was_missing_is_made_where_it_is_asked_for(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.keeper.load()
     assert kept.keeper.missing == {"topics.json", "consumerOffset.json"}
     kept.keeper.make(["other.json"])
-    asyncio.run(kept.keeper.save_rest(on_disk))
+    await kept.keeper.save_rest(on_disk)
     assert names_in(tmp_path) == []
     kept.keeper.make(["consumerOffset.json"])
-    asyncio.run(kept.keeper.save_rest(on_disk))
+    await kept.keeper.save_rest(on_disk)
     assert names_in(tmp_path) == ["consumerOffset.json"]
     kept.keeper.close()
     again = Kept(tmp_path)
@@ -75,11 +75,11 @@ def test_a_table_that_was_missing_is_made_where_it_is_asked_for(tmp_path: Path) 
     again.keeper.close()
 
 
-def test_a_digit_of_progress_that_flipped_is_not_believed(tmp_path: Path) -> None:
+async def test_a_digit_of_progress_that_flipped_is_not_believed(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     for offset in (100, 117):
         kept.offsets.commit("g", "t", 1, offset)
-        asyncio.run(kept.keeper.save_rest(on_disk))
+        await kept.keeper.save_rest(on_disk)
     kept.keeper.close()
     path = tmp_path / "consumerOffset.json"
     path.write_bytes(path.read_bytes().replace(b"117", b"917"))
@@ -89,31 +89,31 @@ def test_a_digit_of_progress_that_flipped_is_not_believed(tmp_path: Path) -> Non
     again.keeper.close()
 
 
-def test_only_what_changed_is_written(tmp_path: Path) -> None:
+async def test_only_what_changed_is_written(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
-    assert asyncio.run(kept.keeper.save_tables())
-    asyncio.run(kept.keeper.save_rest(on_disk))
+    assert await kept.keeper.save_tables()
+    await kept.keeper.save_rest(on_disk)
     # One that never changed is there for tools after the first start, if it is kept at once.
     assert names_in(tmp_path) == ["topics.json"]
     (tmp_path / "topics.json").unlink()
-    assert asyncio.run(kept.keeper.save_tables())
+    assert await kept.keeper.save_tables()
     assert names_in(tmp_path) == []
     kept.topics.put(TopicConfig(topic_name="t"))
-    assert asyncio.run(kept.keeper.save_tables())
+    assert await kept.keeper.save_tables()
     assert (tmp_path / "topics.json").exists()
     kept.keeper.close()
 
 
-def test_what_a_full_disk_refuses_is_saved_later(tmp_path: Path, caplog: Any) -> None:
+async def test_what_a_full_disk_refuses_is_saved_later(tmp_path: Path, caplog: Any) -> None:
     directory = tmp_path / "config"
     directory.write_text("in the way")
     kept = Kept(directory)
     kept.offsets.commit("g", "t", 0, 5)
-    assert not asyncio.run(kept.keeper.save_tables())
-    asyncio.run(kept.keeper.save_rest(on_disk))
+    assert not await kept.keeper.save_tables()
+    await kept.keeper.save_rest(on_disk)
     directory.unlink()
-    assert asyncio.run(kept.keeper.save_tables())
-    asyncio.run(kept.keeper.save_rest(on_disk))
+    assert await kept.keeper.save_tables()
+    await kept.keeper.save_rest(on_disk)
     kept.keeper.close()
     assert names_in(directory) == ["consumerOffset.json", "topics.json"]
 
@@ -150,103 +150,91 @@ def topics_on_disk(directory: Path) -> set[str]:
     return set(table.topic_config_table)
 
 
-def test_changes_that_come_while_one_save_waits_for_the_disk_share_the_next(
+async def test_changes_that_come_while_one_save_waits_for_the_disk_share_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        kept, disk = Kept(tmp_path), Disk(monkeypatch)
-        kept.topics.put(TopicConfig(topic_name="a"))
-        first = asyncio.ensure_future(kept.keeper.save_tables())
-        await disk.busy()
-        same = kept.keeper.end_turn()
-        assert same is not None
-        later = []
-        for name in ("b", "c"):
-            kept.topics.put(TopicConfig(topic_name=name))
-            later.append(kept.keeper.end_turn())
-            later.append(asyncio.ensure_future(kept.keeper.save_tables()))
-        disk.go_on()
-        assert (await first, await same) == (True, True)
-        await disk.busy()
-        assert topics_on_disk(tmp_path) == {"a"}
-        assert not any(each.done() for each in later if each is not None)
-        disk.go_on()
-        assert await asyncio.gather(*(each for each in later if each is not None)) == [True] * 4
-        assert topics_on_disk(tmp_path) == {"a", "b", "c"}
-        assert disk.syncs == 2
-        assert kept.keeper.end_turn() is None
-        assert await kept.keeper.save_tables()
-        assert disk.syncs == 2
-        kept.keeper.close()
-
-    asyncio.run(scenario())
+    kept, disk = Kept(tmp_path), Disk(monkeypatch)
+    kept.topics.put(TopicConfig(topic_name="a"))
+    first = asyncio.ensure_future(kept.keeper.save_tables())
+    await disk.busy()
+    same = kept.keeper.end_turn()
+    assert same is not None
+    later = []
+    for name in ("b", "c"):
+        kept.topics.put(TopicConfig(topic_name=name))
+        later.append(kept.keeper.end_turn())
+        later.append(asyncio.ensure_future(kept.keeper.save_tables()))
+    disk.go_on()
+    assert (await first, await same) == (True, True)
+    await disk.busy()
+    assert topics_on_disk(tmp_path) == {"a"}
+    assert not any(each.done() for each in later if each is not None)
+    disk.go_on()
+    assert await asyncio.gather(*(each for each in later if each is not None)) == [True] * 4
+    assert topics_on_disk(tmp_path) == {"a", "b", "c"}
+    assert disk.syncs == 2
+    assert kept.keeper.end_turn() is None
+    assert await kept.keeper.save_tables()
+    assert disk.syncs == 2
+    kept.keeper.close()
 
 
-def test_a_change_that_could_not_be_saved_holds_up_no_later_turn_and_goes_with_the_next(
+async def test_a_change_that_could_not_be_saved_holds_up_no_later_turn_and_goes_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    async def scenario() -> None:
-        kept, disk = Kept(tmp_path), Disk(monkeypatch)
-        table = kept.keeper.keep("more.json", TopicConfigTable, kept.more, at_once=True)
-        disk.fails = True
-        kept.topics.put(TopicConfig(topic_name="a"))
-        assert kept.keeper.wait_for(table), "its first save is still to come"
-        turn = kept.keeper.end_turn()
-        assert turn is not None
-        disk.turns.release(2)
-        assert not await turn
-        assert kept.keeper.end_turn() is None
-        assert not kept.keeper.wait_for(table), "it was tried"
-        assert kept.keeper.end_turn() is None
-        disk.fails = False
-        kept.topics.put(TopicConfig(topic_name="b"))
-        turn = kept.keeper.end_turn()
-        assert turn is not None
-        disk.turns.release(2)
-        assert await turn
-        assert topics_on_disk(tmp_path) == {"a", "b"}
-        kept.keeper.close()
-
-    asyncio.run(scenario())
+    kept, disk = Kept(tmp_path), Disk(monkeypatch)
+    table = kept.keeper.keep("more.json", TopicConfigTable, kept.more, at_once=True)
+    disk.fails = True
+    kept.topics.put(TopicConfig(topic_name="a"))
+    assert kept.keeper.wait_for(table), "its first save is still to come"
+    turn = kept.keeper.end_turn()
+    assert turn is not None
+    disk.turns.release(2)
+    assert not await turn
+    assert kept.keeper.end_turn() is None
+    assert not kept.keeper.wait_for(table), "it was tried"
+    assert kept.keeper.end_turn() is None
+    disk.fails = False
+    kept.topics.put(TopicConfig(topic_name="b"))
+    turn = kept.keeper.end_turn()
+    assert turn is not None
+    disk.turns.release(2)
+    assert await turn
+    assert topics_on_disk(tmp_path) == {"a", "b"}
+    kept.keeper.close()
 
 
-def test_whoever_waits_when_the_broker_is_killed_is_never_told(
+async def test_whoever_waits_when_the_broker_is_killed_is_never_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        kept, disk = Kept(tmp_path), Disk(monkeypatch)
-        kept.topics.put(TopicConfig(topic_name="a"))
-        under_way = asyncio.ensure_future(kept.keeper.save_tables())
-        await disk.busy()
-        kept.topics.put(TopicConfig(topic_name="b"))
-        waiting = kept.keeper.end_turn()
-        assert waiting is not None
-        disk.go_on()
-        kept.keeper.close()
-        with pytest.raises(asyncio.CancelledError):
-            await under_way
-        assert waiting.cancelled()
-        assert topics_on_disk(tmp_path) == {"a"}
-
-    asyncio.run(scenario())
+    kept, disk = Kept(tmp_path), Disk(monkeypatch)
+    kept.topics.put(TopicConfig(topic_name="a"))
+    under_way = asyncio.ensure_future(kept.keeper.save_tables())
+    await disk.busy()
+    kept.topics.put(TopicConfig(topic_name="b"))
+    waiting = kept.keeper.end_turn()
+    assert waiting is not None
+    disk.go_on()
+    kept.keeper.close()
+    with pytest.raises(asyncio.CancelledError):
+        await under_way
+    assert waiting.cancelled()
+    assert topics_on_disk(tmp_path) == {"a"}
 
 
-def test_a_table_that_cannot_be_written_out_is_a_failed_save(tmp_path: Path, caplog: Any) -> None:
+async def test_a_table_that_cannot_be_written_out_is_a_failed_save(tmp_path: Path, caplog: Any) -> None:
     class Broken(TopicTable):
         def dump(self) -> TopicConfigTable:
             raise RuntimeError("odd")
 
-    async def scenario() -> None:
-        keeper = ConfigKeeper(tmp_path, ManualClock())
-        keeper.keep("broken.json", TopicConfigTable, Broken(ManualClock()), at_once=True)
-        assert not await keeper.save_tables()
-        assert "tables were not saved" in caplog.text
-        keeper.close()
-
-    asyncio.run(scenario())
+    keeper = ConfigKeeper(tmp_path, ManualClock())
+    keeper.keep("broken.json", TopicConfigTable, Broken(ManualClock()), at_once=True)
+    assert not await keeper.save_tables()
+    assert "tables were not saved" in caplog.text
+    keeper.close()
 
 
-def test_progress_is_saved_behind_the_log_that_it_speaks_of(tmp_path: Path, caplog: Any) -> None:
+async def test_progress_is_saved_behind_the_log_that_it_speaks_of(tmp_path: Path, caplog: Any) -> None:
     kept = Kept(tmp_path)
     kept.offsets.commit("g", "t", 0, 5)
     path, steps = tmp_path / "consumerOffset.json", []
@@ -260,19 +248,19 @@ def test_progress_is_saved_behind_the_log_that_it_speaks_of(tmp_path: Path, capl
         steps.append(path.exists())
         return False
 
-    assert not asyncio.run(kept.keeper.save_rest(failed))
-    assert not asyncio.run(kept.keeper.save_rest(failed))
+    assert not await kept.keeper.save_rest(failed)
+    assert not await kept.keeper.save_rest(failed)
     assert caplog.text.count("progress is not saved any more") == 1
     assert not path.exists()
-    assert asyncio.run(kept.keeper.save_rest(flushed))
+    assert await kept.keeper.save_rest(flushed)
     assert steps == [False, False, False]
     again = Kept(tmp_path)
     again.keeper.load()
     assert again.offsets.query("g", "t", 0) == 5
-    assert asyncio.run(kept.keeper.save_rest(on_disk)), "9 comes behind the next flush"
+    assert await kept.keeper.save_rest(on_disk), "9 comes behind the next flush"
     again.keeper.load()
     assert again.offsets.query("g", "t", 0) == 9
-    assert asyncio.run(kept.keeper.save_rest(failed)), "nothing changed, so nothing is waited for"
+    assert await kept.keeper.save_rest(failed), "nothing changed, so nothing is waited for"
     kept.keeper.close()
     again.keeper.close()
 
@@ -297,7 +285,7 @@ TOPIC = b'{"topicConfigTable":{"t":{"topicName":"t",%s}}}'
     ids=lambda content: content[:60].decode(),
 )
 @pytest.mark.parametrize("name", ["topics.json", "topics.json.bak"])
-def test_what_cannot_be_read_stops_the_start_and_is_not_saved_over(
+async def test_what_cannot_be_read_stops_the_start_and_is_not_saved_over(
     tmp_path: Path, content: bytes, name: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -305,8 +293,8 @@ def test_what_cannot_be_read_stops_the_start_and_is_not_saved_over(
     with pytest.raises(StoreError, match=f"{name} is broken"):
         kept.keeper.load()
     kept.offsets.commit("g", "t", 1, 17)
-    asyncio.run(kept.keeper.save_tables())
-    asyncio.run(kept.keeper.save_rest(on_disk))
+    await kept.keeper.save_tables()
+    await kept.keeper.save_rest(on_disk)
     kept.keeper.close()
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, content)]
 
@@ -328,12 +316,12 @@ def test_a_file_that_no_first_save_completed_leaves_the_table_empty(tmp_path: Pa
     kept.keeper.close()
 
 
-def test_what_is_not_vital_stops_no_start(tmp_path: Path) -> None:
+async def test_what_is_not_vital_stops_no_start(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_bytes(b"{")
     keeper, topics = ConfigKeeper(tmp_path, ManualClock()), TopicTable(ManualClock())
     keeper.keep("list.json", TopicConfigTable, topics, vital=False)
     keeper.load()
     topics.put(TopicConfig(topic_name="t"))
-    asyncio.run(keeper.save_rest(on_disk))
+    await keeper.save_rest(on_disk)
     keeper.close()
     assert b'"t"' in (tmp_path / "list.json").read_bytes()

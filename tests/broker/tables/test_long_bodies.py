@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -25,14 +24,14 @@ def joined(parts: Any) -> bytes:
 
 
 @pytest.mark.parametrize("count", [0, 1, SLICE, SLICE + 1, 3 * SLICE])
-def test_tables_in_slices_are_written_as_at_once(count: int) -> None:
+async def test_tables_in_slices_are_written_as_at_once(count: int) -> None:
     body = topics(count)
-    assert joined(asyncio.run(body_parts(body))) == dumps(body)
+    assert joined(await body_parts(body)) == dumps(body)
     offsets = ConsumerOffsetTable(None, {f"t{n}@g": {0: n} for n in range(count)})
-    assert joined(asyncio.run(body_parts(offsets))) == dumps(offsets)
+    assert joined(await body_parts(offsets)) == dumps(offsets)
 
 
-def test_only_what_changed_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_what_changed_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[object] = []
 
     def counted(value: object) -> bytes:
@@ -40,21 +39,21 @@ def test_only_what_changed_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> N
             written.append(value)
         return dumps(value)
 
-    def text(body: TopicConfigTable) -> bytes:
-        return b"".join(asyncio.run(body_parts(body, rewritten)))
+    async def text(body: TopicConfigTable) -> bytes:
+        return b"".join(await body_parts(body, rewritten))
 
     monkeypatch.setattr("mqframe.broker.tables.long_bodies.dumps", counted)
     count = 2 * SLICE + 3
     rewritten, body = Rewritten(), topics(count)
-    assert text(body) == dumps(body)
+    assert await text(body) == dumps(body)
     assert len(written) == count
     written.clear()
     body.topic_config_table["t7"] = TopicConfig(topic_name="t7", perm=2)
     del body.topic_config_table["t8"]
-    assert text(body) == dumps(body)
+    assert await text(body) == dumps(body)
     assert written == [body.topic_config_table["t7"]]
     for number in range(4):  # what is gone is not kept for ever
         other = TopicConfigTable()
         other.topic_config_table = {f"x{number}-{at}": TopicConfig() for at in range(SLICE + 1)}
-        assert text(other) == dumps(other)
+        assert await text(other) == dumps(other)
     assert len(rewritten._known["topic_config_table"]) <= 3 * (SLICE + 1)

@@ -14,6 +14,7 @@ from mqframe_admin.requests import (
     InvokeBrokerToResetOffset,
     UpdateAndCreateSubscriptionGroup,
 )
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests.admin import GetSubscriptionGroupConfig, GetTopicConfig, UpdateAndCreateTopic
@@ -43,36 +44,32 @@ def full(monkeypatch):
 
 
 @pytest.mark.parametrize(("request_", "body"), REQUESTS)
-def test_a_change_that_cannot_be_saved_is_no_success(run, full, request_, body):
-    async def scenario(world):
+async def test_a_change_that_cannot_be_saved_is_no_success(full, request_, body):
+    async with ClusterScene(topics={"t": 2}) as world:
         full.append(True)
-        answer = await world.talker.invoke(request_, body)
+        answer = await world.client.invoke(request_, body)
         assert (answer.code, "cannot be saved" in answer.remark) == (1, True)
         full.clear()
-        assert (await world.talker.invoke(request_, body)).code == 0
-
-    run(scenario)
+        assert (await world.client.invoke(request_, body)).code == 0
 
 
-def test_what_is_not_saved_is_not_announced(run, full):
-    async def scenario(world):
+async def test_what_is_not_saved_is_not_announced(full):
+    async with ClusterScene(topics={"t": 2}) as world:
         full.append(True)
-        await world.talker.invoke(NEW_TOPIC)
+        await world.client.invoke(NEW_TOPIC)
         request = GetRouteinfoByTopic(topic="new")
-        assert (await world.talker.client.invoke(world.cluster.nameserver, request)).code == 17
+        assert (await world.client.client.invoke(world.cluster.nameserver, request)).code == 17
         full.clear()
 
-    run(scenario)
 
-
-def test_what_was_answered_survives_a_kill(run):
-    async def scenario(world):
-        await world.talker.ok(NEW_TOPIC)
-        await world.talker.ok(*GROUP)
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+async def test_what_was_answered_survives_a_kill():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(NEW_TOPIC)
+        await world.client.ok(*GROUP)
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
-        talker = world.join()
+        talker = world.connect()
         await talker.ok(GetTopicConfig(topic="new"))
         await talker.ok(GetSubscriptionGroupConfig(group="h"))
         assert (await talker.invoke(GetTopicConfig(topic="t"))).code == 17
@@ -80,8 +77,6 @@ def test_what_was_answered_survives_a_kill(run):
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
         assert "h" not in world.cluster.broker.service_port.groups
-
-    run(scenario)
 
 
 @pytest.fixture
@@ -117,12 +112,12 @@ class SlowDisk:
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(run, slow, flush):
-    async def scenario(world):
-        second, third = world.join(), world.join()
+async def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(slow, flush):
+    async with ClusterScene(topics={"t": 2}, store={"flush": flush}) as world:
+        second, third = world.connect(), world.connect()
         await second.ok_send("t")
         await third.ok_send("t")
-        made = await slow.stop(world.talker.send("by-itself"))
+        made = await slow.stop(world.client.send("by-itself"))
         again = asyncio.ensure_future(second.send("by-itself"))
         for _ in range(3):
             await third.ok_send("t")  # others, and other topics, are served as ever
@@ -133,15 +128,13 @@ def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(run, s
         saved = world.cluster.directory / "broker-a/config/topics.json"
         assert b'"by-itself"' in saved.read_bytes()
 
-    run(scenario, store={"flush": flush})
 
-
-def test_many_topics_made_at_once_share_a_save(run, slow, monkeypatch):
-    async def scenario(world):
+async def test_many_topics_made_at_once_share_a_save(slow, monkeypatch):
+    async with ClusterScene(topics={"t": 2}) as world:
         saves = []
         monkeypatch.setattr(ConfigFile, "save", counting(ConfigFile.save, saves))
-        first = await slow.stop(world.talker.invoke(NEW_TOPIC))
-        others = [world.join() for _ in range(4)]
+        first = await slow.stop(world.client.invoke(NEW_TOPIC))
+        others = [world.connect() for _ in range(4)]
         requests = [
             UpdateAndCreateTopic(topic=f"n{number}", read_queue_nums=1, write_queue_nums=1, perm=6)
             for number in range(40)
@@ -150,14 +143,12 @@ def test_many_topics_made_at_once_share_a_save(run, slow, monkeypatch):
         await others[0].client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="t"))
         while "n39" not in world.cluster.broker.service_port.topics:
             await asyncio.sleep(0)
-        answer = await world.talker.client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="n0"))
+        answer = await world.client.client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="n0"))
         assert answer.code == 17, "no name server hears of what is not saved"
         slow.go_on()
         assert [(await each).code for each in (first, *waiting)] == [0] * 41
         assert saves.count("topics.json") <= 3
-        await world.talker.ok(GetTopicConfig(topic="n39"))
-
-    run(scenario)
+        await world.client.ok(GetTopicConfig(topic="n39"))
 
 
 def counting(real, saves):
@@ -168,9 +159,9 @@ def counting(real, saves):
     return save
 
 
-def test_a_broker_that_stops_saves_and_answers_before(run, slow):
-    async def scenario(world):
-        made = await slow.stop(world.talker.send("by-itself"))
+async def test_a_broker_that_stops_saves_and_answers_before(slow):
+    async with ClusterScene(topics={"t": 2}) as world:
+        made = await slow.stop(world.client.send("by-itself"))
         stopping = asyncio.ensure_future(world.cluster.stop_broker())
         await world.settle_loop()
         assert (made.done(), stopping.done()) == (False, False)
@@ -180,16 +171,14 @@ def test_a_broker_that_stops_saves_and_answers_before(run, slow):
         saved = world.cluster.directory / "broker-a/config/topics.json"
         assert b'"by-itself"' in saved.read_bytes()
 
-    run(scenario)
-
 
 async def consumed(world, offset):
     """The group `g` is at `offset` of the topic `t`, and that is on disk."""
     for _ in range(9):
-        await world.talker.ok_send("t")
-    await world.talker.ok(*group("g"))
-    await world.talker.ok(UpdateConsumerOffset("g", "t", 0, offset))
-    await world.talker.ok(CloneGroupOffset(src_group="g", dest_group="first", topic="t", offline=True))
+        await world.client.ok_send("t")
+    await world.client.ok(*group("g"))
+    await world.client.ok(UpdateConsumerOffset("g", "t", 0, offset))
+    await world.client.ok(CloneGroupOffset(src_group="g", dest_group="first", topic="t", offline=True))
 
 
 def group(name):
@@ -207,27 +196,23 @@ MOVES = [
 
 
 @pytest.mark.parametrize(("move", "name", "offset"), MOVES)
-def test_where_an_operator_moved_a_group_survives_a_kill(run, move, name, offset):
-    async def scenario(world):
+async def test_where_an_operator_moved_a_group_survives_a_kill(move, name, offset):
+    async with ClusterScene(topics={"t": 2}) as world:
         await consumed(world, 5)
-        await world.talker.ok(*group("h"))
-        await world.talker.ok(move)
+        await world.client.ok(*group("h"))
+        await world.client.ok(move)
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
-        answer = await world.join().ok(QueryConsumerOffset(name, "t", 0))
+        answer = await world.connect().ok(QueryConsumerOffset(name, "t", 0))
         assert answer.ext["offset"] == str(offset)
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(("move", "name", "offset"), MOVES)
-def test_a_move_that_cannot_be_saved_is_no_success(run, full, move, name, offset):
-    async def scenario(world):
+async def test_a_move_that_cannot_be_saved_is_no_success(full, move, name, offset):
+    async with ClusterScene(topics={"t": 2}) as world:
         await consumed(world, 5)
-        await world.talker.ok(*group("h"))
+        await world.client.ok(*group("h"))
         full.append(True)
-        answer = await world.talker.invoke(move)
+        answer = await world.client.invoke(move)
         assert (answer.code, "cannot be saved" in answer.remark) == (1, True)
         full.clear()
-
-    run(scenario)

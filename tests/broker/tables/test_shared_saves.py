@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -22,12 +22,10 @@ class Disk:
         return await self.begun[-1]
 
 
-def play(scenario: Callable[[Disk, SharedSaves], Coroutine[Any, Any, None]]) -> None:
-    async def whole() -> None:
-        disk = Disk()
-        await scenario(disk, SharedSaves(disk.save))
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[tuple[Disk, SharedSaves]]:
+    disk = Disk()
+    yield (disk, SharedSaves(disk.save))
 
 
 async def settle() -> None:
@@ -35,8 +33,8 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_all_who_ask_before_it_begins_share_a_save_and_later_ones_the_next() -> None:
-    async def scenario(disk: Disk, saves: SharedSaves) -> None:
+async def test_all_who_ask_before_it_begins_share_a_save_and_later_ones_the_next() -> None:
+    async with staged() as (disk, saves):
         assert not saves.active
         first, same = saves.ask(), saves.ask()
         assert first is same
@@ -58,11 +56,9 @@ def test_all_who_ask_before_it_begins_share_a_save_and_later_ones_the_next() -> 
         assert len(disk.begun) == 3
         saves.cancel()
 
-    play(scenario)
 
-
-def test_an_error_is_a_save_that_failed(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(disk: Disk, saves: SharedSaves) -> None:
+async def test_an_error_is_a_save_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+    async with staged() as (disk, saves):
         first = saves.ask()
         await settle()
         disk.begun[0].set_exception(RuntimeError("odd"))
@@ -73,11 +69,9 @@ def test_an_error_is_a_save_that_failed(caplog: pytest.LogCaptureFixture) -> Non
         disk.begun[1].set_result(True)
         assert await again
 
-    play(scenario)
 
-
-def test_whoever_waits_at_the_end_is_cancelled() -> None:
-    async def scenario(disk: Disk, saves: SharedSaves) -> None:
+async def test_whoever_waits_at_the_end_is_cancelled() -> None:
+    async with staged() as (disk, saves):
         first = saves.ask()
         await settle()
         second = saves.ask()
@@ -85,5 +79,3 @@ def test_whoever_waits_at_the_end_is_cancelled() -> None:
         await settle()
         assert (first.cancelled(), second.cancelled(), saves.active) == (True, True, False)
         assert disk.begun[0].cancelled()
-
-    play(scenario)

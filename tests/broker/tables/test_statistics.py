@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.tables.statistics import ACKNOWLEDGED, DEAD, TURN_COUNTS, Statistics
@@ -112,7 +110,7 @@ def test_a_day_begins_at_midnight() -> None:
     assert (statistics.yesterday, statistics.morning) == ((6, 4), (7, 4))
 
 
-def test_counts_are_sampled_in_slices_as_at_once():
+async def test_counts_are_sampled_in_slices_as_at_once():
     def filled():
         clock = ManualClock()
         statistics = Statistics(clock)
@@ -123,7 +121,7 @@ def test_counts_are_sampled_in_slices_as_at_once():
 
     (at_once, _), (sliced, _) = filled(), filled()
     at_once.sample()
-    asyncio.run(sliced.sample_in_turns())
+    await sliced.sample_in_turns()
     last = f"t{TURN_COUNTS - 1}"
     assert sliced.count("TOPIC_PUT_NUMS", last) is not None
     assert sliced.put_rate(last) == at_once.put_rate(last) > 0

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from instances import consumer, scene, settle
+from instances import consumer, running_instance, settle
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.connection.instance import ClientInstance
@@ -13,8 +13,8 @@ from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
 from mqframe.core.wire.frame import Frame
 
 
-def test_heartbeats_at_once_and_every_thirty_seconds():
-    async def play(instance, broker, clock):
+async def test_heartbeats_at_once_and_every_thirty_seconds():
+    async with running_instance() as (instance, broker, clock):
         instance.register_producer("pg")
         await instance.route("t")
         await settle()
@@ -28,11 +28,9 @@ def test_heartbeats_at_once_and_every_thirty_seconds():
         await settle()
         assert [c.group_name for c in broker.heartbeats[2].consumer_data_set] == ["cg"]
 
-    scene(play)
 
-
-def test_a_second_start_begins_nothing_twice():
-    async def play(instance, broker, clock):
+async def test_a_second_start_begins_nothing_twice():
+    async with running_instance() as (instance, broker, clock):
         await instance.start()
         instance.register_producer("pg")
         await instance.route("t")
@@ -40,11 +38,9 @@ def test_a_second_start_begins_nothing_twice():
         await clock.aadvance(30)
         assert len(broker.heartbeats) == 2
 
-    scene(play)
 
-
-def test_a_failed_heartbeat_does_not_end_them():
-    async def play(instance, broker, clock):
+async def test_a_failed_heartbeat_does_not_end_them():
+    async with running_instance() as (instance, broker, clock):
         await instance.route("t")
         broker.script(HeartBeat, ConnectError("down"), AnswerError(1, "no", broker.address))
         instance.register_producer("pg")
@@ -52,11 +48,9 @@ def test_a_failed_heartbeat_does_not_end_them():
         await settle()
         assert len(broker.heartbeats) == 1
 
-    scene(play)
 
-
-def test_a_broker_that_is_reached_again_is_told_of_the_groups_at_once():
-    async def play(instance, broker, clock):
+async def test_a_broker_that_is_reached_again_is_told_of_the_groups_at_once():
+    async with running_instance() as (instance, broker, _clock):
         await instance.route("t")
         broker.on_open(broker.address)
         await settle()
@@ -72,11 +66,9 @@ def test_a_broker_that_is_reached_again_is_told_of_the_groups_at_once():
         assert [each.group_name for each in broker.heartbeats[-1].producer_data_set] == ["pg"]
         assert [each.group_name for each in broker.heartbeats[-1].consumer_data_set] == ["cg"]
 
-    scene(play)
 
-
-def test_a_heartbeat_that_opens_the_connection_itself_is_not_doubled():
-    async def play(instance, broker, clock):
+async def test_a_heartbeat_that_opens_the_connection_itself_is_not_doubled():
+    async with running_instance() as (instance, broker, clock):
         await instance.route("t")
         instance.register_producer("pg")
         await settle()
@@ -92,19 +84,15 @@ def test_a_heartbeat_that_opens_the_connection_itself_is_not_doubled():
         await clock.aadvance(30)
         assert len(broker.heartbeats) == 2
 
-    scene(play)
 
-
-def test_all_groups_are_left_at_the_end():
+async def test_all_groups_are_left_at_the_end():
     brokers = []
 
-    async def play(instance, broker, clock):
+    async with running_instance() as (instance, broker, _clock):
         brokers.append(broker)
         await instance.route("t")
         instance.register_producer("pg")
         instance.register_consumer("cg", consumer())
-
-    scene(play)
     left = brokers[0].sent(UnregisterClient)
     assert [(request.producer_group, request.consumer_group) for request in left] == [
         (None, "cg"),
@@ -112,14 +100,12 @@ def test_all_groups_are_left_at_the_end():
     ]
 
 
-def test_a_broker_is_asked_for_its_version_once():
-    async def play(instance, broker, clock):
+async def test_a_broker_is_asked_for_its_version_once():
+    async with running_instance() as (instance, broker, _clock):
         broker.script(HeartBeat, lambda _: Frame(1, remark="refused", version=407))
         assert await instance.broker_version(broker.address) == 407
         assert await instance.broker_version(broker.address) == 407
         assert len(broker.sent(HeartBeat)) == 1
-
-    scene(play)
 
 
 class Held:
@@ -133,8 +119,8 @@ class Held:
         return Frame(0)
 
 
-def test_a_group_is_left_once_the_heartbeat_under_way_is_answered():
-    async def play(instance, broker, clock):
+async def test_a_group_is_left_once_the_heartbeat_under_way_is_answered():
+    async with running_instance() as (instance, broker, _clock):
         await instance.route("t")
         held = Held()
         broker.script(HeartBeat, held)
@@ -147,11 +133,9 @@ def test_a_group_is_left_once_the_heartbeat_under_way_is_answered():
         await left
         assert len(broker.sent(UnregisterClient)) == 1
 
-    scene(play)
 
-
-def test_the_end_waits_for_the_heartbeat_that_it_cuts_short():
-    async def play(instance, broker, clock):
+async def test_the_end_waits_for_the_heartbeat_that_it_cuts_short():
+    async with running_instance() as (instance, broker, _clock):
         await instance.route("t")
         held = Held()
         broker.script(HeartBeat, held)
@@ -164,11 +148,9 @@ def test_the_end_waits_for_the_heartbeat_that_it_cuts_short():
         await ended
         assert len(broker.sent(UnregisterClient)) == 1
 
-    scene(play)
 
-
-def test_a_heartbeat_that_is_not_answered_is_not_waited_for_long():
-    async def play(instance, broker, clock):
+async def test_a_heartbeat_that_is_not_answered_is_not_waited_for_long():
+    async with running_instance() as (instance, broker, clock):
         await instance.route("t")
         held = Held()
         broker.script(HeartBeat, held)
@@ -181,11 +163,9 @@ def test_a_heartbeat_that_is_not_answered_is_not_waited_for_long():
         await left
         assert len(broker.sent(UnregisterClient)) == 1
 
-    scene(play)
 
-
-def test_a_heartbeat_that_a_new_connection_asks_for_names_no_group_after_its_leaving():
-    async def play(instance, broker, clock):
+async def test_a_heartbeat_that_a_new_connection_asks_for_names_no_group_after_its_leaving():
+    async with running_instance() as (instance, broker, _clock):
         instance.register_producer("pg")
         await instance.route("t")
         await settle()
@@ -194,21 +174,16 @@ def test_a_heartbeat_that_a_new_connection_asks_for_names_no_group_after_its_lea
         await settle()
         assert [type(request) for request in broker.requests[-2:]] == [HeartBeat, UnregisterClient]
 
-    scene(play)
 
-
-def test_replies_and_answers_for_operators_are_made_when_they_are_needed() -> None:
-    async def story() -> None:
-        instance = ClientInstance.connect(ClientSettings(nameserver="127.0.0.1:1"), ManualClock())
-        assert instance.replies is instance.replies
-        assert instance.operator_requests is instance.operator_requests
+async def test_replies_and_answers_for_operators_are_made_when_they_are_needed() -> None:
+    instance = ClientInstance.connect(ClientSettings(nameserver="127.0.0.1:1"), ManualClock())
+    assert instance.replies is instance.replies
+    assert instance.operator_requests is instance.operator_requests
+    instance.replies.expect(5.0)
+    await instance.stop()
+    with pytest.raises(ClosedError, match="the client was stopped"):
         instance.replies.expect(5.0)
-        await instance.stop()
-        with pytest.raises(ClosedError, match="the client was stopped"):
-            instance.replies.expect(5.0)
-        late = ClientInstance.connect(ClientSettings(nameserver="127.0.0.1:1"), ManualClock())
-        await late.stop()
-        with pytest.raises(ClosedError, match="the client was stopped"):
-            late.replies.expect(5.0)
-
-    asyncio.run(story())
+    late = ClientInstance.connect(ClientSettings(nameserver="127.0.0.1:1"), ManualClock())
+    await late.stop()
+    with pytest.raises(ClosedError, match="the client was stopped"):
+        late.replies.expect(5.0)

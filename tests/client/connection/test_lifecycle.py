@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from mqframe_testing.cluster import Cluster
-from mqframe_testing.consuming import play
+from mqframe_testing.consuming import ClientScene
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe import Admin, AsyncProducer, LitePullConsumer, Producer, Puller, SimpleConsumer
@@ -27,50 +25,42 @@ class Noting(AsyncClient):
         self.calls.append("stop")
 
 
-def test_a_block_starts_and_stops_its_client_also_when_it_raises() -> None:
-    async def story() -> None:
-        client = Noting()
-        async with client as entered:
-            assert entered is client
-            assert client.calls == ["start"]
-        assert client.calls == ["start", "stop"]
-        with pytest.raises(ZeroDivisionError):
-            async with client:
-                raise ZeroDivisionError
-        assert client.calls == ["start", "stop"] * 2
-
-    asyncio.run(story())
+async def test_a_block_starts_and_stops_its_client_also_when_it_raises() -> None:
+    client = Noting()
+    async with client as entered:
+        assert entered is client
+        assert client.calls == ["start"]
+    assert client.calls == ["start", "stop"]
+    with pytest.raises(ZeroDivisionError):
+        async with client:
+            raise ZeroDivisionError
+    assert client.calls == ["start", "stop"] * 2
 
 
-def test_a_shared_instance_is_left_running() -> None:
-    async def story(scene) -> None:
+async def test_a_shared_instance_is_left_running() -> None:
+    async with ClientScene() as scene:
         timers = scene.clock.timers
         lease = InstanceLease(scene.instance, scene.instance.settings, scene.clock, None, ())
         assert await lease.open() is scene.instance
         await lease.close(scene.instance)
         assert scene.clock.timers == timers > 0
 
-    play(story)
 
-
-def test_an_instance_of_its_own_is_started_and_stopped() -> None:
-    async def story() -> None:
-        clock = ManualClock()
-        settings = ClientSettings(nameserver="127.0.0.1:1", instance_name="own")
-        lease = InstanceLease(None, settings, clock, None, ())
-        one, two = await lease.open(), await lease.open()
-        assert one is not two
-        assert isinstance(one, ClientInstance)
-        assert one.settings is settings
-        running = clock.timers
-        await lease.close(one)
-        assert clock.timers == running // 2 > 0
-        await lease.close(two)
-        assert clock.timers == 0
-        with pytest.raises(MqframeError):
-            await two.route("t")
-
-    asyncio.run(story())
+async def test_an_instance_of_its_own_is_started_and_stopped() -> None:
+    clock = ManualClock()
+    settings = ClientSettings(nameserver="127.0.0.1:1", instance_name="own")
+    lease = InstanceLease(None, settings, clock, None, ())
+    one, two = await lease.open(), await lease.open()
+    assert one is not two
+    assert isinstance(one, ClientInstance)
+    assert one.settings is settings
+    running = clock.timers
+    await lease.close(one)
+    assert clock.timers == running // 2 > 0
+    await lease.close(two)
+    assert clock.timers == 0
+    with pytest.raises(MqframeError):
+        await two.route("t")
 
 
 def test_a_client_says_what_it_is_and_whether_it_runs(mqframe_shared_cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
@@ -64,38 +65,32 @@ class Scene:
         return await answer if inspect.isawaitable(answer) else answer
 
 
-def play(story):
-    async def whole():
-        await story(Scene())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged():
+    yield Scene()
 
 
-def test_a_reset_goes_to_its_group_and_to_nobody_else():
+async def test_a_reset_goes_to_its_group_and_to_nobody_else():
     body = b'{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"orders"}:5}}'
 
-    async def story(scene):
+    async with staged() as scene:
         for group in ("billing", "audit"):
             reset = ResetConsumerClientOffset("orders", group, 0)
             assert isinstance(await scene.ask(reset, body), Reply)
         assert scene.consumer.resets == [("orders", {QUEUE: 5})]
 
-    play(story)
 
-
-def test_remembered_offsets_of_a_group_that_is_not_here_are_none():
-    async def story(scene):
+async def test_remembered_offsets_of_a_group_that_is_not_here_are_none():
+    async with staged() as scene:
         found = await scene.ask(GetConsumerStatusFromClient("orders", "billing"))
         assert found.message_queue_table == {QUEUE: 7}
         scene.requests.remove("billing")
         found = await scene.ask(GetConsumerStatusFromClient("orders", "billing"))
         assert found.message_queue_table == {}
 
-    play(story)
 
-
-def test_running_info_is_completed_by_what_the_client_knows():
-    async def story(scene):
+async def test_running_info_is_completed_by_what_the_client_knows():
+    async with staged() as scene:
         found = await scene.ask(GetConsumerRunningInfo("billing", "c"))
         assert found.properties == {
             "own": "1",
@@ -108,16 +103,14 @@ def test_running_info_is_completed_by_what_the_client_knows():
         with pytest.raises(Refusal, match="consumer group audit does not consume in this client"):
             await scene.ask(GetConsumerRunningInfo("audit", "c"))
 
-    play(story)
 
-
-def test_a_message_is_consumed_directly_by_its_group():
+async def test_a_message_is_consumed_directly_by_its_group():
     record = encode_record(
         topic="orders", queue_id=1, queue_offset=9, physical_offset=900, body=b"paid", properties=b"",
         born_timestamp=1, born_host=HOST, store_timestamp=2, store_host=HOST,
     )  # fmt: skip
 
-    async def story(scene):
+    async with staged() as scene:
         request = ConsumeMessageDirectly("billing", "c", "id", "broker-a")
         assert (await scene.ask(request, record)).consume_result is DirectOutcome.SUCCESS
         assert scene.consumer.consumed == [(QUEUE, 9, b"paid")]
@@ -127,14 +120,13 @@ def test_a_message_is_consumed_directly_by_its_group():
             await scene.ask(ConsumeMessageDirectly("audit"), record)
         assert len(scene.consumer.consumed) == 1
 
-    play(story)
 
-
-def test_stacks_show_threads_and_tasks_innermost_frame_first():
+async def test_stacks_show_threads_and_tasks_innermost_frame_first():
     async def inner():
         return stacks()
 
-    async def story(scene):
+    async with staged():
+
         async def waits_for_ever():
             await asyncio.Event().wait()
 
@@ -144,7 +136,5 @@ def test_stacks_show_threads_and_tasks_innermost_frame_first():
         task.cancel()
 
         assert "MainThread" in text
-        assert text.index("inner(") < text.index("story(")
+        assert text.index("inner(") < text.index("test_stacks_show_threads_and_tasks_innermost_frame_first(")
         assert any(line.startswith("stuck") and "waits_for_ever(" in line for line in text.splitlines())
-
-    play(story)

@@ -41,17 +41,14 @@ def lines(caplog) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
 
 
-def test_it_waits_with_a_line_a_minute_until_one_answers(caplog) -> None:
-    async def story():
-        scene = Scene(*[nobody() for _ in range(62)], None)
-        running = scene.begin()
-        await scene.clock.aadvance(61.9)
-        assert not running.done()
-        await scene.clock.aadvance(0.1)
-        await running
-        assert scene.tries == list(range(63))
-
-    asyncio.run(story())
+async def test_it_waits_with_a_line_a_minute_until_one_answers(caplog) -> None:
+    scene = Scene(*[nobody() for _ in range(62)], None)
+    running = scene.begin()
+    await scene.clock.aadvance(61.9)
+    assert not running.done()
+    await scene.clock.aadvance(0.1)
+    await running
+    assert scene.tries == list(range(63))
     reason = "reason='no name server answered (n:1): refused'"
     assert lines(caplog) == [
         f"waiting for name servers group='billing' seconds=0 {reason}",
@@ -60,58 +57,46 @@ def test_it_waits_with_a_line_a_minute_until_one_answers(caplog) -> None:
     ]
 
 
-def test_a_start_that_goes_well_says_nothing(caplog) -> None:
-    async def story():
-        await Scene(None).begin()
-
-    asyncio.run(story())
+async def test_a_start_that_goes_well_says_nothing(caplog) -> None:
+    await Scene(None).begin()
     assert lines(caplog) == []
 
 
-def test_where_it_shall_not_wait_the_error_is_one_without_a_chain(caplog) -> None:
-    async def story():
-        scene = Scene(nobody())
-        with pytest.raises(RouteError) as caught:
-            await scene.begin(fail_fast=True)
-        assert str(caught.value) == (
-            "no name server answered (n:1): refused; the consumer of group billing was not started"
-        )
-        assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-
-    asyncio.run(story())
+async def test_where_it_shall_not_wait_the_error_is_one_without_a_chain(caplog) -> None:
+    scene = Scene(nobody())
+    with pytest.raises(RouteError) as caught:
+        await scene.begin(fail_fast=True)
+    assert str(caught.value) == (
+        "no name server answered (n:1): refused; the consumer of group billing was not started"
+    )
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert lines(caplog) == []
 
 
 @pytest.mark.parametrize("answers", [(nobody(), "hang"), ("hang",)])
-def test_who_is_to_end_waits_no_more(answers, caplog) -> None:
-    async def story():
-        scene = Scene(*answers)
-        running = scene.begin()
-        await scene.clock.aadvance(1.0)
-        assert not running.done()
-        scene.ended.set()
-        await scene.clock.aadvance(0)
-        assert running.done()
-        assert running.result() is None
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(story())
+async def test_who_is_to_end_waits_no_more(answers, caplog) -> None:
+    scene = Scene(*answers)
+    running = scene.begin()
+    await scene.clock.aadvance(1.0)
+    assert not running.done()
+    scene.ended.set()
+    await scene.clock.aadvance(0)
+    assert running.done()
+    assert running.result() is None
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_a_cancellation_ends_the_start_as_well() -> None:
-    async def story():
-        scene = Scene("hang")
-        running = scene.begin()
-        await scene.clock.aadvance(0)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(story())
+async def test_a_cancellation_ends_the_start_as_well() -> None:
+    scene = Scene("hang")
+    running = scene.begin()
+    await scene.clock.aadvance(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_other_problems_are_raised_as_they_are() -> None:
+async def test_other_problems_are_raised_as_they_are() -> None:
     unknown = RouteError("no route to topic orders")
     unknown.__cause__ = AnswerFix(ResponseCode.TOPIC_NOT_EXIST, "none", "n:1")
 
@@ -121,4 +106,4 @@ def test_other_problems_are_raised_as_they_are() -> None:
         assert caught.value is problem
 
     for problem in (FixError("no subscription"), unknown):
-        asyncio.run(story(problem))
+        await story(problem)

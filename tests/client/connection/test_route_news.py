@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.scripted_broker import ScriptedBroker
@@ -61,27 +63,24 @@ def test_after_a_fork_nobody_is_left() -> None:
     assert other.heard == ["orders"]
 
 
-def play(story, nameservers=("n:1", "n:1")) -> None:
+@asynccontextmanager
+async def staged(nameservers=("n:1", "n:1")) -> AsyncIterator[Any]:
     """`story(first, second, broker, clock)` with two instances over one scripted broker."""
-
-    async def whole() -> None:
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, {"orders": 1})
-        other = ScriptedBroker(clock, {})
-        other.topics = broker.topics
-        made = [
-            ClientInstance(ClientSettings(nameserver=address), clock, each)  # type: ignore[arg-type]
-            for address, each in zip(nameservers, (broker, other), strict=True)
-        ]
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, {"orders": 1})
+    other = ScriptedBroker(clock, {})
+    other.topics = broker.topics
+    made = [
+        ClientInstance(ClientSettings(nameserver=address), clock, each)  # type: ignore[arg-type]
+        for address, each in zip(nameservers, (broker, other), strict=True)
+    ]
+    for instance in made:
+        await instance.start()
+    try:
+        yield (*made, (broker, other), clock)
+    finally:
         for instance in made:
-            await instance.start()
-        try:
-            await story(*made, (broker, other), clock)
-        finally:
-            for instance in made:
-                await instance.stop()
-
-    asyncio.run(whole())
+            await instance.stop()
 
 
 async def unknown(instance, topic: str) -> bool:
@@ -97,8 +96,8 @@ def queues(instance, topic: str) -> int:
     return 0 if route is None else len(route.read_queues())
 
 
-def test_a_topic_that_one_instance_misses_is_asked_for_when_another_finds_it() -> None:
-    async def story(first, second, brokers, clock):
+async def test_a_topic_that_one_instance_misses_is_asked_for_when_another_finds_it() -> None:
+    async with staged() as (first, second, brokers, clock):
         assert await unknown(first, "new")
         brokers[0].topics["new"] = 3
         await second.route("new")
@@ -106,11 +105,9 @@ def test_a_topic_that_one_instance_misses_is_asked_for_when_another_finds_it() -
         assert queues(first, "new") == 3
         assert [each.topic for each in brokers[0].sent(GetRouteinfoByTopic)] == ["new", "new"]
 
-    play(story)
 
-
-def test_a_change_that_one_finds_reaches_the_other_at_once_and_ends_there() -> None:
-    async def story(first, second, brokers, clock):
+async def test_a_change_that_one_finds_reaches_the_other_at_once_and_ends_there() -> None:
+    async with staged() as (first, second, brokers, clock):
         await first.route("orders")
         await second.route("orders")
         await clock.aadvance(0)
@@ -122,44 +119,33 @@ def test_a_change_that_one_finds_reaches_the_other_at_once_and_ends_there() -> N
         after = [len(each.sent(GetRouteinfoByTopic)) for each in brokers]
         assert after == [before[0] + 1, before[1] + 1]
 
-    play(story)
 
-
-def test_a_topic_of_no_interest_and_another_name_server_are_left_alone() -> None:
-    async def story(first, second, brokers, clock):
+async def test_a_topic_of_no_interest_and_another_name_server_are_left_alone() -> None:
+    async with staged() as (first, second, brokers, clock):
         await second.route("orders")
         await clock.aadvance(0)
         assert brokers[0].sent(GetRouteinfoByTopic) == []
 
-    play(story)
-
-    async def elsewhere(first, second, brokers, clock):
+    async with staged(("n:1", "n:2")) as (first, second, brokers, clock):
         await first.route("orders")
         brokers[0].topics["orders"] = 5
         await second.route("orders")
         await clock.aadvance(0)
         assert (queues(first, "orders"), queues(second, "orders")) == (1, 5)
 
-    play(elsewhere, ("n:1", "n:2"))
 
+async def test_an_instance_that_stopped_or_whose_loop_is_closed_does_no_harm() -> None:
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, {"orders": 1})
+    instance = ClientInstance(ClientSettings(nameserver="n:1"), clock, broker)
+    await instance.start()
+    forgotten = instance
 
-def test_an_instance_that_stopped_or_whose_loop_is_closed_does_no_harm() -> None:
-    async def make():
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, {"orders": 1})
-        instance = ClientInstance(ClientSettings(nameserver="n:1"), clock, broker)
-        await instance.start()
-        return instance
-
-    forgotten = asyncio.run(make())
-
-    async def story(first, second, brokers, clock):
+    async with staged() as (first, second, brokers, clock):
         await first.route("orders")
         await first.stop()
         brokers[0].topics["orders"] = 5
         await second.route("orders")
         await clock.aadvance(0)
         assert queues(first, "orders") == 1
-
-    play(story)
     assert forgotten.routes.known("orders") is None

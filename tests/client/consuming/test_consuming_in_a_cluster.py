@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_pull.puller.puller import AsyncPuller
@@ -66,9 +67,9 @@ class Scene:
 
     async def leave(self, member: Member) -> None:
         self.members.remove(member)
-        await self.end(member.consumer.stop())
+        await self.finish(member.consumer.stop())
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -88,29 +89,27 @@ class Scene:
         raise AssertionError(f"not reached: {[(m.queues, len(m.got)) for m in self.members]}")
 
 
-def play(story, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            await cluster.create_topic("orders", 4)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for member in list(scene.members):
-                    await scene.leave(member)
-                await scene.end(scene.producer.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(**options):
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock, **options) as cluster:
+        await cluster.create_topic("orders", 4)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        try:
+            yield scene
+        finally:
+            for member in list(scene.members):
+                await scene.leave(member)
+            await scene.finish(scene.producer.stop())
 
 
 def numbered(prefix: bytes, count: int) -> list[bytes]:
     return [prefix + b"%d" % n for n in range(count)]
 
 
-def test_two_members_share_queues_and_each_message_comes_once() -> None:
-    async def story(scene):
+async def test_two_members_share_queues_and_each_message_comes_once() -> None:
+    async with staged() as scene:
         one, two = await scene.join("m1"), await scene.join("m2")
         await scene.until(lambda: (one.queues, two.queues) == ([0, 1], [2, 3]))
         await scene.send(*numbered(b"m", 100))
@@ -124,11 +123,9 @@ def test_two_members_share_queues_and_each_message_comes_once() -> None:
                 offsets = [offset for number, offset, _ in member.got if number == queue_id]
                 assert sorted(offsets) == list(range(len(offsets)))
 
-    play(story)
 
-
-def test_members_join_and_leave_and_nothing_is_lost() -> None:
-    async def story(scene):
+async def test_members_join_and_leave_and_nothing_is_lost() -> None:
+    async with staged() as scene:
         one = await scene.join("m1")
         await scene.until(lambda: one.queues == [0, 1, 2, 3])
         await scene.send(*numbered(b"a", 40))
@@ -141,11 +138,9 @@ def test_members_join_and_leave_and_nothing_is_lost() -> None:
         await scene.until(lambda: two.queues == [0, 1, 2, 3])
         await scene.until(lambda: set(one.bodies + two.bodies) >= set(scene.sent))
 
-    play(story)
 
-
-def test_offsets_go_on_after_a_restart_of_consumer_and_broker() -> None:
-    async def story(scene):
+async def test_offsets_go_on_after_a_restart_of_consumer_and_broker() -> None:
+    async with staged() as scene:
         one = await scene.join("m1")
         await scene.send(*numbered(b"a", 20))
         await scene.until(lambda: len(one.got) == 20)
@@ -157,11 +152,9 @@ def test_offsets_go_on_after_a_restart_of_consumer_and_broker() -> None:
         await scene.clock.aadvance(10.0)
         assert Counter(again.bodies) == Counter(numbered(b"b", 20))
 
-    play(story)
 
-
-def test_broker_that_was_away_is_consumed_again() -> None:
-    async def story(scene):
+async def test_broker_that_was_away_is_consumed_again() -> None:
+    async with staged() as scene:
         one = await scene.join("m1")
         await scene.send(*numbered(b"a", 8))
         await scene.until(lambda: len(one.got) == 8)
@@ -172,11 +165,9 @@ def test_broker_that_was_away_is_consumed_again() -> None:
         await scene.send(*numbered(b"b", 8))
         await scene.until(lambda: set(one.bodies) >= set(scene.sent))
 
-    play(story)
 
-
-def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
-    async def story(scene):
+async def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
+    async with staged() as scene:
         options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
         one, two = await scene.join("m1", **options), await scene.join("m2", **options)
         await scene.send(*numbered(b"m", 30))
@@ -190,8 +181,6 @@ def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
         await scene.clock.aadvance(10.0)
         assert again.bodies == [b"later"]
 
-    play(story)
-
 
 @pytest.mark.parametrize("count", [3, 40])
 @pytest.mark.parametrize(
@@ -199,41 +188,39 @@ def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
     [({}, False), ({}, True), ({"ordered": True}, False), ({"broadcasting": True}, False)],
     ids=["waits", "suspended", "ordered", "broadcasting"],
 )
-def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(
+async def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(
     tmp_path, options, held, count
 ) -> None:
-    async def story(scene):
-        settings = ConsumerSettings(offset_directory=tmp_path)
-        one = await scene.join("m1", settings=settings, consume_from="last", **options)
-        await scene.clock.aadvance(5.0)
-        await scene.send(*numbered(b"old", 40))
-        await scene.until(lambda: len(one.got) == 40)
-        await scene.clock.aadvance(10.0)
-        if held:
-            one.consumer.suspend()
-            await scene.clock.aadvance(40.0)
-        async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
-            await admin.topics.delete("orders")
-            await scene.cluster.create_topic("orders", 4)
-        new = numbered(b"new", count)
-        await scene.send(*new)
-        if held:
-            one.consumer.resume()
-        await scene.until(lambda: set(new) <= set(one.bodies))
-        await scene.clock.aadvance(30.0)
-        assert Counter(one.bodies[40:]) == Counter(new)
-        if "broadcasting" not in options:
-            await scene.leave(one)
-            again = await scene.join("m1")
-            await scene.clock.aadvance(30.0)
-            assert again.got == []
-
     with work_at_once():  # local offsets are read and written in threads
-        play(story)
+        async with staged() as scene:
+            settings = ConsumerSettings(offset_directory=tmp_path)
+            one = await scene.join("m1", settings=settings, consume_from="last", **options)
+            await scene.clock.aadvance(5.0)
+            await scene.send(*numbered(b"old", 40))
+            await scene.until(lambda: len(one.got) == 40)
+            await scene.clock.aadvance(10.0)
+            if held:
+                one.consumer.suspend()
+                await scene.clock.aadvance(40.0)
+            async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
+                await admin.topics.delete("orders")
+                await scene.cluster.create_topic("orders", 4)
+            new = numbered(b"new", count)
+            await scene.send(*new)
+            if held:
+                one.consumer.resume()
+            await scene.until(lambda: set(new) <= set(one.bodies))
+            await scene.clock.aadvance(30.0)
+            assert Counter(one.bodies[40:]) == Counter(new)
+            if "broadcasting" not in options:
+                await scene.leave(one)
+                again = await scene.join("m1")
+                await scene.clock.aadvance(30.0)
+                assert again.got == []
 
 
-def test_tags() -> None:
-    async def story(scene):
+async def test_tags() -> None:
+    async with staged() as scene:
         one = await scene.join("m1", expression="Aa || paid")
         await scene.send(*numbered(b"paid", 5), tag="paid")
         await scene.send(*numbered(b"hash", 5), tag="BB")
@@ -250,11 +237,9 @@ def test_tags() -> None:
         await scene.clock.aadvance(6.0)
         assert Counter(one.bodies[10:]) == Counter(numbered(b"BB", 5))
 
-    play(story)
 
-
-def test_plain_pulls() -> None:
-    async def story(scene):
+async def test_plain_pulls() -> None:
+    async with staged() as scene:
         await scene.send(*numbered(b"m", 8), tag="a")
         await scene.send(*numbered(b"n", 8), tag="b")
         instance = ClientInstance.connect(ClientSettings(nameserver=scene.cluster.nameserver), scene.clock)
@@ -285,18 +270,14 @@ def test_plain_pulls() -> None:
         await scene.producer.send(Message("orders", b"at last"), queue=queues[0])
         await scene.clock.aadvance(0.0)
         assert [m.body for m in (await waiting).messages] == [b"at last"]
-        await scene.end(instance.stop())
-
-    play(story)
+        await scene.finish(instance.stop())
 
 
 @pytest.mark.parametrize("strategy", ["averagely", "averagely_by_circle", "consistent_hash"])
-def test_every_strategy_gives_each_queue_to_one_member(strategy) -> None:
-    async def story(scene):
+async def test_every_strategy_gives_each_queue_to_one_member(strategy) -> None:
+    async with staged() as scene:
         members = [await scene.join(f"m{n}", allocate=strategy) for n in range(3)]
         await scene.until(lambda: sorted(q for m in members for q in m.queues) == [0, 1, 2, 3])
         await scene.send(*numbered(b"m", 30))
         await scene.until(lambda: sum(len(m.got) for m in members) >= 30)
         assert Counter(body for m in members for body in m.bodies) == Counter(scene.sent)
-
-    play(story)

@@ -5,8 +5,8 @@ Delays and recalls also by both APIs, on a broker in this process and a clock th
 
 from __future__ import annotations
 
-import asyncio
 import random
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -38,15 +38,13 @@ def stored(cluster, topic="orders"):
     return [record.body for part in found.parts for record in decode_records(part)]
 
 
-def in_async(scenario):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("orders", 1)
-            async with AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock) as producer:
-                await scenario(cluster, clock, producer)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged():
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("orders", 1)
+        async with AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock) as producer:
+            yield (cluster, clock, producer)
 
 
 @pytest.fixture
@@ -68,8 +66,8 @@ WISHES = [
 
 
 @pytest.mark.parametrize(("wish", "after"), WISHES)
-def test_a_message_comes_later(wish, after):
-    async def scenario(cluster, clock, producer):
+async def test_a_message_comes_later(wish, after):
+    async with staged() as (cluster, clock, producer):
         sent = await producer.send(Message("orders", b"later", tag="a", keys=["k"]), **wish)
         assert bool(sent.recall_handle) == ("delay_level" not in wish)
         await producer.send_oneway(Message("orders", b"oneway"), **wish)
@@ -77,8 +75,6 @@ def test_a_message_comes_later(wish, after):
         assert stored(cluster) == []
         await clock.aadvance(0.5)
         assert sorted(stored(cluster)) == [b"later", b"oneway"]
-
-    in_async(scenario)
 
 
 def test_plain_threads_do_the_same(world):
@@ -93,8 +89,8 @@ def test_plain_threads_do_the_same(world):
     assert sorted(stored(cluster)) == sorted([*(repr(wish).encode() for wish, _ in WISHES), b"oneway"])
 
 
-def test_a_recalled_message_does_not_come():
-    async def scenario(cluster, clock, producer):
+async def test_a_recalled_message_does_not_come():
+    async with staged() as (cluster, clock, producer):
         gone = await producer.send(Message("orders", b"gone"), delay=60)
         await producer.send(Message("orders", b"stays"), delay=60)
         await clock.aadvance(30)
@@ -106,19 +102,15 @@ def test_a_recalled_message_does_not_come():
         assert refused.value.code == 604
         assert stored(cluster) == [b"stays"]
 
-    in_async(scenario)
 
-
-def test_a_recall_that_cannot_be():
-    async def scenario(cluster, clock, producer):
+async def test_a_recall_that_cannot_be():
+    async with staged() as (_cluster, clock, producer):
         for handle in ("", "x", None, "ä"):
             with pytest.raises(MessageError, match="no recall handle"):
                 await producer.recall("orders", handle)
         handle = recall_handle("orders", "broker-z", 1_700_000_009_000, "u")
         with pytest.raises(RouteError, match="broker-z"):
             await clock.finish(producer.recall("orders", handle))
-
-    in_async(scenario)
 
 
 def test_wishes_that_cannot_be(world):
@@ -137,13 +129,11 @@ def test_wishes_that_cannot_be(world):
     assert stored(cluster) == []
 
 
-def test_long_properties_leave_room_for_the_wish():
-    async def scenario(cluster, clock, producer):
+async def test_long_properties_leave_room_for_the_wish():
+    async with staged() as (_cluster, _clock, producer):
         message = Message("orders", b"x", properties={"long": "x" * 32_700})
         with pytest.raises(MessageError, match="32767 are allowed"):
             await producer.send(message, delay=1)
-
-    in_async(scenario)
 
 
 class Limit:

@@ -1,6 +1,7 @@
 """Batches that wait their turn at a busy broker."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
@@ -47,15 +48,13 @@ class Scene:
         return "".join(name for name, _ in self.inside)
 
 
-def play(story):
-    async def whole():
-        await story(Scene())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged():
+    yield Scene()
 
 
-def test_all_pass_while_nobody_is_busy_whatever_fails():
-    async def story(scene):
+async def test_all_pass_while_nobody_is_busy_whatever_fails():
+    async with staged() as scene:
         tasks = scene.start(*"abcdef")
         await scene.turns()
         assert scene.names == "abcdef"
@@ -66,11 +65,9 @@ def test_all_pass_while_nobody_is_busy_whatever_fails():
         await scene.end(6)
         await asyncio.gather(*tasks, *more, return_exceptions=True)
 
-    play(story)
 
-
-def test_after_a_refusal_half_as_many_are_let_in_in_their_order_and_more_with_each_success():
-    async def story(scene):
+async def test_after_a_refusal_half_as_many_are_let_in_in_their_order_and_more_with_each_success():
+    async with staged() as scene:
         first = scene.start(*"abcd")
         await scene.turns()
         await scene.end(4, BUSY)
@@ -90,11 +87,9 @@ def test_after_a_refusal_half_as_many_are_let_in_in_their_order_and_more_with_ea
         assert scene.names == "kl"
         await scene.end(2)
 
-    play(story)
 
-
-def test_brokers_have_gates_of_their_own():
-    async def story(scene):
+async def test_brokers_have_gates_of_their_own():
+    async with staged() as scene:
         scene.start(*"ab")
         await scene.turns()
         await scene.end(2, BUSY)
@@ -106,12 +101,10 @@ def test_brokers_have_gates_of_their_own():
         assert scene.names == "d"
         await scene.end()
 
-    play(story)
-
 
 @pytest.mark.parametrize("when", ["waiting", "as its turn comes", "inside"])
-def test_whoever_gives_up_makes_room(when):
-    async def story(scene):
+async def test_whoever_gives_up_makes_room(when):
+    async with staged() as scene:
         scene.start("a")
         await scene.turns()
         await scene.end(1, BUSY)
@@ -135,5 +128,3 @@ def test_whoever_gives_up_makes_room(when):
         await scene.end(len(scene.inside))
         await asyncio.gather(c, d, e, return_exceptions=True)
         assert scene.gates._windows["b"].under_way == 0
-
-    play(story)

@@ -15,76 +15,64 @@ async def settle():
         await asyncio.sleep(0)
 
 
-def test_those_who_wait_are_served_in_order():
-    async def scene():
-        in_flight = AsyncInFlightLimit(InFlightCount(2, 100), ManualClock())
-        assert in_flight.acquire(10)
-        assert in_flight.acquire(80)
-        served = []
+async def test_those_who_wait_are_served_in_order():
+    in_flight = AsyncInFlightLimit(InFlightCount(2, 100), ManualClock())
+    assert in_flight.acquire(10)
+    assert in_flight.acquire(80)
+    served = []
 
-        async def want(name, size):
-            await in_flight.wait(size, 60)
-            served.append(name)
+    async def want(name, size):
+        await in_flight.wait(size, 60)
+        served.append(name)
 
-        tasks = [asyncio.ensure_future(want("big", 90)), asyncio.ensure_future(want("small", 1))]
-        await settle()
-        assert not in_flight.acquire(1), "a newcomer must not overtake those who wait"
-        in_flight.release(10)
-        await settle()
-        assert served == []
-        in_flight.release(80)
-        await asyncio.gather(*tasks)
-        assert served == ["big", "small"]
-
-    asyncio.run(scene())
+    tasks = [asyncio.ensure_future(want("big", 90)), asyncio.ensure_future(want("small", 1))]
+    await settle()
+    assert not in_flight.acquire(1), "a newcomer must not overtake those who wait"
+    in_flight.release(10)
+    await settle()
+    assert served == []
+    in_flight.release(80)
+    await asyncio.gather(*tasks)
+    assert served == ["big", "small"]
 
 
-def test_giving_up_leaves_the_room_to_others():
-    async def scene():
-        clock = ManualClock()
-        in_flight = AsyncInFlightLimit(InFlightCount(1, 100), clock)
-        assert in_flight.acquire(1)
-        first = asyncio.ensure_future(in_flight.wait(1, 1.0))
-        second = asyncio.ensure_future(in_flight.wait(1, 10.0))
-        await settle()
-        await clock.aadvance(1.0)
-        with pytest.raises(TooMuchInFlight, match="1 of 1 messages"):
-            await first
-        in_flight.release(1)
-        await second
-        assert in_flight.count.count == 1
-
-    asyncio.run(scene())
+async def test_giving_up_leaves_the_room_to_others():
+    clock = ManualClock()
+    in_flight = AsyncInFlightLimit(InFlightCount(1, 100), clock)
+    assert in_flight.acquire(1)
+    first = asyncio.ensure_future(in_flight.wait(1, 1.0))
+    second = asyncio.ensure_future(in_flight.wait(1, 10.0))
+    await settle()
+    await clock.aadvance(1.0)
+    with pytest.raises(TooMuchInFlight, match="1 of 1 messages"):
+        await first
+    in_flight.release(1)
+    await second
+    assert in_flight.count.count == 1
 
 
-def test_cancelled_in_the_turn_of_the_grant_gives_it_back():
-    async def scene():
-        in_flight = AsyncInFlightLimit(InFlightCount(1, 100), ManualClock())
-        assert in_flight.acquire(1)
-        waiting = asyncio.ensure_future(in_flight.wait(1, 10.0))
-        await settle()
-        in_flight.release(1)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        assert in_flight.count.count == 0
-
-    asyncio.run(scene())
+async def test_cancelled_in_the_turn_of_the_grant_gives_it_back():
+    in_flight = AsyncInFlightLimit(InFlightCount(1, 100), ManualClock())
+    assert in_flight.acquire(1)
+    waiting = asyncio.ensure_future(in_flight.wait(1, 10.0))
+    await settle()
+    in_flight.release(1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert in_flight.count.count == 0
 
 
-def test_closing_tells_those_who_wait():
-    async def scene():
-        in_flight = AsyncInFlightLimit(InFlightCount(1, 100), ManualClock())
-        assert in_flight.acquire(1)
-        waiting = asyncio.ensure_future(in_flight.wait(1, 10.0))
-        await settle()
-        in_flight.close()
-        with pytest.raises(ClosedError):
-            await waiting
-        with pytest.raises(ClosedError):
-            await in_flight.wait(1, 10.0)
-
-    asyncio.run(scene())
+async def test_closing_tells_those_who_wait():
+    in_flight = AsyncInFlightLimit(InFlightCount(1, 100), ManualClock())
+    assert in_flight.acquire(1)
+    waiting = asyncio.ensure_future(in_flight.wait(1, 10.0))
+    await settle()
+    in_flight.close()
+    with pytest.raises(ClosedError):
+        await waiting
+    with pytest.raises(ClosedError):
+        await in_flight.wait(1, 10.0)
 
 
 def test_threads_wait_for_room():

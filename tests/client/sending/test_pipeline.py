@@ -404,27 +404,24 @@ def test_what_a_selector_may_give(clock):
         SendPipeline.select(route, message, Fixed(KeyError("bug")), 1)
 
 
-def test_a_cancelled_send_says_that_it_may_be_stored(clock):
+async def test_a_cancelled_send_says_that_it_may_be_stored(clock):
     port = ScriptedTransport(clock)
 
-    async def scene():
-        started = asyncio.Event()
+    started = asyncio.Event()
 
-        async def hang(address, request, body=b"", *, timeout):
-            started.set()
-            await asyncio.Event().wait()
+    async def hang(address, request, body=b"", *, timeout):
+        started.set()
+        await asyncio.Event().wait()
 
-        port.invoke = hang
-        sender = sender_over(port)
-        batch = sender.encoder.one(Message("t", b"x"))
-        task = asyncio.ensure_future(sender.deliver(batch, awaited_rules(2), port.route, 3.0))
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError) as caught:
-            await task
-        assert any("may or may not be stored" in note for note in caught.value.__notes__)
-
-    asyncio.run(scene())
+    port.invoke = hang
+    sender = sender_over(port)
+    batch = sender.encoder.one(Message("t", b"x"))
+    task = asyncio.ensure_future(sender.deliver(batch, awaited_rules(2), port.route, 3.0))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    assert any("may or may not be stored" in note for note in caught.value.__notes__)
 
 
 @pytest.mark.parametrize("left", [ConnectionLost("gone"), CallTimeout("late")])

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.cluster import AsyncCluster
@@ -25,18 +26,16 @@ class ByNumber(QueueSelector):
         return queues[key % len(queues)]
 
 
-def scene(play, *, brokers=1, **options):
-    async def run():
-        async with AsyncCluster(brokers) as cluster, AsyncAdmin(nameserver=cluster.nameserver) as admin:
-            await admin.topics.create("orders", queues=4)
-            async with AsyncProducer("shop", nameserver=cluster.nameserver, **options) as producer:
-                await play(producer, admin, cluster)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def staged(*, brokers=1, **options):
+    async with AsyncCluster(brokers) as cluster, AsyncAdmin(nameserver=cluster.nameserver) as admin:
+        await admin.topics.create("orders", queues=4)
+        async with AsyncProducer("shop", nameserver=cluster.nameserver, **options) as producer:
+            yield (producer, admin, cluster)
 
 
-def test_what_was_sent_is_stored_unchanged():
-    async def play(producer, admin, cluster):
+async def test_what_was_sent_is_stored_unchanged():
+    async with staged() as (producer, admin, _cluster):
         message = Message("orders", b"body", tag="paid", keys=["o-1", "o-2"], properties={"p": "ü"}, flag=7)
         result = await producer.send(message)
         assert result.status is SendStatus.SEND_OK
@@ -54,11 +53,9 @@ def test_what_was_sent_is_stored_unchanged():
         assert found.store_size < 1000
         assert found.body == b"z" * 100_000
 
-    scene(play)
 
-
-def test_a_body_above_the_limit_is_sent_packed_by_every_way_of_one_message():
-    async def play(producer, admin, cluster):
+async def test_a_body_above_the_limit_is_sent_packed_by_every_way_of_one_message():
+    async with staged() as (producer, admin, _cluster):
         message, queue = Message("orders", b"z" * 5_000_000), MessageQueue("orders", "broker-a", 0)
         await producer.send(message, queue=queue)
         await producer.send_oneway(message, queue=queue)
@@ -74,44 +71,35 @@ def test_a_body_above_the_limit_is_sent_packed_by_every_way_of_one_message():
             await producer.send_batch([message])
         assert await admin.offsets.max(queue) == 3
 
-    scene(play)
 
-
-def test_round_robin_over_all_brokers():
-    async def play(producer, admin, cluster):
+async def test_round_robin_over_all_brokers():
+    async with staged(brokers=2) as (producer, _admin, _cluster):
         queues = [(await producer.send(Message("orders", b"x"))).queue for _ in range(16)]
         assert queues[:8] == queues[8:]
         assert set(queues) == set(await producer.queues("orders"))
         assert len(set(queues)) == 8
 
-    scene(play, brokers=2)
 
-
-def test_a_new_topic_is_made_by_its_first_message():
-    async def play(producer, admin, cluster):
+async def test_a_new_topic_is_made_by_its_first_message():
+    async with staged() as (producer, admin, cluster):
         result = await producer.send(Message("brand-new", b"x"))
         assert result.queue.topic == "brand-new"
         await cluster.broker.register()  # name servers hear of it a little later
         config = await admin.topics.config("brand-new")
         assert config["broker-a"].write_queue_nums == 4
 
-    scene(play)
+
+async def test_a_topic_that_nobody_makes():
+    async with (
+        AsyncCluster(broker={"auto_create_topics": False}) as cluster,
+        AsyncProducer("shop", nameserver=cluster.nameserver) as producer,
+    ):
+        with pytest.raises(RouteError, match="nothing"):
+            await producer.send(Message("nothing", b"x"))
 
 
-def test_a_topic_that_nobody_makes():
-    async def run():
-        async with (
-            AsyncCluster(broker={"auto_create_topics": False}) as cluster,
-            AsyncProducer("shop", nameserver=cluster.nameserver) as producer,
-        ):
-            with pytest.raises(RouteError, match="nothing"):
-                await producer.send(Message("nothing", b"x"))
-
-    asyncio.run(run())
-
-
-def test_given_queues_selectors_and_keys():
-    async def play(producer, admin, cluster):
+async def test_given_queues_selectors_and_keys():
+    async with staged() as (producer, _admin, _cluster):
         queue = MessageQueue("orders", "broker-a", 2)
         results = [await producer.send(Message("orders", b"%d" % n), queue=queue) for n in range(3)]
         assert [result.queue for result in results] == [queue] * 3
@@ -127,11 +115,9 @@ def test_given_queues_selectors_and_keys():
         with pytest.raises(FixError):
             await producer.send(Message("orders", b"x"), selector=ByNumber(), sharding_key="no number")
 
-    scene(play)
 
-
-def test_a_batch_is_stored_in_order_with_own_keys():
-    async def play(producer, admin, cluster):
+async def test_a_batch_is_stored_in_order_with_own_keys():
+    async with staged(settings=ProducerSettings(body_bytes_max=4000)) as (producer, admin, _cluster):
         messages = [Message("orders", b"%d" % n, tag="t", keys=[f"k{n}"]) for n in range(5)]
         result = await producer.send_batch(messages)
         assert result.queue_offset == 0
@@ -145,8 +131,6 @@ def test_a_batch_is_stored_in_order_with_own_keys():
         with pytest.raises(MessageError, match="send them in several batches"):
             await producer.send_batch([Message("orders", b"x" * 1000)] * 5)
 
-    scene(play, settings=ProducerSettings(body_bytes_max=4000))
-
 
 class Watching(SendHook):
     name = "watching"
@@ -159,13 +143,15 @@ class Watching(SendHook):
 
 
 @pytest.mark.parametrize("hooked", [False, True])
-def test_encoded_messages_are_stored_as_they_are(hooked):
+async def test_encoded_messages_are_stored_as_they_are(hooked):
     hook = Watching()
     elements = encode_elements(
         [Message("orders", b"a", tag="t"), Message("orders", b"b", flag=3)], ["K1", "K2"]
     )
 
-    async def play(producer, admin, cluster):
+    async with staged(
+        settings=ProducerSettings(body_bytes_max=4000), send_hooks=[hook] if hooked else []
+    ) as (producer, admin, _cluster):
         queue = MessageQueue("orders", "broker-a", 2)
         result = await producer.send_encoded("orders", elements, queue=queue)
         assert (result.queue, result.queue_offset) == (queue, 0)
@@ -184,14 +170,12 @@ def test_encoded_messages_are_stored_as_they_are(hooked):
             await producer.send_encoded("SCHEDULE_TOPIC_XXXX", elements)
         with pytest.raises(FixError):
             await producer.send_encoded("orders", elements[:-1])
-
-    scene(play, settings=ProducerSettings(body_bytes_max=4000), send_hooks=[hook] if hooked else [])
     seen = [(("K1", "K2"), [("orders", b"a", "t"), ("orders", b"b", None)])] * 5
     assert [(tuple(ids), messages) for ids, messages in hook.seen] == (seen if hooked else [])
 
 
-def test_submitted_messages_come_in_order_with_own_keys():
-    async def play(producer, admin, cluster):
+async def test_submitted_messages_come_in_order_with_own_keys():
+    async with staged() as (producer, admin, _cluster):
         futures = [
             await producer.submit(Message("orders", b"%d" % n, keys=[f"k{n}"]), sharding_key="one")
             for n in range(500)
@@ -205,37 +189,29 @@ def test_submitted_messages_come_in_order_with_own_keys():
             assert found is not None
             assert (found.body, found.keys, found.queue_offset) == (b"%d" % n, [f"k{n}"], n)
 
-    scene(play)
 
-
-def test_oneway_is_stored():
-    async def play(producer, admin, cluster):
+async def test_oneway_is_stored():
+    async with staged() as (producer, admin, _cluster):
         queue = MessageQueue("orders", "broker-a", 1)
         await producer.send_oneway(Message("orders", b"x"), queue=queue)
         await producer.send(Message("orders", b"y"), queue=queue)
         assert await admin.offsets.max(queue) == 2
 
-    scene(play)
 
-
-def test_a_thousand_at_once():
-    async def play(producer, admin, cluster):
+async def test_a_thousand_at_once():
+    async with staged() as (producer, _admin, _cluster):
         results = await asyncio.gather(*[producer.send(Message("orders", b"%d" % n)) for n in range(1024)])
         places = {(result.queue.queue_id, result.queue_offset) for result in results}
         assert places == {(queue, offset) for queue in range(4) for offset in range(256)}
 
-    scene(play)
 
-
-def test_sends_go_on_at_the_other_broker_when_one_stops():
-    async def play(producer, admin, cluster):
+async def test_sends_go_on_at_the_other_broker_when_one_stops():
+    async with staged(brokers=2) as (producer, _admin, cluster):
         await producer.send(Message("orders", b"x"))
         await cluster.brokers[0].stop()
         results = [await producer.send(Message("orders", b"x")) for _ in range(8)]
         assert {result.queue.broker_name for result in results} == {"broker-b"}
         cluster.running[0] = False
-
-    scene(play, brokers=2)
 
 
 def test_what_is_wrong_shows_at_construction(monkeypatch):
@@ -251,8 +227,8 @@ def test_what_is_wrong_shows_at_construction(monkeypatch):
     AsyncProducer("g", client=ClientSettings(nameserver="z:3"))
 
 
-def test_use_before_start_and_after_stop():
-    async def play(producer, admin, cluster):
+async def test_use_before_start_and_after_stop():
+    async with staged() as (producer, _admin, _cluster):
         with pytest.raises(ClosedError, match="not started"):
             await AsyncProducer("g", nameserver="x:1").send(Message("orders", b"x"))
         await producer.stop()
@@ -260,5 +236,3 @@ def test_use_before_start_and_after_stop():
             await producer.send(Message("orders", b"x"))
         with pytest.raises(ClosedError):
             await producer.start()
-
-    scene(play)

@@ -57,22 +57,19 @@ def prepared(future, name):
 
 
 @pytest.mark.parametrize("kind", [ThreadResults, LoopResults])
-def test_hooks_hear_of_each_end_once_and_first(kind):
-    async def run():
-        hook = Ending()
-        results = kind([hook])
-        make = results.new if kind is ThreadResults else asyncio.get_running_loop().create_future
-        good, bad, plain = prepared(make(), "good"), prepared(make(), "bad"), item(make())
-        assert len(operations_of([good, plain, bad])) == 2
-        problem = ConnectionLost("gone")
-        results.fail([bad], problem)
-        results.resolve([plain, good], [RESULT, RESULT])
-        results.fail([bad], problem)
-        assert hook.ends == [("bad", None, problem, False), ("good", RESULT, None, False)]
-        assert operations_of([good, bad]) == ()
-        assert bad.future.exception() is problem
-
-    asyncio.run(run())
+async def test_hooks_hear_of_each_end_once_and_first(kind):
+    hook = Ending()
+    results = kind([hook])
+    make = results.new if kind is ThreadResults else asyncio.get_running_loop().create_future
+    good, bad, plain = prepared(make(), "good"), prepared(make(), "bad"), item(make())
+    assert len(operations_of([good, plain, bad])) == 2
+    problem = ConnectionLost("gone")
+    results.fail([bad], problem)
+    results.resolve([plain, good], [RESULT, RESULT])
+    results.fail([bad], problem)
+    assert hook.ends == [("bad", None, problem, False), ("good", RESULT, None, False)]
+    assert operations_of([good, bad]) == ()
+    assert bad.future.exception() is problem
 
 
 def test_no_result_in_time():
@@ -115,14 +112,11 @@ def test_unknown_attributes_are_unknown():
         _ = ThreadResults().new().nothing
 
 
-def test_cancelled_futures_of_a_loop_are_passed_over():
-    async def scene():
-        loop = asyncio.get_running_loop()
-        first, second, third = (loop.create_future() for _ in range(3))
-        first.cancel()
-        LoopResults().resolve([item(first), item(second)], [RESULT, RESULT])
-        assert second.result() is RESULT
-        LoopResults().fail([item(second), item(third)], ConnectionLost("gone"))
-        assert isinstance(third.exception(), ConnectionLost)
-
-    asyncio.run(scene())
+async def test_cancelled_futures_of_a_loop_are_passed_over():
+    loop = asyncio.get_running_loop()
+    first, second, third = (loop.create_future() for _ in range(3))
+    first.cancel()
+    LoopResults().resolve([item(first), item(second)], [RESULT, RESULT])
+    assert second.result() is RESULT
+    LoopResults().fail([item(second), item(third)], ConnectionLost("gone"))
+    assert isinstance(third.exception(), ConnectionLost)

@@ -1,6 +1,7 @@
 """Submitted messages: packed by queue, in order, one batch under way, results to each (scripted remoting)."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
@@ -59,28 +60,25 @@ class StoringBroker(ScriptedBroker):
         return Frame(0, ext={"msgId": ids, "queueId": str(queue), "queueOffset": str(first)})
 
 
-def scene(play, *, queues=4, settings=None, **options):
+@asynccontextmanager
+async def staged(*, queues=4, settings=None, **options):
     """Run `play(producer, broker, clock)` with a producer over a scripted broker."""
-
-    async def run():
-        clock = ManualClock()
-        broker = StoringBroker(clock, {"t": queues})
-        instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
-        producer = AsyncProducer(
-            "g", instance=instance, clock=clock, settings=settings or ProducerSettings(), **options
-        )
-        async with producer:
-            await play(producer, broker, clock)
-
-    asyncio.run(run())
+    clock = ManualClock()
+    broker = StoringBroker(clock, {"t": queues})
+    instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
+    producer = AsyncProducer(
+        "g", instance=instance, clock=clock, settings=settings or ProducerSettings(), **options
+    )
+    async with producer:
+        yield (producer, broker, clock)
 
 
 def bodies(count):
     return [b"%d" % number for number in range(count)]
 
 
-def test_messages_wait_for_others_until_the_linger_time():
-    async def play(producer, broker, clock):
+async def test_messages_wait_for_others_until_the_linger_time():
+    async with staged() as (producer, broker, clock):
         futures = [await producer.submit(Message("t", body)) for body in bodies(3)]
         await asyncio.sleep(0)
         assert broker.stored == {}
@@ -95,33 +93,27 @@ def test_messages_wait_for_others_until_the_linger_time():
         (request,) = broker.sent(SendBatchMessage)
         assert (request.batch, request.properties) == (True, "WAIT\x01true\x02")
 
-    scene(play)
 
-
-def test_one_message_goes_as_a_plain_send():
-    async def play(producer, broker, clock):
+async def test_one_message_goes_as_a_plain_send():
+    async with staged() as (producer, broker, _clock):
         future = await producer.submit(Message("t", b"x"))
         await producer.flush()
         assert (await future).queue_offset == 0
         assert len(broker.sent(SendMessageV2)) == 1
         assert broker.sent(SendBatchMessage) == []
 
-    scene(play)
 
-
-def test_full_batches_go_round_the_queues():
-    async def play(producer, broker, clock):
+async def test_full_batches_go_round_the_queues():
+    async with staged(settings=ProducerSettings(batch_messages_max=3)) as (producer, broker, _clock):
         for body in bodies(12):
             await producer.submit(Message("t", body))
         await producer.flush()
         assert sorted(broker.requests_of_queue) == [0, 1, 2, 3]
         assert all(counts == [3] for counts in broker.requests_of_queue.values())
 
-    scene(play, settings=ProducerSettings(batch_messages_max=3))
 
-
-def test_a_queue_keeps_order_with_one_batch_under_way():
-    async def play(producer, broker, clock):
+async def test_a_queue_keeps_order_with_one_batch_under_way():
+    async with staged(settings=ProducerSettings(batch_messages_max=3)) as (producer, broker, _clock):
         broker.gate = asyncio.Event()
         queue = MessageQueue("t", "broker-a", 2)
         futures = [await producer.submit(Message("t", body), queue=queue) for body in bodies(10)]
@@ -134,11 +126,9 @@ def test_a_queue_keeps_order_with_one_batch_under_way():
         assert [body for body, _ in broker.stored[2]] == bodies(10)
         assert [future.result().queue_offset for future in futures] == list(range(10))
 
-    scene(play, settings=ProducerSettings(batch_messages_max=3))
 
-
-def test_large_and_unusual_messages_go_alone_in_their_place():
-    async def play(producer, broker, clock):
+async def test_large_and_unusual_messages_go_alone_in_their_place():
+    async with staged() as (producer, broker, _clock):
         queue = MessageQueue("t", "broker-a", 0)
         large = b"z" * 5000
         for message in (
@@ -157,22 +147,22 @@ def test_large_and_unusual_messages_go_alone_in_their_place():
         assert compressed.sys_flag == 0x301
         assert [body for body, _ in broker.stored[0]][3:] == [b"c", b"d", b"e"]
 
-    scene(play)
 
-
-def test_bytes_bound_a_batch():
-    async def play(producer, broker, clock):
+async def test_bytes_bound_a_batch():
+    async with staged(settings=ProducerSettings(batch_bytes_max=1200)) as (producer, broker, _clock):
         for _ in range(6):
             await producer.submit(Message("t", b"x" * 400))
         await producer.flush()
         assert sum(map(sum, broker.requests_of_queue.values())) == 6
         assert all(count <= 2 for counts in broker.requests_of_queue.values() for count in counts)
 
-    scene(play, settings=ProducerSettings(batch_bytes_max=1200))
 
-
-def test_limits_hold_submit_back_and_let_it_go_on():
-    async def play(producer, broker, clock):
+async def test_limits_hold_submit_back_and_let_it_go_on():
+    async with staged(settings=ProducerSettings(waiting_messages_max=4, batch_messages_max=2)) as (
+        producer,
+        broker,
+        _clock,
+    ):
         broker.gate = asyncio.Event()
         for body in bodies(4):
             await producer.submit(Message("t", body))
@@ -185,11 +175,13 @@ def test_limits_hold_submit_back_and_let_it_go_on():
         await producer.flush()
         assert future.result().queue_offset >= 0
 
-    scene(play, settings=ProducerSettings(waiting_messages_max=4, batch_messages_max=2))
 
-
-def test_no_room_in_time_says_so():
-    async def play(producer, broker, clock):
+async def test_no_room_in_time_says_so():
+    async with staged(settings=ProducerSettings(waiting_bytes_max=15, submit_wait_seconds=1.0)) as (
+        producer,
+        broker,
+        clock,
+    ):
         broker.gate = asyncio.Event()
         await producer.submit(Message("t", b"x" * 10))
         waiting = asyncio.ensure_future(producer.submit(Message("t", b"x" * 10)))
@@ -199,11 +191,9 @@ def test_no_room_in_time_says_so():
             await waiting
         broker.gate.set()
 
-    scene(play, settings=ProducerSettings(waiting_bytes_max=15, submit_wait_seconds=1.0))
 
-
-def test_free_messages_are_tried_again_and_bound_ones_are_not():
-    async def play(producer, broker, clock):
+async def test_free_messages_are_tried_again_and_bound_ones_are_not():
+    async with staged(queues=1) as (producer, broker, _clock):
         queue = MessageQueue("t", "broker-a", 0)
         broker.script(SendBatchMessage, ConnectionLost("gone"))
         bound = await producer.submit(Message("t", b"bound"), queue=queue)
@@ -215,11 +205,9 @@ def test_free_messages_are_tried_again_and_bound_ones_are_not():
         assert (await free).queue == (await more).queue == queue
         assert [body for body, _ in broker.stored[0]] == [b"free", b"more"]
 
-    scene(play, queues=1)
 
-
-def test_an_answer_is_final_for_all_of_the_batch():
-    async def play(producer, broker, clock):
+async def test_an_answer_is_final_for_all_of_the_batch():
+    async with staged() as (producer, broker, _clock):
         broker.script(SendBatchMessage, AnswerError(1, "full", broker.address))
         futures = [await producer.submit(Message("t", body)) for body in bodies(2)]
         await producer.flush()
@@ -227,11 +215,9 @@ def test_an_answer_is_final_for_all_of_the_batch():
             with pytest.raises(AnswerError, match="full"):
                 await future
 
-    scene(play)
 
-
-def test_a_failed_batch_does_not_stop_the_next_one():
-    async def play(producer, broker, clock):
+async def test_a_failed_batch_does_not_stop_the_next_one():
+    async with staged() as (producer, broker, _clock):
         queue = MessageQueue("t", "broker-a", 0)
         broker.script(SendMessageV2, ConnectionLost("x"))
         first = await producer.submit(Message("t", b"a"), queue=queue)
@@ -241,11 +227,9 @@ def test_a_failed_batch_does_not_stop_the_next_one():
         assert isinstance(first.exception(), ConnectionLost)
         assert second.result().queue_offset == 0
 
-    scene(play)
 
-
-def test_a_queue_waits_for_its_broker_and_keeps_its_order():
-    async def play(producer, broker, clock):
+async def test_a_queue_waits_for_its_broker_and_keeps_its_order():
+    async with staged(settings=ProducerSettings(batch_messages_max=3)) as (producer, broker, clock):
         queue = MessageQueue("t", "broker-a", 0)
         away = [
             ConnectError("x"),
@@ -261,11 +245,9 @@ def test_a_queue_waits_for_its_broker_and_keeps_its_order():
         assert [body for body, _ in broker.stored[0]] == bodies(7)
         assert clock.monotonic() - began < 3
 
-    scene(play, settings=ProducerSettings(batch_messages_max=3))
 
-
-def test_of_a_mixed_batch_what_is_free_goes_elsewhere_and_the_rest_waits():
-    async def play(producer, broker, clock):
+async def test_of_a_mixed_batch_what_is_free_goes_elsewhere_and_the_rest_waits():
+    async with staged(queues=1) as (producer, broker, clock):
         broker.script(SendBatchMessage, ConnectError("x"))
         broker.script(SendMessageV2, ConnectError("x"), ConnectError("x"), ConnectError("x"))
         bound = await producer.submit(Message("t", b"bound"), queue=broker.queue("t", 0))
@@ -277,8 +259,6 @@ def test_of_a_mixed_batch_what_is_free_goes_elsewhere_and_the_rest_waits():
         await clock.aadvance(1)
         assert (await bound).queue_offset == 2
         assert [body for body, _ in broker.stored[0]] == [b"free", b"more", b"bound"]
-
-    scene(play, queues=1)
 
 
 class Watch(SendHook):
@@ -294,15 +274,13 @@ class Watch(SendHook):
         )
 
 
-def test_hooks_see_each_message_by_itself():
+async def test_hooks_see_each_message_by_itself():
     watch = Watch()
 
-    async def play(producer, broker, clock):
+    async with staged(send_hooks=(watch,)) as (producer, _broker, _clock):
         for body in bodies(2):
             await producer.submit(Message("t", body))
         await producer.flush()
-
-    scene(play, send_hooks=(watch,))
     assert watch.seen == [
         ("before", [b"0"], "async"),
         ("before", [b"1"], "async"),
@@ -337,10 +315,10 @@ class Preparing(SendHook):
         self.ends.append((operation.extras["number"], operation.result, operation.error))
 
 
-def test_what_was_prepared_stays_with_its_message_when_some_are_tried_again():
+async def test_what_was_prepared_stays_with_its_message_when_some_are_tried_again():
     hook = Preparing()
 
-    async def play(producer, broker, clock):
+    async with staged(queues=1, send_hooks=[hook]) as (producer, broker, _clock):
         queue = broker.queue("t", 0)
         broker.script(SendBatchMessage, ConnectionLost("gone"))
         bound = await producer.submit(Message("t", b"bound"), queue=queue)
@@ -351,35 +329,29 @@ def test_what_was_prepared_stays_with_its_message_when_some_are_tried_again():
         assert hook.tries == [(0, "0"), (1, "1"), (2, "2"), (1, "1"), (2, "2")]
         assert hook.ends == [(0, None, error), (1, await free, None), (2, await more, None)]
 
-    scene(play, queues=1, send_hooks=[hook])
 
-
-def test_who_waits_no_more_does_not_keep_a_hook_from_the_end():
+async def test_who_waits_no_more_does_not_keep_a_hook_from_the_end():
     hook = Preparing()
 
-    async def play(producer, broker, clock):
+    async with staged(queues=1, send_hooks=[hook]) as (producer, broker, _clock):
         given_up = await producer.submit(Message("t", b"given up"))
         given_up.cancel()
         await producer.flush()
         [(number, result, error)] = hook.ends
         assert (number, error, broker.stored[0]) == (0, None, [(b"given up", result.message_id)])
 
-    scene(play, queues=1, send_hooks=[hook])
 
-
-def test_a_forbidden_message_leaves_the_others_alone():
-    async def play(producer, broker, clock):
+async def test_a_forbidden_message_leaves_the_others_alone():
+    async with staged(forbidden_hooks=(Guard(),)) as (producer, broker, _clock):
         futures = [await producer.submit(Message("t", body)) for body in bodies(3)]
         await producer.flush()
         assert [future.exception() is None for future in futures] == [True, False, True]
         ((_, log),) = broker.stored.items()
         assert [body for body, _ in log] == [b"0", b"2"]
 
-    scene(play, forbidden_hooks=(Guard(),))
 
-
-def test_bad_messages_are_refused_at_once():
-    async def play(producer, broker, clock):
+async def test_bad_messages_are_refused_at_once():
+    async with staged() as (producer, broker, _clock):
         for bad in (
             Message("t", b""),
             Message("t", b"x", properties={"a": "x" * 33000}),
@@ -392,23 +364,19 @@ def test_bad_messages_are_refused_at_once():
         await producer.flush()
         assert broker.stored == {}
 
-    scene(play)
 
-
-def test_stop_sends_what_waits():
+async def test_stop_sends_what_waits():
     stored = {}
 
-    async def play(producer, broker, clock):
+    async with staged() as (producer, broker, _clock):
         stored["broker"] = broker
         stored["future"] = await producer.submit(Message("t", b"last"))
-
-    scene(play)
     assert stored["future"].result().queue_offset == 0
     assert next(iter(stored["broker"].stored.values()))[0][0] == b"last"
 
 
-def test_messages_that_may_be_stored_say_so_when_what_was_free_is_refused_elsewhere():
-    async def play(producer, broker, clock):
+async def test_messages_that_may_be_stored_say_so_when_what_was_free_is_refused_elsewhere():
+    async with staged(queues=1) as (producer, broker, clock):
         broker.script(SendBatchMessage, ConnectionLost("gone"))
         broker.script(SendMessageV2, *[ConnectError("refused; nothing was sent")] * 50)
         free = await producer.submit(Message("t", b"free"))
@@ -420,11 +388,9 @@ def test_messages_that_may_be_stored_say_so_when_what_was_free_is_refused_elsewh
             assert caught.value.maybe_stored
             assert "nothing was sent" not in str(caught.value)
 
-    scene(play, queues=1)
 
-
-def test_what_is_submitted_while_the_producer_stops_is_refused():
-    async def play(producer, broker, clock):
+async def test_what_is_submitted_while_the_producer_stops_is_refused():
+    async with staged() as (producer, broker, _clock):
         broker.gate = asyncio.Event()
         first = await producer.submit(Message("t", b"first"))
         stopping = asyncio.ensure_future(producer.stop())
@@ -439,11 +405,9 @@ def test_what_is_submitted_while_the_producer_stops_is_refused():
         assert [body for log in broker.stored.values() for body, _ in log] == [b"first"]
         assert producer._waiting.count.count == 0
 
-    scene(play)
 
-
-def test_a_batch_that_is_cancelled_before_it_began_tells_those_who_wait():
-    async def play(producer, broker, clock):
+async def test_a_batch_that_is_cancelled_before_it_began_tells_those_who_wait():
+    async with staged() as (producer, _broker, _clock):
         future = await producer.submit(Message("t", b"x"))
         producer._submitter._accumulator.close_open()
         producer._submitter._pump()
@@ -454,11 +418,9 @@ def test_a_batch_that_is_cancelled_before_it_began_tells_those_who_wait():
         assert not caught.value.maybe_stored
         producer._submitter._accumulator.__init__(1, 1, 1)  # its queue stays busy; there is nothing to flush
 
-    scene(play)
 
-
-def test_a_batch_that_is_cancelled_under_way_may_be_stored():
-    async def play(producer, broker, clock):
+async def test_a_batch_that_is_cancelled_under_way_may_be_stored():
+    async with staged() as (producer, broker, clock):
         broker.gate = asyncio.Event()
         future = await producer.submit(Message("t", b"x"))
         await clock.aadvance(0.002)
@@ -468,5 +430,3 @@ def test_a_batch_that_is_cancelled_under_way_may_be_stored():
             await future
         assert caught.value.maybe_stored
         broker.gate.set()
-
-    scene(play)

@@ -1,5 +1,3 @@
-import asyncio
-
 from mqframe.core.measuring.family import KEYS_MAX, Family, Kind, key_in, one
 from mqframe.core.measuring.histogram import Histogram
 
@@ -28,7 +26,7 @@ def test_histograms_are_merged_and_stay_what_they_were():
     assert first.counts == [1, 0]
 
 
-def test_a_table_has_the_series_that_were_taken_in():
+async def test_a_table_has_the_series_that_were_taken_in():
     async def rows(table):
         return [row async for row in table.rows]
 
@@ -36,7 +34,7 @@ def test_a_table_has_the_series_that_were_taken_in():
     family.add(1, "a")
     family.add(2, "b")
     assert family.table().families == (family,)
-    assert asyncio.run(rows(family.table())) == [(("a",), (1,)), (("b",), (2,))]
+    assert await rows(family.table()) == [(("a",), (1,)), (("b",), (2,))]
 
 
 def test_one_has_no_labels():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from mqframe_testing.consuming import AllQueues
@@ -23,7 +22,7 @@ def test_only_those_that_look_are_asked_to() -> None:
     assert [made.prepares for made in (AllQueues(), Looking(), LookingToo())] == [False, True, True]
 
 
-def test_what_is_not_overridden_does_nothing() -> None:
+async def test_what_is_not_overridden_does_nothing() -> None:
     plain: AllocationStrategy = AllQueues()
-    asyncio.run(plain.prepare(None, "g", "t", [], []))  # type: ignore[arg-type]
+    await plain.prepare(None, "g", "t", [], [])  # type: ignore[arg-type]
     assert plain.basis("g", "t") == ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from mqframe.core.errors import Refusal
@@ -16,11 +14,11 @@ class Quiet(ProxiedClient):
     address = "10.0.0.7:5"
 
 
-def test_a_client_that_implements_nothing_refuses_what_is_wanted_of_it() -> None:
+async def test_a_client_that_implements_nothing_refuses_what_is_wanted_of_it() -> None:
     client = Quiet()
     client.notified(NotifyConsumerIdsChanged(consumer_group="g"), b"")
     client.closed("it has gone")
     wanted = GetConsumerRunningInfo(consumer_group="g", client_id="c")
     with pytest.raises(Refusal, match="GetConsumerRunningInfo is not passed on to") as refused:
-        asyncio.run(client.asked(wanted, b""))
+        await client.asked(wanted, b"")
     assert refused.value.code == 3

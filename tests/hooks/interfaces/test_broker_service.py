@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-
 from mqframe.hooks.interfaces import BrokerService
 
 
@@ -12,10 +10,10 @@ def test_a_service_that_implements_nothing_serves_by_itself_and_asks_for_nothing
     assert (dict(service.arrivals()), dict(service.counters())) == ({}, {})
 
 
-def test_it_can_be_started_and_ended_either_way() -> None:
+async def test_it_can_be_started_and_ended_either_way() -> None:
     async def life(service: BrokerService) -> None:
         await service.start()
         await service.stop()
         service.abandon()
 
-    asyncio.run(life(BrokerService()))
+    await life(BrokerService())

@@ -98,24 +98,21 @@ def test_a_snapshot_is_a_copy_of_one_topic() -> None:
     assert store.snapshot("bills") == {OTHER: 3}
 
 
-def test_what_is_consumed_while_the_store_is_asked_is_not_undone() -> None:
-    async def story() -> tuple[int | None, int]:
-        asked, answered = asyncio.Event(), asyncio.Event()
+async def test_what_is_consumed_while_the_store_is_asked_is_not_undone() -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
 
-        class Slow(Kept):
-            async def read_stored(self, queue: MessageQueue) -> int | None:
-                asked.set()
-                await answered.wait()
-                return 0
+    class Slow(Kept):
+        async def read_stored(self, queue: MessageQueue) -> int | None:
+            asked.set()
+            await answered.wait()
+            return 0
 
-        store = Slow()
-        reading = asyncio.ensure_future(store.read(Q0, ReadFrom.MEMORY_THEN_STORE))
-        await asyncio.wait_for(asked.wait(), 60)
-        store.update(Q0, 3, increase_only=True)
-        answered.set()
-        return await reading, store.offsets[Q0]
-
-    assert asyncio.run(story()) == (3, 3)
+    store = Slow()
+    reading = asyncio.ensure_future(store.read(Q0, ReadFrom.MEMORY_THEN_STORE))
+    await asyncio.wait_for(asked.wait(), 60)
+    store.update(Q0, 3, increase_only=True)
+    answered.set()
+    assert (await reading, store.offsets[Q0]) == (3, 3)
 
 
 class InADict(SavedOffsetStore):
@@ -142,9 +139,9 @@ class TestSavedOffsetStore(OffsetStoreConformance):
     def make(self, context: OffsetStoreContext) -> InADict:
         return InADict(self.kept.setdefault(context.group, {}))
 
-    def test_only_what_is_owned_is_saved(self) -> None:
+    async def test_only_what_is_owned_is_saved(self) -> None:
         store = InADict({OTHER: 7})
         store.update(Q0, 3, increase_only=True)
         store.update(Q1, 4, increase_only=True)
-        asyncio.run(store.persist([Q0]))
+        await store.persist([Q0])
         assert store.kept == {OTHER: 7, Q0: 3}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import Any
 
@@ -46,7 +45,7 @@ def test_only_changes_are_written_down(told: list[str]) -> None:
     )
 
 
-def test_how_it_ended_is_told(told: list[str]) -> None:
+async def test_how_it_ended_is_told(told: list[str]) -> None:
     async def later(call: Call) -> Reply:
         call.let_go()
         return Reply()
@@ -60,9 +59,9 @@ def test_how_it_ended_is_told(told: list[str]) -> None:
     serve(215, lambda call: Reply(17, remark="no such topic"), topic="a")
     with pytest.raises(Refusal):
         serve(215, failing, topic="b")
-    assert asyncio.run(serve(215, later, topic="c")).code == 0
+    assert (await serve(215, later, topic="c")).code == 0
     with pytest.raises(Refusal):
-        asyncio.run(serve(215, late_failure, topic="d"))
+        await serve(215, late_failure, topic="d")
     outcomes = [line.partition("outcome=")[2] for line in told]
     assert [each.partition(" request=")[0] for each in outcomes] == [
         "'failed: no such topic'", "'failed: no such topic'", "'done'", "'failed: 1: the disk is full'",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from net.in_process.clients import Client, served
-from peers import run
 
 from mqframe.core.errors import ConnectionLost, Refusal
 from mqframe.core.requests.serving import Reply
@@ -12,45 +11,36 @@ from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.settings import NetSettings
 
 
-def test_nobody_is_taken_before_the_server_runs_and_after_it_stopped() -> None:
-    async def scenario() -> None:
-        with pytest.raises(ConnectionLost, match="has not started yet") as lost:
-            InProcessRequests().connect(Client())
-        assert not lost.value.maybe_stored
-        async with served({}) as place:
-            assert not place.requests.connect(Client()).closed
-        with pytest.raises(ConnectionLost, match="or stops"):
+async def test_nobody_is_taken_before_the_server_runs_and_after_it_stopped() -> None:
+    with pytest.raises(ConnectionLost, match="has not started yet") as lost:
+        InProcessRequests().connect(Client())
+    assert not lost.value.maybe_stored
+    async with served({}) as place:
+        assert not place.requests.connect(Client()).closed
+    with pytest.raises(ConnectionLost, match="or stops"):
+        place.requests.connect(Client())
+
+
+async def test_an_address_is_needed() -> None:
+    async with served({}) as place:
+        for address in ("", "somewhere", "10.0.0.1"):
+            with pytest.raises(ValueError, match=f"address {address!r} of a client is no"):
+                place.requests.connect(Client(address=address))
+        assert place.server.peers == frozenset()
+
+
+async def test_peers_are_counted_as_connections_and_those_that_are_idle_go_for_others() -> None:
+    async with served({1: lambda call: Reply()}, settings=NetSettings(connections_max=2)) as place:
+        first, second = Client(), Client()
+        one, two = place.requests.connect(first), place.requests.connect(second)
+        assert place.server.counters()["budget.connections.used"] == "2"
+        with pytest.raises(Refusal, match="connections_max") as refused:
             place.requests.connect(Client())
-
-    run(scenario)
-
-
-def test_an_address_is_needed() -> None:
-    async def scenario() -> None:
-        async with served({}) as place:
-            for address in ("", "somewhere", "10.0.0.1"):
-                with pytest.raises(ValueError, match=f"address {address!r} of a client is no"):
-                    place.requests.connect(Client(address=address))
-            assert place.server.peers == frozenset()
-
-    run(scenario)
-
-
-def test_peers_are_counted_as_connections_and_those_that_are_idle_go_for_others() -> None:
-    async def scenario() -> None:
-        async with served({1: lambda call: Reply()}, settings=NetSettings(connections_max=2)) as place:
-            first, second = Client(), Client()
-            one, two = place.requests.connect(first), place.requests.connect(second)
-            assert place.server.counters()["budget.connections.used"] == "2"
-            with pytest.raises(Refusal, match="connections_max") as refused:
-                place.requests.connect(Client())
-            assert refused.value.code == 2
-            await place.clock.aadvance(70)
-            await place.ask(two)
-            three = place.requests.connect(Client())
-            await place.settle()
-            assert (one.closed, two.closed, three.closed) == (True, False, False)
-            assert first.ends == ["idle, and others want to connect (net.connections_max)"]
-            assert place.server.peers == {two, three}
-
-    run(scenario)
+        assert refused.value.code == 2
+        await place.clock.aadvance(70)
+        await place.ask(two)
+        three = place.requests.connect(Client())
+        await place.settle()
+        assert (one.closed, two.closed, three.closed) == (True, False, False)
+        assert first.ends == ["idle, and others want to connect (net.connections_max)"]
+        assert place.server.peers == {two, three}

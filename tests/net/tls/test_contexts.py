@@ -12,7 +12,7 @@ import certificates
 import pytest
 from certificates import Pems
 from cryptography.hazmat.primitives import serialization
-from peers import ROUTE, run
+from peers import ROUTE
 from tls_peers import Serve, fault
 
 from mqframe.core.errors import ConnectError, ConnectionLost, SettingError, TlsError
@@ -21,169 +21,141 @@ from mqframe.net.tls.contexts import client_context, open_pipe, server_context
 
 
 @pytest.mark.parametrize("mode", ["permissive", "enforcing"])
-def test_calls_of_all_sizes(served: Serve, pems: Pems, mode: str) -> None:
-    async def scenario() -> None:
-        async with served(pems.server(tls_server_mode=mode)) as it:
-            client = it.client(pems.client())
-            for size in (0, 1, 16_000, 16_384, 70_000, 5_000_000):
-                body = bytes(range(256)) * (size // 256 + 1)
-                answer = await client.invoke(it.address, ROUTE(f"t{size}"), body[:size])
-                assert (answer.ext, bytes(answer.body)) == ({"topic": f"t{size}"}, body[:size])
-            assert len(it.server.peers) == 1
-
-    run(scenario)
+async def test_calls_of_all_sizes(served: Serve, pems: Pems, mode: str) -> None:
+    async with served(pems.server(tls_server_mode=mode)) as it:
+        client = it.client(pems.client())
+        for size in (0, 1, 16_000, 16_384, 70_000, 5_000_000):
+            body = bytes(range(256)) * (size // 256 + 1)
+            answer = await client.invoke(it.address, ROUTE(f"t{size}"), body[:size])
+            assert (answer.ext, bytes(answer.body)) == ({"topic": f"t{size}"}, body[:size])
+        assert len(it.server.peers) == 1
 
 
-def test_many_calls_at_once_find_their_answers(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        async with served(pems.server()) as it:
-            client = it.client(pems.client())
-            await client.invoke(it.address, ROUTE("first"))
-            calls = [client.invoke(it.address, ROUTE(f"t{n}"), b"x" * (n * 97)) for n in range(200)]
-            for n, answer in enumerate(await asyncio.gather(*calls)):
-                assert (answer.ext, len(answer.body)) == ({"topic": f"t{n}"}, n * 97)
-            assert len(it.server.peers) == 1
-
-    run(scenario)
+async def test_many_calls_at_once_find_their_answers(served: Serve, pems: Pems) -> None:
+    async with served(pems.server()) as it:
+        client = it.client(pems.client())
+        await client.invoke(it.address, ROUTE("first"))
+        calls = [client.invoke(it.address, ROUTE(f"t{n}"), b"x" * (n * 97)) for n in range(200)]
+        for n, answer in enumerate(await asyncio.gather(*calls)):
+            assert (answer.ext, len(answer.body)) == ({"topic": f"t{n}"}, n * 97)
+        assert len(it.server.peers) == 1
 
 
 @pytest.mark.parametrize("mode", ["permissive", "disabled"])
-def test_a_secured_client_is_told_that_the_server_takes_plain_only(
+async def test_a_secured_client_is_told_that_the_server_takes_plain_only(
     served: Serve, pems: Pems, mode: str
 ) -> None:
     settings = NetSettings() if mode == "permissive" else pems.server(tls_server_mode=mode)
 
-    async def scenario() -> None:
-        async with served(settings) as it:
-            plain = it.client()
-            await plain.invoke(it.address, ROUTE("t"))
-            problem = await fault(it.client(pems.client()), it.address)
-            assert type(problem) is ConnectError
-            assert str(problem).startswith(
-                f"no connection to {it.address}: it did not end the TLS handshake: "
-            )
-            assert "if it takes plain connections only, leave out tls; nothing was sent" in str(problem)
-            assert (await plain.invoke(it.address, ROUTE("t"))).code == 0
-
-    run(scenario)
+    async with served(settings) as it:
+        plain = it.client()
+        await plain.invoke(it.address, ROUTE("t"))
+        problem = await fault(it.client(pems.client()), it.address)
+        assert type(problem) is ConnectError
+        assert str(problem).startswith(f"no connection to {it.address}: it did not end the TLS handshake: ")
+        assert "if it takes plain connections only, leave out tls; nothing was sent" in str(problem)
+        assert (await plain.invoke(it.address, ROUTE("t"))).code == 0
 
 
-def test_an_answer_that_is_not_tls(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.read(100)
-            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-            await reader.read()
-            writer.close()
+async def test_an_answer_that_is_not_tls(served: Serve, pems: Pems) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await reader.read()
+        writer.close()
 
-        listener = await asyncio.start_server(talk, "127.0.0.1", 0)
-        address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-        async with served(None) as it:
-            problem = await fault(it.client(pems.client()), address)
+    listener = await asyncio.start_server(talk, "127.0.0.1", 0)
+    address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    async with served(None) as it:
+        problem = await fault(it.client(pems.client()), address)
+    assert type(problem) is TlsError
+    assert str(problem) == (
+        f"no connection to {address}: it answers, but not by TLS; leave out tls, or have the server take "
+        "TLS; nothing was sent"
+    )
+    listener.close()
+    await listener.wait_closed()
+
+
+async def test_a_certificate_of_an_unknown_authority(served: Serve, pems: Pems, others: Pems) -> None:
+    async with served(others.server()) as it:
+        problem = await fault(it.client(pems.client()), it.address)
         assert type(problem) is TlsError
-        assert str(problem) == (
-            f"no connection to {address}: it answers, but not by TLS; leave out tls, or have the server take "
-            "TLS; nothing was sent"
-        )
-        listener.close()
-        await listener.wait_closed()
-
-    run(scenario)
+        assert str(problem).startswith(f"no connection to {it.address}: its certificate is refused: ")
+        assert "set tls_ca_file to the authority that signed it; nothing was sent" in str(problem)
+        assert (await it.client(others.client()).invoke(it.address, ROUTE("t"))).code == 0
+        everybody = it.client(NetSettings(tls=True, tls_verify="none"))
+        assert (await everybody.invoke(it.address, ROUTE("t"))).code == 0
 
 
-def test_a_certificate_of_an_unknown_authority(served: Serve, pems: Pems, others: Pems) -> None:
-    async def scenario() -> None:
-        async with served(others.server()) as it:
-            problem = await fault(it.client(pems.client()), it.address)
-            assert type(problem) is TlsError
-            assert str(problem).startswith(f"no connection to {it.address}: its certificate is refused: ")
-            assert "set tls_ca_file to the authority that signed it; nothing was sent" in str(problem)
-            assert (await it.client(others.client()).invoke(it.address, ROUTE("t"))).code == 0
-            everybody = it.client(NetSettings(tls=True, tls_verify="none"))
-            assert (await everybody.invoke(it.address, ROUTE("t"))).code == 0
-
-    run(scenario)
+async def test_without_a_ca_file_the_system_is_asked(served: Serve, pems: Pems) -> None:
+    async with served(pems.server()) as it:
+        problem = await fault(it.client(NetSettings(tls=True)), it.address)
+        assert type(problem) is TlsError
+        assert "set tls_ca_file" in str(problem)
 
 
-def test_without_a_ca_file_the_system_is_asked(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        async with served(pems.server()) as it:
-            problem = await fault(it.client(NetSettings(tls=True)), it.address)
-            assert type(problem) is TlsError
-            assert "set tls_ca_file" in str(problem)
-
-    run(scenario)
-
-
-def test_an_expired_certificate(served: Serve, tmp_path: Path) -> None:
+async def test_an_expired_certificate(served: Serve, tmp_path: Path) -> None:
     expired = certificates.make(tmp_path, expired=True)
 
-    async def scenario() -> None:
-        async with served(expired.server()) as it:
-            problem = await fault(it.client(expired.client()), it.address)
-            assert type(problem) is TlsError
-            assert "certificate has expired; the server needs a certificate that is valid now" in str(problem)
-
-    run(scenario)
+    async with served(expired.server()) as it:
+        problem = await fault(it.client(expired.client()), it.address)
+        assert type(problem) is TlsError
+        assert "certificate has expired; the server needs a certificate that is valid now" in str(problem)
 
 
-def test_a_certificate_for_another_name(served: Serve, tmp_path: Path) -> None:
+async def test_a_certificate_for_another_name(served: Serve, tmp_path: Path) -> None:
     elsewhere = certificates.make(tmp_path, "broker.example", "10.1.2.3")
 
-    async def scenario() -> None:
-        async with served(elsewhere.server()) as it:
-            problem = await fault(it.client(elsewhere.client()), it.address)
-            assert type(problem) is TlsError
-            assert "use an address that it is made out to, or tls_verify = chain" in str(problem)
-            lenient = it.client(elsewhere.client(tls_verify="chain"))
-            assert (await lenient.invoke(it.address, ROUTE("t"))).code == 0
-
-    run(scenario)
+    async with served(elsewhere.server()) as it:
+        problem = await fault(it.client(elsewhere.client()), it.address)
+        assert type(problem) is TlsError
+        assert "use an address that it is made out to, or tls_verify = chain" in str(problem)
+        lenient = it.client(elsewhere.client(tls_verify="chain"))
+        assert (await lenient.invoke(it.address, ROUTE("t"))).code == 0
 
 
-def test_clients_show_certificates_where_they_are_wanted(served: Serve, pems: Pems, others: Pems) -> None:
+async def test_clients_show_certificates_where_they_are_wanted(
+    served: Serve, pems: Pems, others: Pems
+) -> None:
     wanted = pems.server(tls_server_client_auth="require", tls_server_ca_file=others.ca)
     shown = {"tls_cert_file": others.cert, "tls_key_file": others.key}
 
-    async def scenario() -> None:
-        async with served(wanted) as it:
-            good = it.client(pems.client(**shown))
-            assert (await good.invoke(it.address, ROUTE("t"))).code == 0
-            problem = await fault(it.client(pems.client()), it.address)
-            assert "the server wants a certificate: set tls_cert_file and tls_key_file" in str(problem)
-            strange = {"tls_cert_file": pems.cert, "tls_key_file": pems.key}
-            problem = await fault(it.client(pems.client(**strange)), it.address)
-            assert "the other side ended TLS" in str(problem)
-            assert (await good.invoke(it.address, ROUTE("t"))).code == 0
-        optional = pems.server(tls_server_client_auth="optional", tls_server_ca_file=others.ca)
-        async with served(optional) as it:
-            assert (await it.client(pems.client()).invoke(it.address, ROUTE("t"))).code == 0
-
-    run(scenario)
+    async with served(wanted) as it:
+        good = it.client(pems.client(**shown))
+        assert (await good.invoke(it.address, ROUTE("t"))).code == 0
+        problem = await fault(it.client(pems.client()), it.address)
+        assert "the server wants a certificate: set tls_cert_file and tls_key_file" in str(problem)
+        strange = {"tls_cert_file": pems.cert, "tls_key_file": pems.key}
+        problem = await fault(it.client(pems.client(**strange)), it.address)
+        assert "the other side ended TLS" in str(problem)
+        assert (await good.invoke(it.address, ROUTE("t"))).code == 0
+    optional = pems.server(tls_server_client_auth="optional", tls_server_ca_file=others.ca)
+    async with served(optional) as it:
+        assert (await it.client(pems.client()).invoke(it.address, ROUTE("t"))).code == 0
 
 
 @pytest.mark.parametrize("served", ["blocking"], indirect=True)
-def test_a_server_that_does_not_read_costs_the_call_and_its_connection(served: Serve, pems: Pems) -> None:
-    async def scenario() -> None:
-        ended = asyncio.Event()
+async def test_a_server_that_does_not_read_costs_the_call_and_its_connection(
+    served: Serve, pems: Pems
+) -> None:
+    ended = asyncio.Event()
 
-        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await ended.wait()
-            writer.close()
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await ended.wait()
+        writer.close()
 
-        context = server_context(pems.server())
-        listener = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=context)
-        address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-        async with served(None) as it:
-            client = it.client(pems.client()).blocking
-            assert client is not None
-            with pytest.raises(ConnectionLost, match="it did not read a whole request in time"):
-                await asyncio.to_thread(client.invoke, address, ROUTE("t"), bytes(30_000_000), timeout=2.0)
-            ended.set()
-            listener.close()
-            await listener.wait_closed()
-
-    run(scenario)
+    context = server_context(pems.server())
+    listener = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=context)
+    address = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    async with served(None) as it:
+        client = it.client(pems.client()).blocking
+        assert client is not None
+        with pytest.raises(ConnectionLost, match="it did not read a whole request in time"):
+            await asyncio.to_thread(client.invoke, address, ROUTE("t"), bytes(30_000_000), timeout=2.0)
+        ended.set()
+        listener.close()
+        await listener.wait_closed()
 
 
 @pytest.mark.parametrize("host", ["", "a..b", ".x"])

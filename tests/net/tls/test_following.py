@@ -10,7 +10,7 @@ import certificates
 import pytest
 from certificates import Pems
 from mqframe_testing.manual_clock import ManualClock
-from peers import ROUTE, run
+from peers import ROUTE
 from tls_peers import Served, fault
 
 from mqframe.core.errors import SettingError, TlsError
@@ -68,21 +68,18 @@ def test_files_that_are_gone_change_nothing(tmp_path: Path) -> None:
         FollowingContext(client_context, pems.client(), clock)
 
 
-def test_new_connections_see_the_new_certificate_and_open_ones_go_on(tmp_path: Path) -> None:
+async def test_new_connections_see_the_new_certificate_and_open_ones_go_on(tmp_path: Path) -> None:
     pems, new = certificates.make(tmp_path / "old"), certificates.make(tmp_path / "new")
 
-    async def scenario() -> None:
-        async with Served(pems.server(), "asyncio") as it:
-            before = it.client(pems.client())
-            assert (await before.invoke(it.address, ROUTE("t"), b"1")).body == b"1"
-            trusting = new.client()
-            replace(pems, new, "cert", "key")
-            await it.clock.aadvance(11)
-            assert (await before.invoke(it.address, ROUTE("t"), b"2")).body == b"2"
-            after = it.client(trusting)
-            assert (await after.invoke(it.address, ROUTE("t"), b"3")).body == b"3"
-            assert isinstance(
-                await fault(it.client(certificates.make(tmp_path / "x").client()), it.address), TlsError
-            )
-
-    run(scenario)
+    async with Served(pems.server(), "asyncio") as it:
+        before = it.client(pems.client())
+        assert (await before.invoke(it.address, ROUTE("t"), b"1")).body == b"1"
+        trusting = new.client()
+        replace(pems, new, "cert", "key")
+        await it.clock.aadvance(11)
+        assert (await before.invoke(it.address, ROUTE("t"), b"2")).body == b"2"
+        after = it.client(trusting)
+        assert (await after.invoke(it.address, ROUTE("t"), b"3")).body == b"3"
+        assert isinstance(
+            await fault(it.client(certificates.make(tmp_path / "x").client()), it.address), TlsError
+        )

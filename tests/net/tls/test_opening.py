@@ -68,28 +68,22 @@ async def opened(pems: Pems, inner: Talk, server: Pems | None) -> None:
         await getattr(inner, "after", inner).ended
 
 
-def test_a_protocol_talks_as_over_a_plain_connection(pems: Pems) -> None:
-    async def scenario() -> None:
-        talk = Talk()
-        await opened(pems, talk, pems)
-        assert talk.heard.startswith(b"one")
-
-    asyncio.run(scenario())
+async def test_a_protocol_talks_as_over_a_plain_connection(pems: Pems) -> None:
+    talk = Talk()
+    await opened(pems, talk, pems)
+    assert talk.heard.startswith(b"one")
 
 
-def test_another_protocol_may_go_on_with_a_secured_connection(pems: Pems) -> None:
-    async def scenario() -> None:
-        after = Talk()
-        first = HandsOn(after)
-        await opened(pems, first, pems)
-        assert first.heard == b"one"
-        assert after.transport is first.transport
-        assert not first.ended.done()
-
-    asyncio.run(scenario())
+async def test_another_protocol_may_go_on_with_a_secured_connection(pems: Pems) -> None:
+    after = Talk()
+    first = HandsOn(after)
+    await opened(pems, first, pems)
+    assert first.heard == b"one"
+    assert after.transport is first.transport
+    assert not first.ended.done()
 
 
-def test_a_server_that_is_not_trusted_or_plain_is_an_error_and_nothing_is_heard(
+async def test_a_server_that_is_not_trusted_or_plain_is_an_error_and_nothing_is_heard(
     pems: Pems, others: Pems
 ) -> None:
     async def failure(server: Pems | None) -> MqframeError:
@@ -99,16 +93,13 @@ def test_a_server_that_is_not_trusted_or_plain_is_an_error_and_nothing_is_heard(
         assert talk.transport is None
         return caught.value
 
-    assert isinstance(asyncio.run(failure(others)), TlsError)
-    assert isinstance(asyncio.run(failure(None)), TlsError | ConnectError)
+    assert isinstance(await failure(others), TlsError)
+    assert isinstance(await failure(None), TlsError | ConnectError)
 
 
-def test_nobody_there_is_an_error_of_the_system(tmp_path: Path) -> None:
+async def test_nobody_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     mine = client_context(certificates.make(tmp_path).client())
     assert mine is not None
 
-    async def scenario() -> None:
-        with pytest.raises(ConnectionRefusedError):
-            await open_secured(mine, "there", ("127.0.0.1", 1), Talk())
-
-    asyncio.run(scenario())
+    with pytest.raises(ConnectionRefusedError):
+        await open_secured(mine, "there", ("127.0.0.1", 1), Talk())

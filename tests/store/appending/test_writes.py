@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,9 +38,11 @@ def test_messages_and_batches_lie_one_behind_the_other(
     assert bodies(store.reads.get("t", 0, 0, 9)) == [b"1", b"2", b"3"]
 
 
-def test_a_store_that_has_stopped_takes_none(opened: Callable[..., MessageStore], message: Message) -> None:
+async def test_a_store_that_has_stopped_takes_none(
+    opened: Callable[..., MessageStore], message: Message
+) -> None:
     store = opened()
-    asyncio.run(store.stop())
+    await store.stop()
     for write in writes_of(store, message):
         with pytest.raises(StoreUnavailable, match="the store has stopped"):
             write()

@@ -79,65 +79,59 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("flush", ["SYNC_FLUSH", "ASYNC_FLUSH"])
-def test_an_error_that_the_flush_of_queues_meets_ends_the_log(
+async def test_an_error_that_the_flush_of_queues_meets_ends_the_log(
     opened, message, clock, kernel, flush, tmp_path
 ) -> None:
-    async def scenario() -> None:
-        store = opened(flush=flush, flush_thorough_ms=10**9, options={"sync": kernel})
-        store.start()
-        told: list[bool] = []
-        store.writes.put(message(body=b"good"))
-        assert await store.confirming.flush_log()
-        good = store.log.max_offset
-        store.writes.put(message(body=b"lost"))
-        kernel.failing = "commitlog/0"
-        # The queue flusher's thorough pass syncs the log before anybody else does.
-        store._queue_flusher._last_thorough = -(10**9)
-        store._queue_flusher.flush()
-        await until(lambda: store.disk.trouble != "")
-        store.confirming.when_confirmed(store.log.max_offset + 1, told.append)
-        assert told == [False]
-        with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error; check the di"):
-            store.writes.put(message())
-        assert not await store.confirming.flush_log()
-        assert store.log.flushed_offset == good
-        await clock.aadvance(120)
-        assert store.log.flushed_offset == good
-        await store.stop()
-
-    asyncio.run(scenario())
+    store = opened(flush=flush, flush_thorough_ms=10**9, options={"sync": kernel})
+    store.start()
+    told: list[bool] = []
+    store.writes.put(message(body=b"good"))
+    assert await store.confirming.flush_log()
+    good = store.log.max_offset
+    store.writes.put(message(body=b"lost"))
+    kernel.failing = "commitlog/0"
+    # The queue flusher's thorough pass syncs the log before anybody else does.
+    store._queue_flusher._last_thorough = -(10**9)
+    store._queue_flusher.flush()
+    await until(lambda: store.disk.trouble != "")
+    store.confirming.when_confirmed(store.log.max_offset + 1, told.append)
+    assert told == [False]
+    with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error; check the di"):
+        store.writes.put(message())
+    assert not await store.confirming.flush_log()
+    assert store.log.flushed_offset == good
+    await clock.aadvance(120)
+    assert store.log.flushed_offset == good
+    await store.stop()
     assert (tmp_path / "store/abort").exists()
     assert not (tmp_path / "store/queue-ends").exists()
     assert (tmp_path / "store/sync-failed").exists()
 
 
-def test_those_who_wait_are_told_whoever_met_the_error(opened, message, clock) -> None:
-    async def scenario() -> None:
-        gate = threading.Event()
+async def test_those_who_wait_are_told_whoever_met_the_error(opened, message, clock) -> None:
+    gate = threading.Event()
 
-        def held(descriptor: int) -> None:
-            assert gate.wait(20)
-            os.fdatasync(descriptor)
+    def held(descriptor: int) -> None:
+        assert gate.wait(20)
+        os.fdatasync(descriptor)
 
-        store = opened(flush="SYNC_FLUSH", sync_flush_timeout_ms=10**9)
-        store.writes.put(message())  # so that there is a file
-        store.start()
-        store.refusals.durability.sync = held
-        told: list[bool] = []
-        store.confirming.when_confirmed(store.writes.put(message()).end_offset, told.append)
-        waits = asyncio.ensure_future(store.confirming.flush_log())
-        await asyncio.sleep(0)
-        store.refusals.durability.lost("commitlog/0", OSError(errno.EIO, "Input/output error"))
-        await clock.aadvance(0.6)
-        assert told == [False]
-        assert not await waits
-        gate.set()
-        await store.stop()
-
-    asyncio.run(scenario())
+    store = opened(flush="SYNC_FLUSH", sync_flush_timeout_ms=10**9)
+    store.writes.put(message())  # so that there is a file
+    store.start()
+    store.refusals.durability.sync = held
+    told: list[bool] = []
+    store.confirming.when_confirmed(store.writes.put(message()).end_offset, told.append)
+    waits = asyncio.ensure_future(store.confirming.flush_log())
+    await asyncio.sleep(0)
+    store.refusals.durability.lost("commitlog/0", OSError(errno.EIO, "Input/output error"))
+    await clock.aadvance(0.6)
+    assert told == [False]
+    assert not await waits
+    gate.set()
+    await store.stop()
 
 
-def test_an_error_at_the_stop_leaves_an_unclean_end(opened, message, kernel, tmp_path, caplog) -> None:
+async def test_an_error_at_the_stop_leaves_an_unclean_end(opened, message, kernel, tmp_path, caplog) -> None:
     async def scenario(failing: str) -> None:
         store = opened(options={"sync": kernel})
         store.start()
@@ -147,10 +141,10 @@ def test_an_error_at_the_stop_leaves_an_unclean_end(opened, message, kernel, tmp
         await store.stop()
 
     for failing in ("commitlog/0", "consumequeue/t/0"):
-        asyncio.run(scenario(failing))
+        await scenario(failing)
         assert (tmp_path / "store/abort").exists(), failing
         assert not (tmp_path / "store/queue-ends").exists()
-    asyncio.run(scenario("nothing"))
+    await scenario("nothing")
     assert not (tmp_path / "store/abort").exists()
     assert not (tmp_path / "store/sync-failed").exists()
 
@@ -171,22 +165,19 @@ def test_a_record_that_cannot_be_written_ends_the_log(opened, message, monkeypat
 
 
 @pytest.mark.parametrize("ahead", [True, False])
-def test_an_error_when_a_file_is_made_ends_the_log(opened, message, kernel, ahead) -> None:
-    async def scenario() -> None:
-        store = opened(commit_log_file_bytes=4096, options={"sync": kernel})
+async def test_an_error_when_a_file_is_made_ends_the_log(opened, message, kernel, ahead) -> None:
+    store = opened(commit_log_file_bytes=4096, options={"sync": kernel})
+    store.writes.put(message(body=b"x" * 3000))
+    kernel.failing = ".allocating"
+    if ahead:
+        store.start()
+        with pytest.raises(StoreUnavailable):
+            await asyncio.wrap_future(store._commit_log._ahead)
+    with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error; check the di"):
         store.writes.put(message(body=b"x" * 3000))
-        kernel.failing = ".allocating"
-        if ahead:
-            store.start()
-            with pytest.raises(StoreUnavailable):
-                await asyncio.wrap_future(store._commit_log._ahead)
-        with pytest.raises(StoreUnavailable, match="could not be flushed: Input/output error; check the di"):
-            store.writes.put(message(body=b"x" * 3000))
-        with pytest.raises(StoreUnavailable, match="could not be flushed"):
-            store.writes.put(message())
-        await store.stop()
-
-    asyncio.run(scenario())
+    with pytest.raises(StoreUnavailable, match="could not be flushed"):
+        store.writes.put(message())
+    await store.stop()
 
 
 def test_the_next_start_writes_anew_what_the_disk_may_lack(opened, message, kernel, tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -40,26 +39,8 @@ def test_all_folders_on_the_way_are_made_for_their_owner_only(tmp_path):
 
 
 @pytest.mark.parametrize(("mode", "file", "folder"), [("600", 0o600, 0o700), ("640", 0o640, 0o750)])
-def test_a_whole_system_writes_with_the_permissions_of_its_settings(tmp_path, mode, file, folder):
+async def test_a_whole_system_writes_with_the_permissions_of_its_settings(tmp_path, mode, file, folder):
     root = tmp_path / "system"
-
-    async def whole() -> None:
-        clock = ManualClock()
-        names = {"directory": root / "names", "file_mode": mode}
-        store = {"file_mode": mode, "commit_log_file_bytes": 8192}
-        async with AsyncCluster(clock=clock, directory=root, store=store, nameserver=names) as cluster:
-            await cluster.create_topic("t", 2)
-            cluster.name_server._kv.put("n", "k", "v")
-            async with AsyncProducer("g", nameserver=cluster.nameserver, clock=clock) as producer:
-                for number in range(30):
-                    await producer.send(Message("t", b"x" * 800, keys=(f"k{number}",)))
-                await producer.send(Message("t", b"later"), delay=5)
-                await producer.send(Message("t", b"level"), delay_level=1)
-            await clock.aadvance(12)
-            await cluster.restart_broker()
-            await clock.aadvance(12)
-            check()
-        check()
 
     def check() -> None:
         found = [path for path in root.rglob("*") if path.exists()]
@@ -71,7 +52,22 @@ def test_a_whole_system_writes_with_the_permissions_of_its_settings(tmp_path, mo
         ]
         assert wrong == []
 
-    asyncio.run(whole())
+    clock = ManualClock()
+    names = {"directory": root / "names", "file_mode": mode}
+    store = {"file_mode": mode, "commit_log_file_bytes": 8192}
+    async with AsyncCluster(clock=clock, directory=root, store=store, nameserver=names) as cluster:
+        await cluster.create_topic("t", 2)
+        cluster.name_server._kv.put("n", "k", "v")
+        async with AsyncProducer("g", nameserver=cluster.nameserver, clock=clock) as producer:
+            for number in range(30):
+                await producer.send(Message("t", b"x" * 800, keys=(f"k{number}",)))
+            await producer.send(Message("t", b"later"), delay=5)
+            await producer.send(Message("t", b"level"), delay_level=1)
+        await clock.aadvance(12)
+        await cluster.restart_broker()
+        await clock.aadvance(12)
+        check()
+    check()
 
 
 def test_a_folder_that_others_may_look_into_is_told(tmp_path, caplog):

@@ -8,40 +8,34 @@ import threading
 from mqframe.store.files.threads import Threads
 
 
-def test_results_come_back_on_the_loop():
-    async def scenario():
-        threads, told = Threads(), asyncio.Queue()
-        threads.attach()
+async def test_results_come_back_on_the_loop():
+    threads, told = Threads(), asyncio.Queue()
+    threads.attach()
 
-        def done(result, problem):
-            told.put_nowait((result, problem, threading.current_thread() is threading.main_thread()))
+    def done(result, problem):
+        told.put_nowait((result, problem, threading.current_thread() is threading.main_thread()))
 
-        failure = OSError("no such luck")
+    failure = OSError("no such luck")
 
-        def fail():
-            raise failure
+    def fail():
+        raise failure
 
-        threads.run(lambda: 7, done)
-        assert await told.get() == (7, None, True)
-        threads.run(fail, done)
-        assert await told.get() == (None, failure, True)
-        threads.close()
-
-    asyncio.run(scenario())
+    threads.run(lambda: 7, done)
+    assert await told.get() == (7, None, True)
+    threads.run(fail, done)
+    assert await told.get() == (None, failure, True)
+    threads.close()
 
 
-def test_nobody_is_told_and_nothing_begins_once_they_are_ended():
-    async def scenario():
-        threads, worked, told = Threads(), [], []
-        threads.attach()
-        gate = threading.Event()
-        threads.run(lambda: worked.append(gate.wait(120)), lambda *result: told.append(result))
-        gate.set()
-        threads.close()  # waits for what is under way; its result is on its way to the loop then
-        assert worked == [True]
-        threads.run(lambda: worked.append(False), lambda *result: told.append(result))
-        for _ in range(5):
-            await asyncio.sleep(0.001)
-        assert (worked, told) == ([True], [])
-
-    asyncio.run(scenario())
+async def test_nobody_is_told_and_nothing_begins_once_they_are_ended():
+    threads, worked, told = Threads(), [], []
+    threads.attach()
+    gate = threading.Event()
+    threads.run(lambda: worked.append(gate.wait(120)), lambda *result: told.append(result))
+    gate.set()
+    threads.close()  # waits for what is under way; its result is on its way to the loop then
+    assert worked == [True]
+    threads.run(lambda: worked.append(False), lambda *result: told.append(result))
+    for _ in range(5):
+        await asyncio.sleep(0.001)
+    assert (worked, told) == ([True], [])

@@ -59,48 +59,42 @@ def expected(count, first=0):
     return [b"%d" % n * 100 for n in range(first, first + count)]
 
 
-def test_follows_over_files_and_restarts(opened, message, tmp_path):
-    async def scenario():
-        store = opened(commit_log_file_bytes=4096)
-        one = Collector()
-        store.followers.add(one, "broker-a")
-        store.start()
-        fill(store, message, 40)
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        assert one.bodies == expected(40)
-        assert all(start // 4096 == (end - 1) // 4096 for start, end in one.stretches)
-        assert one.began == (tmp_path / "store", "broker-a")
-        await store.stop()
-        assert one.stopped
-        store = opened(commit_log_file_bytes=4096)
-        two = Collector()
-        store.followers.add(two)
-        store.start()
-        fill(store, message, 5, 40)
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        assert two.bodies == expected(5, 40)
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_follows_over_files_and_restarts(opened, message, tmp_path):
+    store = opened(commit_log_file_bytes=4096)
+    one = Collector()
+    store.followers.add(one, "broker-a")
+    store.start()
+    fill(store, message, 40)
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    assert one.bodies == expected(40)
+    assert all(start // 4096 == (end - 1) // 4096 for start, end in one.stretches)
+    assert one.began == (tmp_path / "store", "broker-a")
+    await store.stop()
+    assert one.stopped
+    store = opened(commit_log_file_bytes=4096)
+    two = Collector()
+    store.followers.add(two)
+    store.start()
+    fill(store, message, 5, 40)
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    assert two.bodies == expected(5, 40)
+    await store.stop()
 
 
-def test_slow_one_delays_nobody_and_says_so(opened, message):
-    async def scenario():
-        store = opened()
-        slow, quick = Collector("slow"), Collector("quick")
-        slow.release.clear()
-        store.followers.add(slow)
-        store.followers.add(quick)
-        store.start()
-        fill(store, message, 10)
-        await until(lambda: store.followers.lag_bytes("quick") == 0)
-        assert store.followers.lag_bytes("slow") == store.log.max_offset
-        slow.release.set()
-        await until(lambda: store.followers.lag_bytes("slow") == 0)
-        assert slow.bodies == quick.bodies == expected(10)
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_slow_one_delays_nobody_and_says_so(opened, message):
+    store = opened()
+    slow, quick = Collector("slow"), Collector("quick")
+    slow.release.clear()
+    store.followers.add(slow)
+    store.followers.add(quick)
+    store.start()
+    fill(store, message, 10)
+    await until(lambda: store.followers.lag_bytes("quick") == 0)
+    assert store.followers.lag_bytes("slow") == store.log.max_offset
+    slow.release.set()
+    await until(lambda: store.followers.lag_bytes("slow") == 0)
+    assert slow.bodies == quick.bodies == expected(10)
+    await store.stop()
 
 
 class Gatherer(Collector):
@@ -116,37 +110,31 @@ class Gatherer(Collector):
         return self.stretches[-1][1] if self.stretches else None
 
 
-def test_what_is_gathered_is_handed_over_once_unless_it_fails(opened, message, monkeypatch):
+async def test_what_is_gathered_is_handed_over_once_unless_it_fails(opened, message, monkeypatch):
     monkeypatch.setattr("mqframe.store.following.followers._RETRY_SECONDS", 0.01)
 
-    async def scenario():
-        store = opened(commit_log_file_bytes=4096)
-        one = Gatherer()
-        fill(store, message, 40)
-        store.followers.add(one)
-        store.start()
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        starts = [start for start, _ in one.stretches]
-        assert starts[:2] == [0, one.stretches[0][1]]
-        assert starts[2:] == [0, *(end for _, end in one.stretches[2:-1])]
-        await store.stop()
-
-    asyncio.run(scenario())
+    store = opened(commit_log_file_bytes=4096)
+    one = Gatherer()
+    fill(store, message, 40)
+    store.followers.add(one)
+    store.start()
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    starts = [start for start, _ in one.stretches]
+    assert starts[:2] == [0, one.stretches[0][1]]
+    assert starts[2:] == [0, *(end for _, end in one.stretches[2:-1])]
+    await store.stop()
 
 
-def test_own_durable_offset_wins(opened, message):
-    async def scenario():
-        store = opened()
-        fill(store, message, 5)
-        third = store.search.record_at(0)
-        one = Collector(own=2 * len(third))
-        store.followers.add(one)
-        store.start()
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        assert one.bodies == expected(3, 2)
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_own_durable_offset_wins(opened, message):
+    store = opened()
+    fill(store, message, 5)
+    third = store.search.record_at(0)
+    one = Collector(own=2 * len(third))
+    store.followers.add(one)
+    store.start()
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    assert one.bodies == expected(3, 2)
+    await store.stop()
 
 
 class InParts(Collector):
@@ -164,18 +152,15 @@ class InParts(Collector):
         return self.end
 
 
-def test_a_stretch_may_be_taken_in_parts(opened, message):
-    async def scenario():
-        store = opened(commit_log_file_bytes=4096)
-        fill(store, message, 40)
-        one = InParts()
-        store.followers.add(one)
-        store.start()
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        assert one.bodies == expected(40)
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_a_stretch_may_be_taken_in_parts(opened, message):
+    store = opened(commit_log_file_bytes=4096)
+    fill(store, message, 40)
+    one = InParts()
+    store.followers.add(one)
+    store.start()
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    assert one.bodies == expected(40)
+    await store.stop()
 
 
 class Reluctant(Collector):
@@ -194,23 +179,20 @@ class Reluctant(Collector):
         raise RuntimeError("not in good order")
 
 
-def test_a_start_that_fails_is_tried_again_and_a_stop_that_fails_stays_with_the_plugin(
+async def test_a_start_that_fails_is_tried_again_and_a_stop_that_fails_stays_with_the_plugin(
     opened, message, monkeypatch
 ):
     monkeypatch.setattr("mqframe.store.following.followers._RETRY_SECONDS", 0.01)
 
-    async def scenario():
-        store = opened()
-        fill(store, message, 5)
-        one = Reluctant()
-        store.followers.add(one)
-        store.start()
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        assert (one.attempts, one.bodies) == (3, expected(5))
-        await store.stop()
-        assert one.stopped
-
-    asyncio.run(scenario())
+    store = opened()
+    fill(store, message, 5)
+    one = Reluctant()
+    store.followers.add(one)
+    store.start()
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    assert (one.attempts, one.bodies) == (3, expected(5))
+    await store.stop()
+    assert one.stopped
 
 
 class Patient(Collector):
@@ -219,30 +201,27 @@ class Patient(Collector):
     gather_seconds = 3600.0
 
 
-def test_messages_are_gathered_while_a_dispatcher_wants_it(opened, message):
-    async def scenario():
-        store = opened()
-        fill(store, message, 5)
-        one = Patient()
-        store.followers.add(one)
-        store.start()
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        fill(store, message, 5, 5)
-        fill(store, message, 5, 10)
-        assert store.followers.lag_bytes("collector") > 0
-        assert one.bodies == expected(5)
-        await store.stop()
-        # It comes at the next start.
-        store = opened()
-        two = Collector()
-        store.followers.add(two)
-        store.start()
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        assert two.bodies == expected(10, 5)
-        assert len(two.stretches) == 1
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_messages_are_gathered_while_a_dispatcher_wants_it(opened, message):
+    store = opened()
+    fill(store, message, 5)
+    one = Patient()
+    store.followers.add(one)
+    store.start()
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    fill(store, message, 5, 5)
+    fill(store, message, 5, 10)
+    assert store.followers.lag_bytes("collector") > 0
+    assert one.bodies == expected(5)
+    await store.stop()
+    # It comes at the next start.
+    store = opened()
+    two = Collector()
+    store.followers.add(two)
+    store.start()
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    assert two.bodies == expected(10, 5)
+    assert len(two.stretches) == 1
+    await store.stop()
 
 
 def test_two_of_one_name(opened):
@@ -257,43 +236,39 @@ def saved_cursor(tmp_path):
     return json.loads(path.read_text())["offsetTable"]["collector"] if path.exists() else 0
 
 
-def test_a_cursor_is_saved_as_far_as_the_log_is_on_disk(opened, message, clock, tmp_path):
-    async def scenario():
-        store = opened(flush_thorough_ms=60_000)
-        one = Collector()
-        store.followers.add(one)
-        store.start()
-        fill(store, message, 3)
-        assert await store.confirming.flush_log()
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        await until(lambda: saved_cursor(tmp_path) == store.log.flushed_offset)
-        on_disk = store.log.flushed_offset
-        fill(store, message, 3, 3)
-        await until(lambda: store.followers.lag_bytes("collector") == 0)
-        assert one.bodies == expected(6)
-        assert saved_cursor(tmp_path) == on_disk < store.log.max_offset
-        await store.stop()
-        assert saved_cursor(tmp_path) == store.log.max_offset
-
-    asyncio.run(scenario())
+async def test_a_cursor_is_saved_as_far_as_the_log_is_on_disk(opened, message, clock, tmp_path):
+    store = opened(flush_thorough_ms=60_000)
+    one = Collector()
+    store.followers.add(one)
+    store.start()
+    fill(store, message, 3)
+    assert await store.confirming.flush_log()
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: saved_cursor(tmp_path) == store.log.flushed_offset)
+    on_disk = store.log.flushed_offset
+    fill(store, message, 3, 3)
+    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    assert one.bodies == expected(6)
+    assert saved_cursor(tmp_path) == on_disk < store.log.max_offset
+    await store.stop()
+    assert saved_cursor(tmp_path) == store.log.max_offset
 
 
 @pytest.mark.parametrize("own", [None, 10**9])
-def test_a_cursor_behind_the_log_goes_on_at_its_end_and_misses_nothing_new(opened, message, tmp_path, own):
-    async def scenario():
-        store = opened()
-        fill(store, message, 3)
-        await store.stop()
-        path = tmp_path / "store/config/dispatchers.json"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text('{"offsetTable": {"collector": 999999}}')
-        store = opened()
-        one = Collector(own=own)
-        store.followers.add(one)
-        assert saved_cursor(tmp_path) == store.log.max_offset, "before anything new is stored there"
-        fill(store, message, 2, 3)
-        store.start()
-        await until(lambda: one.bodies == expected(2, 3))
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_a_cursor_behind_the_log_goes_on_at_its_end_and_misses_nothing_new(
+    opened, message, tmp_path, own
+):
+    store = opened()
+    fill(store, message, 3)
+    await store.stop()
+    path = tmp_path / "store/config/dispatchers.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"offsetTable": {"collector": 999999}}')
+    store = opened()
+    one = Collector(own=own)
+    store.followers.add(one)
+    assert saved_cursor(tmp_path) == store.log.max_offset, "before anything new is stored there"
+    fill(store, message, 2, 3)
+    store.start()
+    await until(lambda: one.bodies == expected(2, 3))
+    await store.stop()

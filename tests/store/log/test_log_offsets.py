@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from mqframe_replication.rules.in_sync import InSync, InSyncLimits
@@ -24,19 +23,16 @@ def test_offsets_of_a_log_that_is_not_flushed(
     assert log.log_bytes(first.end_offset, second.size + 1) is None
 
 
-def test_what_copies_lack_is_neither_confirmed_nor_shown(
+async def test_what_copies_lack_is_neither_confirmed_nor_shown(
     opened: Callable[..., MessageStore], message: Callable[..., Incoming]
 ) -> None:
-    async def scenario() -> None:
-        known = [0]
-        replicas = InSync(InSyncLimits(2, 1), 3, lambda: known)
-        store = opened(options={"replicas": replicas})
-        first, second = (store.writes.put(message()) for _ in range(2))
-        assert (store.log.max_offset, store.log.confirmed_offset) == (second.end_offset, 0)
-        known[0] = first.end_offset
-        replicas.heard()
-        assert (store.log.confirmed_offset, store.log.shown) == (first.end_offset, 0)
-        store.dispatch.now()
-        assert store.log.shown == store.dispatch.listed_offset == first.end_offset
-
-    asyncio.run(scenario())
+    known = [0]
+    replicas = InSync(InSyncLimits(2, 1), 3, lambda: known)
+    store = opened(options={"replicas": replicas})
+    first, second = (store.writes.put(message()) for _ in range(2))
+    assert (store.log.max_offset, store.log.confirmed_offset) == (second.end_offset, 0)
+    known[0] = first.end_offset
+    replicas.heard()
+    assert (store.log.confirmed_offset, store.log.shown) == (first.end_offset, 0)
+    store.dispatch.now()
+    assert store.log.shown == store.dispatch.listed_offset == first.end_offset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 
@@ -17,10 +16,10 @@ from mqframe.store.queues.queue_ends import QueueEnds
 from mqframe.store.queues.queue_table import QueueTable
 
 
-def test_delete_topic(opened, message, tmp_path):
+async def test_delete_topic(opened, message, tmp_path):
     store = opened()
     put(store, message("a"), message("b"), message("a", 1))
-    asyncio.run(store.delete_topic("a"))
+    await store.delete_topic("a")
     assert list(store.queues) == [("b", 0)]
     assert not (tmp_path / "store/consumequeue/a").exists()
     assert store.reads.get("a", 0, 0, 1).status is GetStatus.NO_MATCHED_LOGIC_QUEUE
@@ -29,37 +28,34 @@ def test_delete_topic(opened, message, tmp_path):
 
 
 @pytest.mark.parametrize("senders", [0, 1, 2, 9])
-def test_what_is_stored_while_a_topic_is_deleted_goes_too(opened, message, monkeypatch, senders):
-    async def scenario():
-        store = opened()
-        put(store, message("a"), message("b"))
-        add, later = DeletedTopics.add, iter(range(1, 9))
-        told = []
-
-        def interrupted(deleted, topic, log_start, log_end):
-            add(deleted, topic, log_start, log_end)
-            told.append(log_end)
-            if (number := next(later)) <= senders and threading.current_thread() is not main:
-                put(store, message("a", number, b"late"), message("b"))
-
-        monkeypatch.setattr(DeletedTopics, "add", interrupted)
-        await store.delete_topic("a")
-        assert list(store.queues) == [("b", 0)]
-        assert store.queues.max_offset("b", 0) == 1 + min(senders, 3)
-        assert told[-1] == store.log.max_offset
-        assert put(store, message("a"))[0].queue_offset == 0
-        end = store.log.max_offset
-        await store.stop()
-        store = opened()
-        assert (store.log.max_offset, store.queues.max_offset("a", 0), store.queues.max_offset("a", 1)) == (
-            end,
-            1,
-            0,
-        )
-        assert bodies(store.reads.get("a", 0, 0, 9)) == [b"hello"]
-
+async def test_what_is_stored_while_a_topic_is_deleted_goes_too(opened, message, monkeypatch, senders):
     main = threading.current_thread()
-    asyncio.run(scenario())
+    store = opened()
+    put(store, message("a"), message("b"))
+    add, later = DeletedTopics.add, iter(range(1, 9))
+    told = []
+
+    def interrupted(deleted, topic, log_start, log_end):
+        add(deleted, topic, log_start, log_end)
+        told.append(log_end)
+        if (number := next(later)) <= senders and threading.current_thread() is not main:
+            put(store, message("a", number, b"late"), message("b"))
+
+    monkeypatch.setattr(DeletedTopics, "add", interrupted)
+    await store.delete_topic("a")
+    assert list(store.queues) == [("b", 0)]
+    assert store.queues.max_offset("b", 0) == 1 + min(senders, 3)
+    assert told[-1] == store.log.max_offset
+    assert put(store, message("a"))[0].queue_offset == 0
+    end = store.log.max_offset
+    await store.stop()
+    store = opened()
+    assert (store.log.max_offset, store.queues.max_offset("a", 0), store.queues.max_offset("a", 1)) == (
+        end,
+        1,
+        0,
+    )
+    assert bodies(store.reads.get("a", 0, 0, 9)) == [b"hello"]
 
 
 def test_many_queues_within_few_descriptors(opened, message, tmp_path):

@@ -70,22 +70,22 @@ def test_what_lies_close_together_is_read_at_once(opened, message, monkeypatch) 
     assert len(calls) == 1
 
 
-def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypatch) -> None:
+async def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypatch) -> None:
     store = opened(mapped_read_bytes=0)
     for number in range(100):
         store.writes.put(message(queue_id=number % 2, body=b"%d" % number))
     store.dispatch.now()
     monkeypatch.setattr(LogFile, "read_now", lambda *arguments: None)
     assert store.reads.get_now("t", 0, 0, 50) is None
-    found = asyncio.run(store.reads.get_cold("t", 0, 0, 50))
+    found = await store.reads.get_cold("t", 0, 0, 50)
     assert bodies(found) == [b"%d" % number for number in range(0, 100, 2)]
     assert len(found.parts) == 1  # joined there, not on the loop
 
 
-def test_the_thread_tells_of_files_that_were_removed_meanwhile(opened, message, monkeypatch) -> None:
+async def test_the_thread_tells_of_files_that_were_removed_meanwhile(opened, message, monkeypatch) -> None:
     store = opened()
     for number in range(4):
         store.writes.put(message(queue_id=number % 2))
     store.dispatch.now()
     monkeypatch.setattr("mqframe.store.files.log_files.LogFiles.fetch", lambda *arguments: None)
-    assert asyncio.run(store.reads.get_cold("t", 0, 0, 2)).status is GetStatus.MESSAGE_WAS_REMOVING
+    assert (await store.reads.get_cold("t", 0, 0, 2)).status is GetStatus.MESSAGE_WAS_REMOVING

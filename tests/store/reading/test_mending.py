@@ -151,7 +151,9 @@ def test_a_record_that_names_another_place_is_served_where_its_queue_lists_it(se
     assert caplog.text.count("the head of a record is damaged") == 1
 
 
-def test_right_entries_of_a_delay_level_keep_the_time_that_only_they_know(opened, message, clock, tmp_path):
+async def test_right_entries_of_a_delay_level_keep_the_time_that_only_they_know(
+    opened, message, clock, tmp_path
+):
     topic, level = "SCHEDULE_TOPIC_XXXX", 4
     store = opened()
     clock.jump(3 * 3600)
@@ -161,7 +163,7 @@ def test_right_entries_of_a_delay_level_keep_the_time_that_only_they_know(opened
         store.writes.put(message(topic, level, DELAY=str(level + 1)))
     store.dispatch.now()
     before = store.reads.entries(topic, level, 0, 8)
-    asyncio.run(store.stop())
+    await store.stop()
     store = opened()
     wrong = (2, 5)
     for at in wrong:

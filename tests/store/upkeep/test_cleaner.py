@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from datetime import datetime
 
@@ -184,30 +183,27 @@ def test_the_file_being_written_stays(opened, message, clock, tmp_path, always):
     assert store.clean() == []
 
 
-def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tmp_path, caplog):
-    async def scenario():
-        disk = [100, 50]
-        store = opened(
-            disk_limits=True,
-            disk_enough_free_bytes=0,
-            commit_log_file_bytes=4096,
-            options={"usage": lambda _: (disk[0], disk[1])},
-        )
-        store.start()
-        fill(store, message, 30)
-        disk[1] = 5
-        await clock.aadvance(10.1)
-        with pytest.raises(StoreUnavailable, match=r"is 95 % full, writes stop above 90 %: free some space"):
-            store.writes.put(message())
-        assert store.log.min_offset > 0, "old files went at once"
-        disk[1] = 60
-        await clock.aadvance(10.1)
+async def test_full_disk_refuses_writes_until_there_is_room(opened, message, clock, tmp_path, caplog):
+    disk = [100, 50]
+    store = opened(
+        disk_limits=True,
+        disk_enough_free_bytes=0,
+        commit_log_file_bytes=4096,
+        options={"usage": lambda _: (disk[0], disk[1])},
+    )
+    store.start()
+    fill(store, message, 30)
+    disk[1] = 5
+    await clock.aadvance(10.1)
+    with pytest.raises(StoreUnavailable, match=r"is 95 % full, writes stop above 90 %: free some space"):
         store.writes.put(message())
-        told = [each.levelname for each in caplog.records if "writes are" in each.getMessage()]
-        assert told == ["ERROR", "ERROR"], "that it is over is as loud as that it was"
-        await store.stop()
-
-    asyncio.run(scenario())
+    assert store.log.min_offset > 0, "old files went at once"
+    disk[1] = 60
+    await clock.aadvance(10.1)
+    store.writes.put(message())
+    told = [each.levelname for each in caplog.records if "writes are" in each.getMessage()]
+    assert told == ["ERROR", "ERROR"], "that it is over is as loud as that it was"
+    await store.stop()
 
 
 def test_percentages_do_not_count_while_much_is_free(opened, message):

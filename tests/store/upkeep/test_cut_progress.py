@@ -139,7 +139,9 @@ def test_what_was_given_back_and_is_cut_is_given_back_again(opened, message, clo
     assert saved(layout, "consumerOffset.json") == {REVIVER: {"1": 1, "0": 3}, "t@g": {"2": 60}}
 
 
-def test_what_was_given_back_without_a_check_point_is_popped_again(opened, message, clock, tmp_path) -> None:
+async def test_what_was_given_back_without_a_check_point_is_popped_again(
+    opened, message, clock, tmp_path
+) -> None:
     layout = Layout(tmp_path / "store")
     store = opened(layout.root)
     for number in range(6):
@@ -150,7 +152,7 @@ def test_what_was_given_back_without_a_check_point_is_popped_again(opened, messa
     store.writes.put(message("%RETRY%g+t", 0, b"body", UNIQ_KEY="u4", **popped))
     store.writes.put(message("%RETRY%h_t", 0, b"body", UNIQ_KEY="v1"))  # sent back by a consumer
     store.dispatch.now()
-    asyncio.run(store.stop())
+    await store.stop()
     layout.config.mkdir(exist_ok=True)
     save(layout, "consumerOffset.json", {"t@g": {"2": 6, "1": 6}, "t@h": {"2": 6, "1": 6}})
     cut_log(layout.root, cut_at, PluginManager().cut_backs(), why="a test", now_ms=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -116,7 +115,7 @@ def log_bytes(directory: Path) -> bytes:
     killed=st.booleans(),
     again=st.booleans(),
 )
-def test_a_cut_store_is_one_that_never_had_the_tail(
+async def test_a_cut_store_is_one_that_never_had_the_tail(
     tmp_path_factory, before, tail, after, killed, again
 ) -> None:
     root = tmp_path_factory.mktemp("cut")
@@ -137,7 +136,7 @@ def test_a_cut_store_is_one_that_never_had_the_tail(
             if killed:
                 store.abandon()
             else:
-                asyncio.run(store.stop())
+                await store.stop()
             whole = log_bytes(root / name)
             made = cut_log(root / name, end, PluginManager().cut_backs(), why="a test", now_ms=NOW)
             kept = (root / name / "cut" / made.file).read_bytes()
@@ -166,24 +165,24 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-def filled(directory: Path, count: int = 40) -> list[int]:
+async def filled(directory: Path, count: int = 40) -> list[int]:
     clock = ManualClock(NOW)
     store = open_store(directory, clock)
     for number in range(count):
         send(store, number, ("plain", "ab"[number % 2], 0, 300, number % 4))
         store.dispatch.now()
         clock.advance(1)
-    asyncio.run(store.stop())
+    await store.stop()
     return record_starts(directory)
 
 
-def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_path, monkeypatch) -> None:
-    starts = filled(tmp_path / "whole")
+async def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_path, monkeypatch) -> None:
+    starts = await filled(tmp_path / "whole")
     offset = starts[13]
-    asyncio.run(open_store(tmp_path / "whole", ManualClock(NOW)).stop())
+    await open_store(tmp_path / "whole", ManualClock(NOW)).stop()
     store = open_store(tmp_path / "whole", ManualClock(NOW))
     as_whole = shown(store)
-    asyncio.run(store.stop())
+    await store.stop()
     shutil.copytree(tmp_path / "whole", tmp_path / "expected")
     cut_log(tmp_path / "expected", offset, PluginManager().cut_backs(), why="a test", now_ms=NOW)
     store = open_store(tmp_path / "expected", ManualClock(NOW))
@@ -223,7 +222,7 @@ def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_pat
         now = shown(store)
         states.append(now == as_cut)
         assert now in (as_cut, as_whole)
-        asyncio.run(store.stop())
+        await store.stop()
         assert {cut.done for cut in cuts(Layout(root))} <= {True}
         files = sorted(path.name for path in (root / "cut").iterdir()) if (root / "cut").is_dir() else []
         assert files == ([f"{offset:020d}-0.json", f"{offset:020d}-0.records"] if states[-1] else [])
@@ -235,9 +234,9 @@ def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_pat
 
 
 @pytest.mark.parametrize("number", range(41))
-def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
+async def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     whole = log_bytes(root)
     cut = cut_log(root, starts[number], PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert (cut.start, cut.records) == (starts[number], 40 - number)
@@ -259,9 +258,9 @@ def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
     store.abandon()
 
 
-def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_path) -> None:
+async def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_path) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     for offset, words in (
         (starts[3] + 1, f"the one before ends at {starts[3]}"),
@@ -273,21 +272,21 @@ def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_a_record_that_ends_with_zeros_is_kept_to_its_last_byte(tmp_path) -> None:
+async def test_a_record_that_ends_with_zeros_is_kept_to_its_last_byte(tmp_path) -> None:
     store = open_store(tmp_path, ManualClock(NOW))
     for _ in range(2):
         store.writes.put(Incoming("a", 0, b"body", "", 1, HOST, HOST))
     store.dispatch.now()
-    asyncio.run(store.stop())
+    await store.stop()
     starts, whole = record_starts(tmp_path), log_bytes(tmp_path)
     cut = cut_log(tmp_path, starts[1], PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert (cut.start, cut.end) == (starts[1], starts[2])
     assert (tmp_path / "cut" / cut.file).read_bytes() == whole[starts[1] : starts[2]]
 
 
-def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
+async def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     store = open_store(root, ManualClock(NOW))
     with pytest.raises(StoreError, match="in use by another broker"):
         cut_log(root, starts[3], PluginManager().cut_backs(), why="a test", now_ms=NOW)
@@ -295,9 +294,9 @@ def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
     store.abandon()
 
 
-def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None:
+async def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     first = cut_log(root, starts[30], PluginManager().cut_backs(), why="once", now_ms=NOW)
     second = cut_log(root, starts[20], PluginManager().cut_backs(), why="twice", now_ms=NOW + 1)
     third = cut_log(root, starts[20], PluginManager().cut_backs(), why="nothing is left", now_ms=NOW + 2)
@@ -315,9 +314,9 @@ def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None:
     assert messages == [b"%d" % number for number in range(20, 40)]
 
 
-def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path) -> None:
+async def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path) -> None:
     root = tmp_path / "store"
-    filled(root)
+    await filled(root)
     folder = root / "cut"
     folder.mkdir()
     (folder / f"{0:020d}-0.records").write_bytes(b"x")
@@ -327,9 +326,9 @@ def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path)
 
 
 @pytest.mark.parametrize("broken", [b"{", b'{"file":"\xb4"}'])
-def test_a_report_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path, broken) -> None:
+async def test_a_report_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path, broken) -> None:
     root = tmp_path / "store"
-    filled(root)
+    await filled(root)
     (root / "cut").mkdir()
     (root / "cut" / "1.json").write_bytes(broken)
     with pytest.raises(StoreError, match="move it away to go on"):

@@ -84,35 +84,32 @@ def expect(store: MessageStore, done: list[tuple[int, bytes, int]], confirmed: i
 
 @pytest.mark.parametrize("orderly", [True, False])
 @pytest.mark.parametrize("held", [0, 1, 2, 17, 39, 40])
-def test_what_is_not_confirmed_is_shown_when_it_is(
+async def test_what_is_not_confirmed_is_shown_when_it_is(
     opened: Opened, message: Message, orderly: bool, held: int
 ) -> None:
-    async def scenario() -> None:
-        store = opened(**SMALL)
-        store.start()
-        done = filled(store, message)
-        await (store.stop() if orderly else asyncio.to_thread(store.abandon))
-        ends = [0, *(end for _, _, end in done)]
-        told = Told(ends[len(done) - held])
-        store = opened(options={"replicas": told}, **SMALL)
-        expect(store, done, told.offset)
-        more = store.writes.put(message("t", 1, b"new", KEYS="new"))
-        assert more.queue_offset == 13
-        done.append((1, b"new", more.end_offset))
-        store.dispatch.now()
-        assert store.queues.max_offset("t", 1) == sum(at == 1 and end <= told.offset for at, _, end in done)
-        for end in (ends[-1] - 1, ends[-1], more.end_offset):
-            told.offset = max(told.offset, end)
-            told.moved()
-            await asyncio.sleep(0)
-            for queue in range(3):
-                seen = [body for at, body, at_end in done if at == queue and at_end <= told.offset]
-                assert readable(store, queue) == seen
-        assert bodies_of_key(store, "new") == [b"new"]
-        store.abandon()
-        expect_all(opened(**SMALL), done)
-
-    asyncio.run(scenario())
+    store = opened(**SMALL)
+    store.start()
+    done = filled(store, message)
+    await (store.stop() if orderly else asyncio.to_thread(store.abandon))
+    ends = [0, *(end for _, _, end in done)]
+    told = Told(ends[len(done) - held])
+    store = opened(options={"replicas": told}, **SMALL)
+    expect(store, done, told.offset)
+    more = store.writes.put(message("t", 1, b"new", KEYS="new"))
+    assert more.queue_offset == 13
+    done.append((1, b"new", more.end_offset))
+    store.dispatch.now()
+    assert store.queues.max_offset("t", 1) == sum(at == 1 and end <= told.offset for at, _, end in done)
+    for end in (ends[-1] - 1, ends[-1], more.end_offset):
+        told.offset = max(told.offset, end)
+        told.moved()
+        await asyncio.sleep(0)
+        for queue in range(3):
+            seen = [body for at, body, at_end in done if at == queue and at_end <= told.offset]
+            assert readable(store, queue) == seen
+    assert bodies_of_key(store, "new") == [b"new"]
+    store.abandon()
+    expect_all(opened(**SMALL), done)
 
 
 def bodies_of_key(store: MessageStore, key: str) -> list[bytes]:
@@ -127,7 +124,7 @@ def expect_all(store: MessageStore, done: list[tuple[int, bytes, int]]) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 3000), st.booleans()), min_size=1, max_size=4))
-def test_any_number_of_starts_loses_and_doubles_nothing(
+async def test_any_number_of_starts_loses_and_doubles_nothing(
     small: Callable[..., StoreSettings],
     message: Message,
     tmp_path_factory: pytest.TempPathFactory,
@@ -152,7 +149,7 @@ def test_any_number_of_starts_loses_and_doubles_nothing(
         await (store.stop() if orderly else asyncio.to_thread(store.abandon))
 
     for confirmed, orderly in lives:
-        asyncio.run(live(confirmed, orderly))
+        await live(confirmed, orderly)
     store = MessageStore.open(
         small(directory / "store", **SMALL), ManualClock(), open_index=small_index(20, 40)
     )

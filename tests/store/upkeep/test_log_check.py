@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import struct
@@ -149,9 +148,9 @@ def test_keys_of_what_is_left_are_found(opened, filled, tmp_path):
     assert found == [int(n != 33) for n in range(100)]
 
 
-def test_damage_after_an_orderly_stop_is_found_with_the_queues_gone(opened, filled, tmp_path):
+async def test_damage_after_an_orderly_stop_is_found_with_the_queues_gone(opened, filled, tmp_path):
     places = filled()
-    asyncio.run(opened(commit_log_file_bytes=FILE).stop())
+    await opened(commit_log_file_bytes=FILE).stop()
     flip(tmp_path / "store", places[20] + 100)
     shutil.rmtree(tmp_path / "store/consumequeue")
     (tmp_path / "store/queue-ends").unlink()
@@ -285,11 +284,11 @@ def readable_from(store, offset):
     return [each for each in readable(store, "t") if each[0] >= offset]
 
 
-def test_a_log_whose_only_file_was_never_on_disk_starts(opened, message, filled, tmp_path):
+async def test_a_log_whose_only_file_was_never_on_disk_starts(opened, message, filled, tmp_path):
     """What the checkpoint speaks of was cleaned away; what came after it a power loss took."""
     filled()
     every_hour = {"commit_log_file_bytes": FILE, "delete_when": ";".join(map(str, range(24)))}
-    asyncio.run(opened(**every_hour).stop())
+    await opened(**every_hour).stop()
     store = opened(**every_hour)
     files = sorted((tmp_path / "store/commitlog").iterdir())
     while store.log.max_offset <= len(files) * FILE:
@@ -309,9 +308,9 @@ def test_a_log_whose_only_file_was_never_on_disk_starts(opened, message, filled,
     assert readable(store, "t")[-1][1] == 100
 
 
-def test_an_accepted_loss_is_not_complained_of_again(opened, message, filled, tmp_path):
+async def test_an_accepted_loss_is_not_complained_of_again(opened, message, filled, tmp_path):
     filled()
-    asyncio.run(opened(commit_log_file_bytes=FILE).stop())
+    await opened(commit_log_file_bytes=FILE).stop()
     (tmp_path / "store/abort").write_text("1")
     for path in sorted((tmp_path / "store/commitlog").iterdir())[1:]:
         path.unlink()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 
@@ -16,7 +15,7 @@ FILE = 200
 @pytest.mark.parametrize("lost", ["zeros", "gone"])
 @pytest.mark.parametrize("asked", [False, True])
 @pytest.mark.parametrize("killed", [False, True])
-def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
+async def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
     opened, message, tmp_path, lost, killed, asked
 ):
     settings = {
@@ -36,7 +35,7 @@ def test_offsets_before_the_first_record_of_the_log_hide_none_of_those_behind(
     if killed:
         store.abandon()
     else:
-        asyncio.run(store.stop())
+        await store.stop()
     damaged = min((tmp_path / "consumequeue/t/0").iterdir())
     if lost == "gone":
         damaged.unlink()

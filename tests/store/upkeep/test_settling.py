@@ -54,15 +54,12 @@ def test_a_new_log_file_is_on_disk_before_it_has_its_name(opened, message, tmp_p
     ]  # fmt: skip
 
 
-def test_an_orderly_stop_is_noted_last(opened, message, tmp_path, operations) -> None:
-    async def scenario() -> None:
-        store = opened(tmp_path)
-        store.writes.put(message(KEYS="k"))
-        store.dispatch.now()
-        operations.clear()
-        await store.stop()
-
-    asyncio.run(scenario())
+async def test_an_orderly_stop_is_noted_last(opened, message, tmp_path, operations) -> None:
+    store = opened(tmp_path)
+    store.writes.put(message(KEYS="k"))
+    store.dispatch.now()
+    operations.clear()
+    await store.stop()
     index = f"index/{next((tmp_path / 'index').iterdir()).name}"
     assert operations == [
         f"fdatasync {LOG}",

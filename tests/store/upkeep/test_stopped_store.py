@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,13 @@ from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.upkeep.stopped_store import StoreToCut
 
 
-def test_it_shows_queues_tables_and_what_is_cut_off(opened, message, tmp_path: Path) -> None:
+async def test_it_shows_queues_tables_and_what_is_cut_off(opened, message, tmp_path: Path) -> None:
     layout, tail = Layout(tmp_path / "store"), CutTail()
     store = opened(layout.root)
     for number in range(12):
         store.writes.put(message("t", 1, b"%d" % number, UNIQ_KEY=f"u{number}"))
     store.dispatch.now()
-    asyncio.run(store.stop())
+    await store.stop()
     layout.config.mkdir(exist_ok=True)
     (layout.config / "consumerOffset.json").write_text('{"offsetTable": {"t@g": {"1": 4}}}')
     with ClosedLog(layout) as log:

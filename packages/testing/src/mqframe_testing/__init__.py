@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqframe_testing.cluster import AsyncCluster, Cluster
+    from mqframe_testing.cluster_scene import ClusterScene
     from mqframe_testing.manual_clock import ManualClock
     from mqframe_testing.stage import AsyncStage, NotSettled, Stage
 
-__all__ = ["AsyncCluster", "AsyncStage", "Cluster", "ManualClock", "NotSettled", "Stage"]
+__all__ = ["AsyncCluster", "AsyncStage", "Cluster", "ClusterScene", "ManualClock", "NotSettled", "Stage"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> Any:
         from mqframe_testing import stage
 
         return getattr(stage, name)
+    if name == "ClusterScene":
+        from mqframe_testing.cluster_scene import ClusterScene
+
+        return ClusterScene
     if name == "ManualClock":
         from mqframe_testing.manual_clock import ManualClock
 

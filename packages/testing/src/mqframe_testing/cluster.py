@@ -51,16 +51,21 @@ SMALL_STORE: dict[str, Any] = {
 """Store settings of brokers here: files of 4 MiB and less, and no look at how full the disk is."""
 
 
-class ClusterOptions(TypedDict, total=False):
-    """The options of `AsyncCluster`, which says what they mean."""
+class ServerOptions(TypedDict, total=False):
+    """The options of `AsyncCluster` but for its clock; it says what they mean."""
 
-    clock: LoopClock | None
     directory: Path | None
     broker: dict[str, Any] | None
     store: dict[str, Any] | None
     plugins: PluginManager | None
     nameserver: dict[str, Any] | None
     sections: Sequence[Any]
+
+
+class ClusterOptions(ServerOptions, total=False):
+    """The options of `AsyncCluster`, which says what they mean."""
+
+    clock: LoopClock | None
 
 
 class AsyncCluster:

@@ -1,23 +1,23 @@
 """Scenes for tests of consumers: a client over a `ScriptedBroker`, listeners that collect, made-up messages.
 
-async def story(scene):
-    consumer = AsyncPushConsumer("g", instance=scene.instance, clock=scene.clock, allocate=AllQueues())
-    listener = CollectingListener(ConsumeResult.RECONSUME_LATER, ConsumeResult.SUCCESS)
-    consumer.subscribe("orders", "*", listener)
-    await consumer.start()
-    scene.broker.put("orders", 0, b"hello")
-    await scene.pass_time(1.0)
-    assert listener.bodies == [b"hello"]
-    await scene.end(consumer.stop())
-
-play(story, {"orders": 1})
+async def test_a_consumer():
+    async with ClientScene({"orders": 1}) as scene:
+        options = {"instance": scene.instance, "clock": scene.clock, "allocate": AllQueues()}
+        consumer = AsyncPushConsumer("g", **options)
+        listener = CollectingListener(ConsumeResult.RECONSUME_LATER, ConsumeResult.SUCCESS)
+        consumer.subscribe("orders", "*", listener)
+        await consumer.start()
+        scene.broker.put("orders", 0, b"hello")
+        await scene.pass_time(1.0)
+        assert listener.bodies == [b"hello"]
+        await scene.finish(consumer.stop())
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.listener import ListenerContext
@@ -127,21 +127,39 @@ class CollectingListener:
 
 
 class ClientScene:
-    """A client instance over a `ScriptedBroker` with `topics` (queues by name), on a manual clock."""
+    """A client instance over a `ScriptedBroker` with `topics` (queues by name), on a manual clock.
 
-    def __init__(self, topics: Mapping[str, int]) -> None:
+    `topics`: by default "orders" with one queue. The instance runs within `async with`.
+    """
+
+    def __init__(self, topics: Mapping[str, int] | None = None) -> None:
         self.clock = ManualClock()
-        self.broker = ScriptedBroker(self.clock, dict(topics))
+        self.broker = ScriptedBroker(self.clock, dict(topics or {"orders": 1}))
         settings = ClientSettings(nameserver=self.broker.nameserver, client_ip="10.1.1.1", instance_name="m1")
         self.instance = ClientInstance(settings, self.clock, self.broker)  # type: ignore[arg-type]
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Start the client instance."""
+        await self.instance.start()
+
+    async def stop(self) -> None:
+        """Stop the client instance."""
+        await self.finish(self.instance.stop())
 
     async def pass_time(self, seconds: float = 0.0) -> None:
         """Let `seconds` pass, and everything happen that is due by then."""
         await self.clock.aadvance(seconds)
 
-    async def end(self, work: Awaitable[T], step_seconds: float = 0.1) -> T:
-        """The result of `work`; time passes until it is there."""
-        return await self.clock.finish(work, step_seconds)
+    async def finish(self, work: Awaitable[T], step: float = 0.1) -> T:
+        """The result of `work`; while it waits, time passes by `step` seconds again and again."""
+        return await self.clock.finish(work, step)
 
     def stored(self, group: str, queue_id: int = 0, topic: str = "orders") -> int | None:
         """The offset that the broker holds for `group`."""
@@ -155,19 +173,15 @@ def play_in(scene: Callable[[], S], story: Callable[[S], Awaitable[None]]) -> No
     """Run `story` in a scene, made on the loop, whose client instance runs meanwhile."""
 
     async def whole() -> None:
-        made = scene()
-        await made.instance.start()
-        try:
+        async with scene() as made:
             await story(made)
-        finally:
-            await made.end(made.instance.stop())
 
     asyncio.run(whole())
 
 
 def play(story: Callable[[ClientScene], Awaitable[None]], topics: Mapping[str, int] | None = None) -> None:
     """Run `story` in a `ClientScene` with `topics`; by default one topic "orders" with one queue."""
-    play_in(lambda: ClientScene(topics or {"orders": 1}), story)
+    play_in(lambda: ClientScene(topics), story)
 
 
 def received(

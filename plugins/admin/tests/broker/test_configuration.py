@@ -4,6 +4,7 @@ import json
 
 import pytest
 from mqframe_admin.requests import ExportRocksdbConfigToJson, GetBrokerConfig, UpdateBrokerConfig
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.config.settings import at_least, setting, settings
 from mqframe.core.errors import PluginError
@@ -19,36 +20,32 @@ KEY = "UNIQ_KEY\x01FD00AA\x02"
 
 
 async def change(world, lines):
-    return await world.talker.invoke(UpdateBrokerConfig(), lines.encode())
+    return await world.client.invoke(UpdateBrokerConfig(), lines.encode())
 
 
 async def shown(world):
-    answer = await world.talker.ok(GetBrokerConfig())
+    answer = await world.client.ok(GetBrokerConfig())
     return dict(line.split("=", 1) for line in bytes(answer.body).decode().splitlines())
 
 
-def test_settings_are_shown_and_changed(run):
-    async def scenario(world):
-        await world.talker.ok(UpdateBrokerConfig(), b"# comment\nautoCreateTopicEnable = false\n\n")
-        answer = await world.talker.ok(GetBrokerConfig())
+async def test_settings_are_shown_and_changed():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(UpdateBrokerConfig(), b"# comment\nautoCreateTopicEnable = false\n\n")
+        answer = await world.client.ok(GetBrokerConfig())
         lines = bytes(answer.body).decode().splitlines()
         assert "autoCreateTopicEnable=false" in lines
         assert "brokerName=broker-a" in lines
         assert "flushDiskType=ASYNC_FLUSH" in lines
         assert loads(answer.ext["version"])["counter"] == 1
-        assert (await world.talker.send("fresh", properties=KEY)).code == 17
-
-    run(scenario)
+        assert (await world.client.send("fresh", properties=KEY)).code == 17
 
 
-def test_origins_are_told_to_who_asks(run):
-    async def scenario(world):
-        await world.talker.ok(UpdateBrokerConfig(), b"autoCreateTopicEnable=false")
-        told = loads((await world.talker.ok(GetBrokerConfig(origins=True))).ext["origins"])
+async def test_origins_are_told_to_who_asks():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(UpdateBrokerConfig(), b"autoCreateTopicEnable=false")
+        told = loads((await world.client.ok(GetBrokerConfig(origins=True))).ext["origins"])
         assert told == {"autoCreateTopicEnable": "changed while it ran, changedSettings.json"}
-        assert "origins" not in (await world.talker.ok(GetBrokerConfig())).ext
-
-    run(scenario)
+        assert "origins" not in (await world.client.ok(GetBrokerConfig())).ext
 
 
 @pytest.mark.parametrize(
@@ -61,29 +58,25 @@ def test_origins_are_told_to_who_asks(run):
         (b"\xff", 1),
     ],
 )
-def test_settings_that_cannot_be_changed_stay(run, lines, code):
-    async def scenario(world):
+async def test_settings_that_cannot_be_changed_stay(lines, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         body = b"autoCreateTopicEnable=false\n" + lines
-        assert (await world.talker.invoke(UpdateBrokerConfig(), body)).code == code
-        await world.talker.ok_send("fresh", KEY)
-
-    run(scenario)
+        assert (await world.client.invoke(UpdateBrokerConfig(), body)).code == code
+        await world.client.ok_send("fresh", KEY)
 
 
-def test_a_changed_permission_reaches_the_name_server(run):
-    async def scenario(world):
-        await world.talker.ok(UpdateBrokerConfig(), b"brokerPermission=4")
+async def test_a_changed_permission_reaches_the_name_server():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(UpdateBrokerConfig(), b"brokerPermission=4")
         await world.settle()
         request = GetRouteinfoByTopic(topic="t")
-        answer = await world.talker.client.invoke(world.cluster.nameserver, request)
+        answer = await world.client.client.invoke(world.cluster.nameserver, request)
         assert loads(answer.body)["queueDatas"][0]["perm"] == 4
-        assert loads((await world.talker.ok(GetTopicConfig(topic="t"))).body)["perm"] == 6
-
-    run(scenario)
+        assert loads((await world.client.ok(GetTopicConfig(topic="t"))).body)["perm"] == 6
 
 
-def test_what_is_true_is_shown_under_the_keys_that_tools_look_for(run):
-    async def scenario(world):
+async def test_what_is_true_is_shown_under_the_keys_that_tools_look_for():
+    async with ClusterScene(topics={"t": 2}) as world:
         table = await shown(world)
         host, _, port = world.cluster.broker.address.rpartition(":")
         assert (table["brokerIP1"], table["listenPort"]) == (host, port)
@@ -92,11 +85,9 @@ def test_what_is_true_is_shown_under_the_keys_that_tools_look_for(run):
         assert table["storePathCommitLog"] == str(world.store.settings.directory / "commitlog")
         assert int(table["clientCallbackExecutorThreads"]) >= 1
 
-    run(scenario)
 
-
-def test_a_change_is_kept_over_restarts_and_kills(run):
-    async def scenario(world):
+async def test_a_change_is_kept_over_restarts_and_kills():
+    async with ClusterScene(topics={"t": 2}) as world:
         assert (await change(world, "fileReservedTime=5\nmaxMessageSize=10\nbrokerPermission=4")).code == 0
         file = world.store.settings.directory / "config/changedSettings.json"
         assert json.loads(file.read_text()) == {
@@ -110,41 +101,33 @@ def test_a_change_is_kept_over_restarts_and_kills(run):
         assert (await change(world, "brokerPermission=6")).code == 0
         await world.cluster.restart_broker()
         assert (await shown(world))["brokerPermission"] == "6"
-        assert (await world.talker.send("t", b"x" * 11, KEY)).code == 13
-        assert (await world.talker.send("t", b"x" * 10, KEY)).code == 0
-
-    run(scenario)
+        assert (await world.client.send("t", b"x" * 11, KEY)).code == 13
+        assert (await world.client.send("t", b"x" * 10, KEY)).code == 0
 
 
-def test_what_was_refused_is_not_kept(run):
-    async def scenario(world):
+async def test_what_was_refused_is_not_kept():
+    async with ClusterScene(topics={"t": 2}) as world:
         assert (await change(world, "fileReservedTime=5\nbrokerName=x")).code == 16
         await world.cluster.restart_broker()
         assert (await shown(world))["fileReservedTime"] == "72"
 
-    run(scenario)
 
-
-def test_topics_make_themselves_once_that_is_allowed(run):
-    async def scenario(world):
-        assert (await world.talker.invoke(GetTopicConfig(topic=DEFAULT_TOPIC))).code == 17
-        assert (await world.talker.send("fresh", properties=KEY)).code == 17
+async def test_topics_make_themselves_once_that_is_allowed():
+    async with ClusterScene(topics={"t": 2}, broker={"auto_create_topics": False}) as world:
+        assert (await world.client.invoke(GetTopicConfig(topic=DEFAULT_TOPIC))).code == 17
+        assert (await world.client.send("fresh", properties=KEY)).code == 17
         assert (await change(world, "autoCreateTopicEnable=true")).code == 0
-        assert loads((await world.talker.ok(GetTopicConfig(topic=DEFAULT_TOPIC))).body)["perm"] == 7
-        await world.talker.ok_send("fresh", KEY)
-
-    run(scenario, broker={"auto_create_topics": False})
+        assert loads((await world.client.ok(GetTopicConfig(topic=DEFAULT_TOPIC))).body)["perm"] == 7
+        await world.client.ok_send("fresh", KEY)
 
 
-def test_tables_are_json_before_an_export_of_them_is_answered(run):
-    async def scenario(world):
+async def test_tables_are_json_before_an_export_of_them_is_answered():
+    async with ClusterScene(topics={"t": 2}) as world:
         topic = UpdateAndCreateTopic(topic="new", read_queue_nums=1, write_queue_nums=1, perm=6)
-        await world.talker.ok(topic)
-        await world.talker.ok(ExportRocksdbConfigToJson())
+        await world.client.ok(topic)
+        await world.client.ok(ExportRocksdbConfigToJson())
         saved = (world.store.settings.directory / "config/topics.json").read_text()
         assert '"topicName":"new"' in saved
-
-    run(scenario)
 
 
 @settings("greeter")
@@ -168,26 +151,22 @@ class Greeter(BrokerService):
 
 
 @pytest.mark.parametrize("name", ["popFromRetryProbability", "pop.retry_percent", "broker.pop_retry_percent"])
-def test_a_setting_of_a_service_is_changed_by_any_of_its_names(run, name):
-    async def scenario(world):
+async def test_a_setting_of_a_service_is_changed_by_any_of_its_names(name):
+    async with ClusterScene(topics={"t": 2}) as world:
         assert (await change(world, f"{name}=7")).code == 0
         assert (await shown(world))["popFromRetryProbability"] == "7"
         await world.cluster.restart_broker()
         assert (await shown(world))["popFromRetryProbability"] == "7"
 
-    run(scenario)
 
-
-def test_two_values_for_one_setting_are_refused(run):
-    async def scenario(world):
+async def test_two_values_for_one_setting_are_refused():
+    async with ClusterScene(topics={"t": 2}) as world:
         answer = await change(world, "pop.retry_percent=7\nbroker.pop_retry_percent=8")
         assert answer.code == 29
         assert "pop.retry_percent and broker.pop_retry_percent are the same setting" in answer.remark
 
-    run(scenario)
 
-
-def test_the_section_of_a_plugin_s_service_is_changed_shown_and_kept(run):
+async def test_the_section_of_a_plugin_s_service_is_changed_shown_and_kept():
     class Plugin:
         @hookimpl
         def register_broker_services(self):
@@ -197,12 +176,13 @@ def test_the_section_of_a_plugin_s_service_is_changed_shown_and_kept(run):
     plugins.register(Plugin(), "greeters")
 
     async def counters(world):
-        answer = await world.talker.ok(GetBrokerRuntimeInfo())
+        answer = await world.client.ok(GetBrokerRuntimeInfo())
         return {
             key: value for key, value in loads(answer.body)["table"].items() if key in ("wordsMax", "place")
         }
 
-    async def scenario(world):
+    given = {"plugins": plugins, "broker": {"services": ("greeter",)}}
+    async with ClusterScene(topics={"t": 2}, sections=[GreeterSettings(place="gate")], **given) as world:
         assert await counters(world) == {"wordsMax": "5", "place": "gate"}
         assert (await shown(world))["greeter.words_max"] == "5"
         assert (await change(world, "greeter.words_max=7")).code == 0
@@ -213,11 +193,8 @@ def test_the_section_of_a_plugin_s_service_is_changed_shown_and_kept(run):
         assert await counters(world) == {"wordsMax": "7", "place": "gate"}
         assert (await shown(world))["greeter.words_max"] == "7"
 
-    given = {"plugins": plugins, "broker": {"services": ("greeter",)}}
-    run(scenario, sections=[GreeterSettings(place="gate")], **given)
 
-
-def test_a_service_with_the_section_of_another_does_not_start(run):
+async def test_a_service_with_the_section_of_another_does_not_start():
     class Wrong(Greeter):
         Settings = GreeterSettings
 
@@ -229,8 +206,6 @@ def test_a_service_with_the_section_of_another_does_not_start(run):
     plugins = PluginManager()
     plugins.register(Plugin(), "others")
 
-    async def scenario(world):
-        raise AssertionError("it started")
-
     with pytest.raises(PluginError, match="other: its Settings are the section greeter"):
-        run(scenario, plugins=plugins, broker={"services": ("other",)})
+        async with ClusterScene(topics={"t": 2}, plugins=plugins, broker={"services": ("other",)}):
+            raise AssertionError("it started")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mqframe_admin.broker.processor import AdminProcessor
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.messages.message import MessageQueue
 
@@ -19,11 +18,9 @@ class Shown(AdminProcessor):
         return self._topics, self._groups, self._offsets, self._clients
 
 
-def test_it_names_queues_of_its_broker_and_has_its_tables(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_it_names_queues_of_its_broker_and_has_its_tables() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         port = world.cluster.broker.service_port
         shown = Shown(port)
         assert shown.queue() == MessageQueue("t", "broker-a", 1)
         assert shown.tables() == (port.topics, port.groups, port.offsets, port.clients)
-
-    run(scenario)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mqframe_admin.broker.service import AdminService
 from mqframe_admin.requests import GetBrokerConfig, UpdateBrokerConfig
+from mqframe_testing.cluster_scene import ClusterScene
 from without import without
 
 from mqframe.core.codes import ResponseCode
@@ -17,16 +18,14 @@ LINE = f'pip install "mqframe[standard]"; it alone: pip install {NAME}'
 UNKNOWN = f"request code {GetBrokerConfig.CODE} is not supported"
 
 
-def test_it_serves_what_operators_ask(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_it_serves_what_operators_ask() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
         service = AdminService(world.cluster.broker.service_port)
         served = handlers_of(*service.serving())
         assert {18, 25, 26, 200, 202, 203, 204, 207, 215, 222, 225, 303, 307, 309, 317, 355} <= set(served)
         # What clients and slaves ask is the kernel's.
         assert not {17, 21, 28, 43, 201, 208, 351, 352} & set(served)
         assert service.at_slaves
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -37,15 +36,13 @@ def test_it_serves_what_operators_ask(run: Any) -> None:
     ],
     ids=["not installed", "left out"],
 )
-def test_without_it_operators_are_refused_and_clients_served(
-    run: Any, options: dict[str, Any], remark: str
+async def test_without_it_operators_are_refused_and_clients_served(
+    options: dict[str, Any], remark: str
 ) -> None:
-    async def scenario(world: Any) -> None:
-        answer = await world.talker.invoke(GetBrokerConfig())
+    async with ClusterScene(topics={"t": 2}, **options) as world:
+        answer = await world.client.invoke(GetBrokerConfig())
         assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
-        assert (await world.talker.invoke(UpdateBrokerConfig(), b"fileReservedTime=5")).code == 3
-        await world.talker.ok_send("t")
+        assert (await world.client.invoke(UpdateBrokerConfig(), b"fileReservedTime=5")).code == 3
+        await world.client.ok_send("t")
         await world.settle()
-        assert (await world.talker.pull("t")).code == 0
-
-    run(scenario, **options)
+        assert (await world.client.pull("t")).code == 0

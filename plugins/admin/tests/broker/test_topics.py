@@ -2,6 +2,7 @@ import pytest
 from mqframe_admin.bodies import TopicConfigList
 from mqframe_admin.broker.topics import LIST_MAX
 from mqframe_admin.requests import DeleteTopicInBroker, GetSystemTopicListFromBroker, UpdateAndCreateTopicList
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
@@ -22,7 +23,7 @@ def create(topic, read=2, write=2, perm=6, **fields):
 
 
 async def show(world, topic):
-    return decode((await world.talker.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
+    return decode((await world.client.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
 
 
 @pytest.mark.parametrize(
@@ -34,104 +35,90 @@ async def show(world, topic):
         (DeleteTopicInBroker(topic="x" * 300), 29),
     ],
 )
-def test_what_cannot_be_is_refused(run, request_, code):
-    async def scenario(world):
-        assert (await world.talker.invoke(request_)).code == code
-
-    run(scenario)
+async def test_what_cannot_be_is_refused(request_, code):
+    async with ClusterScene(topics={"t": 2}) as world:
+        assert (await world.client.invoke(request_)).code == code
 
 
-def test_a_deleted_topic_is_gone_with_its_messages_and_offsets(run):
-    async def scenario(world):
-        await world.talker.ok_send("t", KEY)
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
-        assert (await world.talker.pull("t")).code == 17
-        await world.talker.ok(create("t"))
-        assert (await world.talker.pull("t")).code == 19
-        answer = await world.talker.ok_send("t", KEY)
+async def test_a_deleted_topic_is_gone_with_its_messages_and_offsets():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok_send("t", KEY)
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
+        assert (await world.client.pull("t")).code == 17
+        await world.client.ok(create("t"))
+        assert (await world.client.pull("t")).code == 19
+        answer = await world.client.ok_send("t", KEY)
         assert answer.ext["queueOffset"] == "0"
 
-    run(scenario)
 
-
-def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted(run):
-    async def scenario(world):
-        await world.talker.ok(create("other"))
+async def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(create("other"))
         for topic in ("t", "other"):
-            await world.talker.ok_send(topic, KEY)
-        waiting = world.talker.pull("t", 1, sys_flag=WAITS)
-        elsewhere = world.talker.pull("other", 1, sys_flag=WAITS)
+            await world.client.ok_send(topic, KEY)
+        waiting = world.client.pull("t", 1, sys_flag=WAITS)
+        elsewhere = world.client.pull("other", 1, sys_flag=WAITS)
         await world.settle()
         assert not waiting.done()
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
         answer = await waiting
         assert (answer.code, answer.remark) == (17, "topic t was deleted")
         assert not elsewhere.done()
         await world.clock.aadvance(21)
         assert (await elsewhere).code == 19
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("count", [3, 12])
-def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(run, count):
-    async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+async def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(count):
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(10):
-            await world.talker.ok_send("t", KEY)
-        await world.talker.pull("t", consumer_group="offline")
+            await world.client.ok_send("t", KEY)
+        await world.client.pull("t", consumer_group="offline")
         for group in ("g", "offline"):
-            await world.talker.ok(UpdateConsumerOffset(group, "t", 0, 10))
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
-        await world.talker.ok(create("t"))
+            await world.client.ok(UpdateConsumerOffset(group, "t", 0, 10))
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
+        await world.client.ok(create("t"))
         for _ in range(count):
-            await world.talker.ok_send("t", KEY)
+            await world.client.ok_send("t", KEY)
         if count > 10:  # what a member holds of the old topic is not stored
-            await world.talker.ok(UpdateConsumerOffset("g", "t", 0, 10))
-        answer = await world.talker.pull("t", 10, consumer_group="g", commit_offset=10, sys_flag=COMMITS)
+            await world.client.ok(UpdateConsumerOffset("g", "t", 0, 10))
+        answer = await world.client.pull("t", 10, consumer_group="g", commit_offset=10, sys_flag=COMMITS)
         assert (answer.code, answer.ext["nextBeginOffset"]) == (21, "0")
-        assert (await world.talker.pull("t", 0, consumer_group="g")).code == 0
+        assert (await world.client.pull("t", 0, consumer_group="g")).code == 0
         query = QueryConsumerOffset("offline", "t", 0, set_zero_if_not_found=False)
-        assert (await world.talker.invoke(query)).code == 22
-
-    run(scenario)
+        assert (await world.client.invoke(query)).code == 22
 
 
-def test_several_topics_are_made_at_once_or_none(run):
-    async def scenario(world):
+async def test_several_topics_are_made_at_once_or_none():
+    async with ClusterScene(topics={"t": 2}) as world:
         good = [TopicConfig(topic_name=name, read_queue_nums=1, write_queue_nums=1) for name in ("x", "y")]
-        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topic_config_list=good)))
+        await world.client.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topic_config_list=good)))
         assert (await show(world, "y")).read_queue_nums == 1
         bad = [TopicConfig(topic_name="z"), TopicConfig(topic_name="no good")]
         body = dumps(TopicConfigList(topic_config_list=bad))
-        assert (await world.talker.invoke(UpdateAndCreateTopicList(), body)).code == 29
-        assert (await world.talker.invoke(GetTopicConfig(topic="z"))).code == 17
-
-    run(scenario)
+        assert (await world.client.invoke(UpdateAndCreateTopicList(), body)).code == 29
+        assert (await world.client.invoke(GetTopicConfig(topic="z"))).code == 17
 
 
-def test_the_topics_of_the_broker_itself_are_listed(run):
-    async def scenario(world):
-        answer = await world.talker.ok(GetSystemTopicListFromBroker())
+async def test_the_topics_of_the_broker_itself_are_listed():
+    async with ClusterScene(topics={"t": 2}) as world:
+        answer = await world.client.ok(GetSystemTopicListFromBroker())
         names = decode(answer.body, TopicList).topic_list
         assert "TBW102" in names
         assert "t" not in names
 
-    run(scenario)
 
-
-def test_a_deletion_touches_no_folder_but_the_topics_own(run, tmp_path):
+async def test_a_deletion_touches_no_folder_but_the_topics_own(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         for name in (str(outside), f"../../{outside.name}", "../config/empty"):
             (world.store.settings.directory / "config" / "empty").mkdir(exist_ok=True)
-            assert (await world.talker.invoke(DeleteTopicInBroker(topic=name))).code == 29
+            assert (await world.client.invoke(DeleteTopicInBroker(topic=name))).code == 29
             assert outside.is_dir()
             assert (world.store.settings.directory / "config" / "empty").is_dir()
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +129,8 @@ def test_a_deletion_touches_no_folder_but_the_topics_own(run, tmp_path):
         (TopicConfig(topic_name="one-too-many"), 2),
     ],
 )
-def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(run, bad, code):
-    async def scenario(world):
+async def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(bad, code):
+    async with ClusterScene(topics={"t": 2}, broker={"topics_max": 64}) as world:
         topics = world.cluster.broker.service_port.topics
         while len(topics) < 62:
             topics.ensure(f"filler-{len(topics)}", 1)
@@ -151,28 +138,24 @@ def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(run, bad, code):
         wanted = [TopicConfig(topic_name=name) for name in ("a", "b", "a")]
         wanted += [TopicConfig(topic_name="t", read_queue_nums=7, write_queue_nums=7), bad]
         body = dumps(TopicConfigList(wanted))
-        assert (await world.talker.invoke(UpdateAndCreateTopicList(), body)).code == code
+        assert (await world.client.invoke(UpdateAndCreateTopicList(), body)).code == code
         assert topics.dump() == before
-        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(wanted[:-1])))
+        await world.client.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(wanted[:-1])))
         assert {"a", "b"} <= set(topics)
         assert topics.need("t").read_queue_nums == 7
 
-    run(scenario, broker={"topics_max": 64})
 
-
-def test_many_topics_are_made_and_shown_in_slices(run):
-    async def scenario(world):
+async def test_many_topics_are_made_and_shown_in_slices():
+    async with ClusterScene(topics={"t": 2}) as world:
         count = 2 * SLICE + 7
         topics = [TopicConfig(topic_name=f"null-{number}") for number in range(count)]
-        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topics)))
-        answer = await world.talker.ok(GetAllTopicConfig())
+        await world.client.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topics)))
+        answer = await world.client.ok(GetAllTopicConfig())
         table = decode(answer.body, TopicConfigTable).topic_config_table
         assert [table[f"null-{number}"] for number in range(count)] == topics
         assert answer.ext["totalTopicNum"] == str(len(table))
         saved = (world.cluster.directory / "broker-a/config/topics.json").read_bytes()
         assert decode(saved, TopicConfigTable).topic_config_table == table
         many = dumps(TopicConfigList([TopicConfig(topic_name="t")] * (LIST_MAX + 1)))
-        answer = await world.talker.invoke(UpdateAndCreateTopicList(), many)
+        answer = await world.client.invoke(UpdateAndCreateTopicList(), many)
         assert (answer.code, "5001 topics at once, at most 5000" in answer.remark) == (29, True)
-
-    run(scenario)

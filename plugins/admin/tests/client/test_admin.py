@@ -1,7 +1,5 @@
 """Administration, both APIs, against an in-process cluster of two brokers."""
 
-import asyncio
-
 import pytest
 from mqframe_testing.cluster import AsyncCluster
 
@@ -9,25 +7,19 @@ from mqframe import Admin, AsyncAdmin
 from mqframe.core.errors import ClosedError
 
 
-def test_the_asyncio_api():
-    async def scene():
-        async with AsyncCluster() as cluster, AsyncAdmin(nameserver=cluster.nameserver) as admin:
-            await admin.topics.create("t", queues=2)
-            assert "t" in await admin.topics.list()
-
-    asyncio.run(scene())
+async def test_the_asyncio_api():
+    async with AsyncCluster() as cluster, AsyncAdmin(nameserver=cluster.nameserver) as admin:
+        await admin.topics.create("t", queues=2)
+        assert "t" in await admin.topics.list()
 
 
-def test_an_admin_that_was_stopped_is_not_started_again(cluster):
-    async def scene():
-        admin = AsyncAdmin(nameserver=cluster.nameserver)
+async def test_an_admin_that_was_stopped_is_not_started_again(cluster):
+    admin = AsyncAdmin(nameserver=cluster.nameserver)
+    await admin.start()
+    await admin.start()
+    await admin.stop()
+    with pytest.raises(ClosedError):
         await admin.start()
-        await admin.start()
-        await admin.stop()
-        with pytest.raises(ClosedError):
-            await admin.start()
-
-    asyncio.run(scene())
 
 
 def test_use_before_start_and_after_stop(cluster):

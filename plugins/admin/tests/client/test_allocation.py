@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from operators import GROUP, play
+from operators import GROUP, OperatorScene
 
 from mqframe import AllocationStrategy, ClientSettings
 from mqframe.client.connection.instance import ClientInstance, ConsumerRegistration
@@ -48,8 +48,8 @@ def owners(plan, of="then"):
     }
 
 
-def test_what_is_and_what_would_be():
-    async def story(scene):
+async def test_what_is_and_what_would_be():
+    async with OperatorScene() as scene:
         one, other = await two(scene)
         plan = await scene.admin.allocation.plan(GROUP, "by_config", {"queues": ["orders/broker-a/1"]})
         assert plan.now == plan.then == (one.client_id, other.client_id)
@@ -68,21 +68,17 @@ def test_what_is_and_what_would_be():
             f"{one.client_id}, {other.client_id} would all own orders/broker-a/1",
         ]
 
-    play(story)
 
-
-def test_nothing_moves_where_the_strategy_is_the_one_that_is_in_use():
-    async def story(scene):
+async def test_nothing_moves_where_the_strategy_is_the_one_that_is_in_use():
+    async with OperatorScene() as scene:
         await two(scene)
         plan = await scene.admin.allocation.plan(GROUP)
         assert (plan.strategy, plan.moved, plan.unknown, plan.problems) == ("averagely", 0, 0, ())
         assert plan.before == plan.after
 
-    play(story)
 
-
-def test_members_that_come_and_go():
-    async def story(scene):
+async def test_members_that_come_and_go():
+    async with OperatorScene() as scene:
         one, other = await two(scene)
         plan = await scene.admin.allocation.plan(GROUP, add=["z@new"], remove=[one.client_id])
         assert plan.then == (other.client_id, "z@new")
@@ -91,11 +87,9 @@ def test_members_that_come_and_go():
         with pytest.raises(FixError, match="no member of billing is called stranger; members: "):
             await scene.admin.allocation.plan(GROUP, remove=["stranger"])
 
-    play(story)
 
-
-def test_a_member_that_does_not_answer_is_named():
-    async def story(scene):
+async def test_a_member_that_does_not_answer_is_named():
+    async with OperatorScene() as scene:
         one, other = await two(scene)
         settings = ClientSettings(nameserver=scene.cluster.nameserver, instance_name="m0")
         mute = ClientInstance.connect(settings, scene.clock)  # heartbeats only
@@ -115,13 +109,11 @@ def test_a_member_that_does_not_answer_is_named():
         # What nobody says to have may be what the silent one has.
         assert [each.moves for each in plan.queues] == [None, None, True]
         assert (plan.moved, plan.unknown) == (1, 2)
-        await scene.end(mute.stop())
-
-    play(story)
+        await scene.finish(mute.stop())
 
 
-def test_groups_that_cannot_be_planned():
-    async def story(scene):
+async def test_groups_that_cannot_be_planned():
+    async with OperatorScene() as scene:
         with pytest.raises(FixError, match="no broker knows consumer group nobody"):
             await scene.admin.allocation.plan("nobody")
         await scene.admin.groups.create("asleep")
@@ -131,11 +123,9 @@ def test_groups_that_cannot_be_planned():
         with pytest.raises(FixError, match="consumer group billing broadcasts"):
             await scene.admin.allocation.plan(GROUP)
 
-    play(story)
 
-
-def test_strategies_that_cannot_be_used():
-    async def story(scene):
+async def test_strategies_that_cannot_be_used():
+    async with OperatorScene() as scene:
         await two(scene)
         with pytest.raises(PluginError, match="did you mean averagely"):
             await scene.admin.allocation.plan(GROUP, "averagly")
@@ -148,5 +138,3 @@ def test_strategies_that_cannot_be_used():
         plan = await scene.admin.allocation.plan(GROUP, Selfish())
         assert len(plan.conflicts) == 3
         assert plan.problems == plan.conflicts
-
-    play(story)

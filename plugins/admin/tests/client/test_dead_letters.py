@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing import AsyncCluster, ManualClock
@@ -55,7 +56,7 @@ class Scene:
     async def send(self, topic: str, body: bytes, **fields):
         return await self.producer.send(Message(topic, body, **fields))
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -87,42 +88,38 @@ THREE = [
 ]
 
 
-def play(story, brokers: int = 1):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(brokers, clock=clock) as cluster:
-            await cluster.create_topic("orders", 2)
-            await cluster.create_topic("refunds", 1)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for consumer in scene.consumers:
-                    await scene.end(consumer.stop())
-                await scene.end(scene.producer.stop())
-                await scene.admin.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(brokers: int = 1):
+    clock = ManualClock()
+    async with AsyncCluster(brokers, clock=clock) as cluster:
+        await cluster.create_topic("orders", 2)
+        await cluster.create_topic("refunds", 1)
+        scene = Scene(cluster, clock)
+        await scene.producer.start()
+        try:
+            yield scene
+        finally:
+            for consumer in scene.consumers:
+                await scene.finish(consumer.stop())
+            await scene.finish(scene.producer.stop())
+            await scene.admin.stop()
 
 
 def bodies(letters) -> list[bytes]:
     return [letter.message.body for letter in letters]
 
 
-def test_a_group_that_gave_nothing_up_has_none() -> None:
-    async def story(scene):
+async def test_a_group_that_gave_nothing_up_has_none() -> None:
+    async with staged() as scene:
         assert await scene.admin.dead_letters.list(GROUP) == []
         assert await scene.admin.dead_letters.open(GROUP) == []
         assert await scene.admin.dead_letters.get(GROUP, "0A") is None
         with pytest.raises(FixError, match="group name"):
             await scene.admin.dead_letters.list("no such/group")
 
-    play(story)
 
-
-def test_they_can_be_read_until_they_are_closed() -> None:
-    async def story(scene):
+async def test_they_can_be_read_until_they_are_closed() -> None:
+    async with staged() as scene:
         await scene.give_up(*THREE)
         assert await scene.admin.dead_letters.open(GROUP) == []
         letters = await scene.admin.dead_letters.list(GROUP)
@@ -135,11 +132,9 @@ def test_they_can_be_read_until_they_are_closed() -> None:
         assert await scene.admin.dead_letters.open(GROUP) == ["broker-a"]
         assert bodies(await scene.admin.dead_letters.list(GROUP)) == [b"a", b"b", b"c"]
 
-    play(story)
 
-
-def test_filters_and_limits() -> None:
-    async def story(scene):
+async def test_filters_and_limits() -> None:
+    async with staged() as scene:
         await scene.give_up(*THREE)
         await scene.admin.dead_letters.open(GROUP)
         read = scene.admin.dead_letters.list
@@ -155,11 +150,9 @@ def test_filters_and_limits() -> None:
         assert bodies(await read(GROUP, end_ms=times[1])) == [b"a", b"b"]
         assert bodies(await read(GROUP, begin_ms=times[0] + 1, end_ms=times[2] - 1)) == [b"b"]
 
-    play(story)
 
-
-def test_one_is_found_by_either_id_even_while_they_may_not_be_read() -> None:
-    async def story(scene):
+async def test_one_is_found_by_either_id_even_while_they_may_not_be_read() -> None:
+    async with staged() as scene:
         sent = await scene.give_up(*THREE[:2])
         one = await scene.admin.dead_letters.get(GROUP, sent[0].message_id)
         assert (one.message.body, one.topic, one.place.broker_name) == (b"a", "orders", "broker-a")
@@ -169,22 +162,18 @@ def test_one_is_found_by_either_id_even_while_they_may_not_be_read() -> None:
         # The first copy is no dead letter.
         assert await scene.admin.dead_letters.get(GROUP, sent[0].offset_message_id) is None
 
-    play(story)
 
-
-def test_many_on_two_brokers_come_in_the_order_of_time() -> None:
-    async def story(scene):
+async def test_many_on_two_brokers_come_in_the_order_of_time() -> None:
+    async with staged(brokers=2) as scene:
         messages = [("orders", b"%d" % n, {}) for n in range(8)]
         await scene.give_up(*messages)
         letters = await scene.admin.dead_letters.list(GROUP)
         assert bodies(letters) == [body for _, body, _ in messages]
         assert len({letter.place.broker_name for letter in letters}) == 2
 
-    play(story, brokers=2)
 
-
-def test_sent_again_they_go_to_their_group_alone() -> None:
-    async def story(scene):
+async def test_sent_again_they_go_to_their_group_alone() -> None:
+    async with staged() as scene:
         await scene.join("shipping")
         sent = await scene.give_up(*THREE)
         letters = await scene.admin.dead_letters.list(GROUP)
@@ -205,11 +194,9 @@ def test_sent_again_they_go_to_their_group_alone() -> None:
         assert copy.born_timestamp == letters[0].message.born_timestamp
         assert copy.origin_message_id == sent[0].offset_message_id
 
-    play(story)
 
-
-def test_sent_to_their_topic_everybody_gets_them() -> None:
-    async def story(scene):
+async def test_sent_to_their_topic_everybody_gets_them() -> None:
+    async with staged() as scene:
         await scene.join("shipping")
         await scene.give_up(THREE[0])
         scene.gives_up = False
@@ -221,12 +208,10 @@ def test_sent_to_their_topic_everybody_gets_them() -> None:
         await scene.until(lambda: len(scene.got) == 2)
         assert sorted(scene.got) == [(GROUP, "orders", b"a", 0), ("shipping", "orders", b"a", 0)]
 
-    play(story)
-
 
 @pytest.mark.parametrize(("first", "second"), [("group", "group"), ("group", "topic"), ("topic", "group")])
-def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
-    async def story(scene):
+async def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
+    async with staged() as scene:
         await scene.give_up(*THREE[:2])
         scene.gives_up = False
         scene.got.clear()
@@ -242,11 +227,9 @@ def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
         await scene.clock.aadvance(5.0)
         assert sorted(body for _, _, body, _ in scene.got) == [b"a", b"a", b"b"]
 
-    play(story)
 
-
-def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
-    async def story(scene):
+async def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
+    async with staged() as scene:
         (sent,) = await scene.give_up(THREE[0])
         (first,) = await scene.admin.dead_letters.list(GROUP)
         await scene.admin.dead_letters.resend([first])
@@ -258,11 +241,9 @@ def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
         done = await scene.admin.dead_letters.resend([first, second])
         assert [each.result is not None for each in done] == [False, True]
 
-    play(story)
 
-
-def test_an_ordered_group_is_told_to_use_the_topic() -> None:
-    async def story(scene):
+async def test_an_ordered_group_is_told_to_use_the_topic() -> None:
+    async with staged() as scene:
         await scene.give_up(THREE[0])
         letters = await scene.admin.dead_letters.list(GROUP)
         lock = LockBody(scene.consumers[0].client_id, GROUP, [QueueBody("broker-a", 0, "orders")])
@@ -272,24 +253,18 @@ def test_an_ordered_group_is_told_to_use_the_topic() -> None:
             await scene.admin.dead_letters.resend(letters)
         await client.close()
 
-    play(story)
 
-
-def test_a_wrong_target_is_no_target() -> None:
-    async def story(scene):
+async def test_a_wrong_target_is_no_target() -> None:
+    async with staged() as scene:
         with pytest.raises(FixError, match="somewhere"):
             await scene.admin.dead_letters.resend([], to="somewhere")
 
-    play(story)
 
-
-def test_a_topic_that_is_gone_is_an_error() -> None:
-    async def story(scene):
+async def test_a_topic_that_is_gone_is_an_error() -> None:
+    async with staged() as scene:
         (sent,) = await scene.give_up(THREE[1])
         letter = await scene.admin.dead_letters.get(GROUP, sent.message_id)
         scene.consumers[0].unsubscribe("refunds")
         await scene.admin.topics.delete("refunds")
         with pytest.raises(RouteError, match="refunds"):
             await scene.admin.dead_letters.resend([letter], to="topic")
-
-    play(story)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from operators import GROUP, QUEUES, play
+from operators import GROUP, QUEUES, OperatorScene
 
 from mqframe import ConsumeResult, ConsumerSettings, Message
 from mqframe.core.errors import AnswerError
 
 
-def test_a_member_tells_what_it_does():
-    async def story(scene):
+async def test_a_member_tells_what_it_does():
+    async with OperatorScene() as scene:
         member = await scene.join(settings=ConsumerSettings(consume_threads=7))
         await scene.send(b"0", b"1", b"2")
         await scene.until(lambda: len(scene.got) == 3)
@@ -41,11 +41,9 @@ def test_a_member_tells_what_it_does():
         assert "MainThread" in stacks
         assert "TID: " in stacks
 
-    play(story)
 
-
-def test_what_a_slow_listener_holds_is_shown():
-    async def story(scene):
+async def test_what_a_slow_listener_holds_is_shown():
+    async with OperatorScene() as scene:
         gate = asyncio.Event()
 
         async def stuck(messages, context):
@@ -62,11 +60,10 @@ def test_what_a_slow_listener_holds_is_shown():
         held = (await scene.admin.members.running_info(GROUP, member.client_id)).queues[QUEUES[0]]
         assert (held.cached_msg_count, held.commit_offset) == (0, 3)
 
-    play(story)
 
+async def test_failures_are_counted():
+    async with OperatorScene() as scene:
 
-def test_failures_are_counted():
-    async def story(scene):
         async def fail(messages, context):
             scene.got += [message.body for message in messages]
             raise ValueError("no")
@@ -78,20 +75,16 @@ def test_failures_are_counted():
         status = (await scene.admin.members.running_info(GROUP, member.client_id)).status_table["orders"]
         assert (status.consume_ok_tps, status.consume_failed_msgs) == (0.0, 1)
 
-    play(story)
 
-
-def test_who_is_not_there_cannot_tell():
-    async def story(scene):
+async def test_who_is_not_there_cannot_tell():
+    async with OperatorScene() as scene:
         await scene.join()
         with pytest.raises(AnswerError, match="nobody of consumer group billing is not online"):
             await scene.admin.members.running_info(GROUP, "nobody")
 
-    play(story)
 
-
-def test_members_tell_the_offsets_that_they_remember():
-    async def story(scene):
+async def test_members_tell_the_offsets_that_they_remember():
+    async with OperatorScene() as scene:
         member = await scene.join()
         await scene.send(b"0", b"1")
         await scene.until(lambda: len(scene.got) == 2)
@@ -99,8 +92,6 @@ def test_members_tell_the_offsets_that_they_remember():
         found = await scene.admin.members.remembered_offsets(GROUP, "orders")
         assert found[member.client_id][QUEUES[0]] == 2
         assert await scene.admin.members.remembered_offsets(GROUP, "orders", "nobody") == {}
-
-    play(story)
 
 
 def test_members_of_a_producer_group(admin, producer):

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import old_broker
 import pytest
 from mqframe_admin.requests import InvokeBrokerToResetOffset
-from operators import GROUP, QUEUES, play
+from old_broker import administered
+from operators import GROUP, QUEUES, OperatorScene
 
 from mqframe import (
     ConsumeResult,
@@ -38,8 +39,8 @@ def test_offsets_of_a_queue_and_of_a_group(admin, producer):
 
 
 @BOTH_WAYS
-def test_a_member_that_runs_goes_on_at_the_reset_offset_at_once(server_side):
-    async def story(scene):
+async def test_a_member_that_runs_goes_on_at_the_reset_offset_at_once(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         await scene.join()
         await scene.send(b"0", b"1", b"2")
         await scene.until(lambda: len(scene.got) == 3)
@@ -54,12 +55,10 @@ def test_a_member_that_runs_goes_on_at_the_reset_offset_at_once(server_side):
         stats = await scene.admin.groups.stats(GROUP, "orders")
         assert stats[QUEUES[0]].consumer_offset == 3
 
-    play(story, broker={"server_side_reset": server_side})
-
 
 @BOTH_WAYS
-def test_what_was_taken_before_a_reset_is_not_committed(server_side):
-    async def story(scene):
+async def test_what_was_taken_before_a_reset_is_not_committed(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         gate = asyncio.Event()
 
         async def slow(messages, context):
@@ -81,34 +80,28 @@ def test_what_was_taken_before_a_reset_is_not_committed(server_side):
         stats = await scene.admin.groups.stats(GROUP, "orders")
         assert (stats[QUEUES[0]].consumer_offset, scene.got[3:]) == (3, [b"0", b"1", b"2"])
 
-    play(story, broker={"server_side_reset": server_side})
-
 
 @BOTH_WAYS
-def test_a_group_that_is_offline_begins_at_the_reset_offset(server_side):
-    async def story(scene):
+async def test_a_group_that_is_offline_begins_at_the_reset_offset(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         member = await scene.join()
         await scene.send(b"0", b"1", b"2", b"3")
         await scene.until(lambda: len(scene.got) == 4)
-        await scene.end(member.stop())
-        scene.members.clear()
+        await scene.close(member)
         scene.got.clear()
         assert await scene.admin.offsets.reset_queue(GROUP, QUEUES[0], 2) == 2
         await scene.join(name="m2")
         await scene.until(lambda: len(scene.got) == 2)
         assert scene.got == [b"2", b"3"]
 
-    play(story, broker={"server_side_reset": server_side})
-
 
 @BOTH_WAYS
-def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
-    async def story(scene):
+async def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
+    async with OperatorScene(broker={"server_side_reset": server_side}) as scene:
         member = await scene.join()
         await scene.send(b"0")
         await scene.until(lambda: scene.got)
-        await scene.end(member.stop())
-        scene.members.clear()
+        await scene.close(member)
         await scene.clock.aadvance(10)
         middle = scene.clock.now_ms()
         await scene.send(b"1", b"2")
@@ -119,11 +112,9 @@ def test_by_time_to_the_end_and_back_only_for_an_offline_group(server_side):
         assert (await admin.offsets.reset(GROUP, "orders", -1, force=False))[QUEUES[0]] == 1
         assert await admin.groups.lag(GROUP, "orders") == 2
 
-    play(story, broker={"server_side_reset": server_side})
 
-
-def test_a_group_gets_the_offsets_of_another():
-    async def story(scene):
+async def test_a_group_gets_the_offsets_of_another():
+    async with OperatorScene() as scene:
         await scene.join()
         await scene.send(b"0", b"1")
         await scene.until(lambda: len(scene.got) == 2)
@@ -134,8 +125,6 @@ def test_a_group_gets_the_offsets_of_another():
         assert await scene.admin.offsets.correction("orders", "audit", [GROUP]) == {QUEUES[0]: 2}
         with pytest.raises(AnswerError, match="nobody has no offsets"):
             await scene.admin.offsets.clone("nobody", "audit")
-
-    play(story)
 
 
 @pytest.mark.parametrize(
@@ -149,21 +138,19 @@ def test_a_group_gets_the_offsets_of_another():
         (GROUP, MessageQueue("absent", "broker-a", 0), 0),
     ],
 )
-def test_resets_that_cannot_be(group, queue, offset):
-    async def story(scene):
+async def test_resets_that_cannot_be(group, queue, offset):
+    async with OperatorScene() as scene:
         await scene.join()
         with pytest.raises((AnswerError, FixError, RouteError)):
             await scene.admin.offsets.reset_queue(group, queue, offset)
-
-    play(story)
 
 
 @pytest.mark.parametrize(
     ("moment", "fault"),
     [(datetime(2023, 11, 14), "without a time zone"), (1_700_000_000, "not seconds")],
 )
-def test_no_call_takes_a_moment_that_means_another_one(moment, fault):
-    async def story(scene):
+async def test_no_call_takes_a_moment_that_means_another_one(moment, fault):
+    async with OperatorScene() as scene:
         admin = scene.admin
         for call in (
             lambda: admin.offsets.reset(GROUP, "orders", moment),
@@ -176,11 +163,9 @@ def test_no_call_takes_a_moment_that_means_another_one(moment, fault):
             with pytest.raises(FixError, match=fault):
                 await call()
 
-    play(story)
 
-
-def test_a_datetime_with_its_zone_is_a_moment():
-    async def story(scene):
+async def test_a_datetime_with_its_zone_is_a_moment():
+    async with OperatorScene() as scene:
         await scene.join()
         await scene.send(b"0", b"1")
         await scene.until(lambda: len(scene.got) == 2)
@@ -189,47 +174,40 @@ def test_a_datetime_with_its_zone_is_a_moment():
         offsets = await scene.admin.offsets.reset(GROUP, "orders", datetime(2001, 1, 1, tzinfo=UTC))
         assert set(offsets.values()) == {0}
 
-    play(story)
-
 
 OLD_QUEUE = MessageQueue(old_broker.TOPIC, "broker-a", 1)
 BEFORE_ONE_QUEUE = pytest.mark.parametrize("version", ["4.9.7", "5.0.0", "5.1.4"])
 
 
 @BEFORE_ONE_QUEUE
-def test_one_queue_of_a_group_that_is_offline_is_committed_where_a_broker_would_reset_them_all(version):
-    async def story(admin, broker):
+async def test_one_queue_of_a_group_that_is_offline_is_committed_where_a_broker_would_reset_them_all(version):
+    async with administered(version) as (admin, broker):
         assert await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 1) == 1
-
-    broker = old_broker.play(version, story)
     assert broker.progress == [3, 1, 3]
     assert broker.sent(InvokeBrokerToResetOffset) == []
 
 
 @BEFORE_ONE_QUEUE
-def test_one_queue_of_a_group_with_members_is_not_reset_where_a_broker_would_reset_them_all(version):
-    async def story(admin, broker):
+async def test_one_queue_of_a_group_with_members_is_not_reset_where_a_broker_would_reset_them_all(version):
+    async with administered(version) as (admin, broker):
         broker.online = True
         with pytest.raises(
             FixError, match=rf"from Apache RocketMQ 5\.2\.0 on, .* is {version}: stop the members"
         ):
             await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 1)
-
-    broker = old_broker.play(version, story)
     assert (broker.progress, broker.told) == ([3, 3, 3], {})
     assert broker.sent(InvokeBrokerToResetOffset) == broker.sent(UpdateConsumerOffset) == []
 
 
-def test_a_broker_whose_settings_have_it_pass_over_the_queue_resets_nothing():
-    async def story(admin, broker):
+async def test_a_broker_whose_settings_have_it_pass_over_the_queue_resets_nothing():
+    async with administered("5.3.3") as (admin, broker):
         broker.online = True
         with pytest.raises(FixError, match="set useServerSideResetOffset=true there"):
             await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 1)
         assert broker.told == {0: 3, 1: 3, 2: 3}, "members go on from where they are"
         broker.online = False
         assert await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 4) == 4
-
-    assert old_broker.play("5.3.3", story).progress == [3, 4, 3]
+    assert broker.progress == [3, 4, 3]
 
 
 @pytest.mark.parametrize(
@@ -240,18 +218,16 @@ def test_a_broker_whose_settings_have_it_pass_over_the_queue_resets_nothing():
         (old_broker.GROUP, MessageQueue(old_broker.TOPIC, "broker-a", 3), 1, "no such queue"),
     ],
 )
-def test_nothing_is_committed_that_a_newer_broker_would_refuse(group, queue, offset, fault):
-    async def story(admin, broker):
+async def test_nothing_is_committed_that_a_newer_broker_would_refuse(group, queue, offset, fault):
+    async with administered("4.9.7") as (admin, broker):
         with pytest.raises(FixError, match=fault):
             await admin.offsets.reset_queue(group, queue, offset)
-
-    broker = old_broker.play("4.9.7", story)
     assert broker.sent(UpdateConsumerOffset) == []
 
 
 @pytest.mark.parametrize("pushing", [False, True])
-def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it(pushing):
-    async def story(admin, broker):
+async def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it(pushing):
+    async with administered("5.3.3") as (admin, broker):
         broker.online = True
         broker.keeps_resets = not pushing
         broker.offsets[old_broker.GROUP, broker.queue(old_broker.TOPIC, 1)] = 0
@@ -260,17 +236,14 @@ def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it
         assert broker.progress == [3, 0, 3]
         found = await admin.offsets.reset(old_broker.GROUP, old_broker.TOPIC, 0, force=False)
         assert list(found.values()) == [0, 0, 0]
-
-    broker = old_broker.play("5.3.3", story)
     assert broker.told == ({0: 0, 1: 0, 2: 0} if pushing else {})
     assert broker.progress == ([3, 0, 3] if pushing else [0, 0, 0])
 
 
-def test_without_force_a_queue_without_any_offset_goes_where_it_is_sent():
-    async def story(admin, broker):
+async def test_without_force_a_queue_without_any_offset_goes_where_it_is_sent():
+    async with administered("5.3.3") as (admin, broker):
         broker.online = broker.keeps_resets = True
         del broker.offsets[old_broker.GROUP, broker.queue(old_broker.TOPIC, 1)]
         found = await admin.offsets.reset(old_broker.GROUP, old_broker.TOPIC, -1, force=False)
         assert list(found.values()) == [3, 5, 3]
-
-    assert old_broker.play("5.3.3", story).progress == [3, 5, 3]
+    assert broker.progress == [3, 5, 3]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.cluster import AsyncCluster
@@ -12,18 +12,16 @@ from mqframe import AsyncAdmin, AsyncProducer, Message, MessageQueue
 from mqframe.core.errors import FixError
 
 
-def play(story, brokers=1):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(brokers, clock=clock) as cluster:
-            admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
-            await admin.start()
-            try:
-                await story(cluster, admin)
-            finally:
-                await admin.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(brokers=1):
+    clock = ManualClock()
+    async with AsyncCluster(brokers, clock=clock) as cluster:
+        admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+        await admin.start()
+        try:
+            yield (cluster, admin)
+        finally:
+            await admin.stop()
 
 
 async def counts(admin):
@@ -32,8 +30,8 @@ async def counts(admin):
     return {name: (config.read_queue_nums, config.write_queue_nums) for name, config in configs.items()}
 
 
-def test_producers_see_the_new_queues_first_and_consumers_at_the_end():
-    async def story(cluster, admin):
+async def test_producers_see_the_new_queues_first_and_consumers_at_the_end():
+    async with staged(brokers=2) as (cluster, admin):
         await cluster.create_topic("paid", 2)
         old = [MessageQueue("paid", f"broker-{letter}", number) for letter in "ab" for number in (0, 1)]
         async with AsyncProducer("shop", nameserver=cluster.nameserver, clock=cluster.clock) as producer:
@@ -52,11 +50,9 @@ def test_producers_see_the_new_queues_first_and_consumers_at_the_end():
         await admin.queue_expansion.finish(marked)
         assert await counts(admin) == {"broker-a": (3, 3), "broker-b": (3, 3)}
 
-    play(story, brokers=2)
 
-
-def test_ends_that_are_not_marked_and_groups_that_lag_do_not_count_by_force():
-    async def story(cluster, admin):
+async def test_ends_that_are_not_marked_and_groups_that_lag_do_not_count_by_force():
+    async with staged() as (cluster, admin):
         await cluster.create_topic("paid", 2)
         begun = await admin.queue_expansion.begin("paid", 4)
         with pytest.raises(FixError, match="mark the ends"):
@@ -65,11 +61,9 @@ def test_ends_that_are_not_marked_and_groups_that_lag_do_not_count_by_force():
         await admin.queue_expansion.finish(begun, force=True)
         assert await counts(admin) == {"broker-a": (4, 4)}
 
-    play(story)
 
-
-def test_what_cannot_grow_is_refused():
-    async def story(cluster, admin):
+async def test_what_cannot_grow_is_refused():
+    async with staged(brokers=2) as (cluster, admin):
         await cluster.create_topic("paid", 2, attributes="+message.type=FIFO")
         with pytest.raises(FixError, match="only grow, not shrink to 1"):
             await admin.queue_expansion.begin("paid", 1)
@@ -79,16 +73,12 @@ def test_what_cannot_grow_is_refused():
         with pytest.raises(FixError, match="brokers broker-b of the ordered topic paid are away"):
             await admin.queue_expansion.begin("paid", 4)
 
-    play(story, brokers=2)
 
-
-def test_the_list_of_an_operator_grows_along():
-    async def story(cluster, admin):
+async def test_the_list_of_an_operator_grows_along():
+    async with staged() as (_cluster, admin):
         await admin.topics.create("paid", queues=2, order=True)
         assert await admin.topics.order_config("paid") == {"broker-a": 2}
         await admin.queue_expansion.begin("paid", 3)
         assert await admin.topics.order_config("paid") == {"broker-a": 3}
         config = (await admin.topics.config("paid"))["broker-a"]
         assert (config.read_queue_nums, config.write_queue_nums, config.order) == (2, 3, True)
-
-    play(story)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_testing.ports import lasting_port
-from replicas import Pair, play, texts
+from replicas import Pair, texts
 
 from mqframe import AsyncAdmin
 from mqframe.core.cluster.broker_info import HaClientRuntimeInfo
@@ -20,13 +20,13 @@ def silent_client(*, activated: bool, **told: Any) -> HaClientRuntimeInfo:
     return HaClientRuntimeInfo(activated=False, **told)
 
 
-def test_of_a_slave_that_does_not_say_whether_it_is_connected_its_master_knows(
+async def test_of_a_slave_that_does_not_say_whether_it_is_connected_its_master_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mqframe_replication.broker.slave.HaClientRuntimeInfo", silent_client)
     monkeypatch.setattr("mqframe_replication.broker.slave.SlavePart.counters", lambda part: {})
 
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "SYNC_MASTER", in_sync=1)
         await pair.sent(master, *texts(0, 3))
         slave = await pair.start("slave", "SLAVE")
@@ -38,11 +38,9 @@ def test_of_a_slave_that_does_not_say_whether_it_is_connected_its_master_knows(
             assert found.trouble == ""
             assert found.master == f"127.0.0.1:{(await pair.counters(master))['replicationPort']}"
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "SYNC_MASTER", in_sync=1)
         await pair.sent(master, *texts(0, 3))
         stored_ms = pair.clock.now_ms()
@@ -73,5 +71,3 @@ def test_a_slave_that_follows_and_one_that_does_not(tmp_path: Path) -> None:
             assert f"no connection to {nowhere}" in third.trouble
             with pytest.raises(FixError, match="no broker named b is registered; known: broker-a"):
                 await admin.replicas.list("b")
-
-    play(tmp_path, scenario)

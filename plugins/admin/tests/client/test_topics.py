@@ -5,7 +5,7 @@ from mqframe_admin.bodies import GroupList
 from mqframe_admin.client.calls import AdminCalls
 from mqframe_admin.client.topics import AsyncTopicAdmin
 from mqframe_admin.requests import QueryTopicConsumeByWho
-from mqframe_testing.consuming import ClientScene, play_in
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
@@ -38,17 +38,15 @@ def test_topics_come_and_go(admin):
 
 
 @pytest.mark.parametrize(("known", "found"), [([], ["g"]), (["orders"], ["g", "orders"])])
-def test_a_topic_that_a_broker_takes_for_a_group_is_none(known, found):
-    async def story(scene):
+async def test_a_topic_that_a_broker_takes_for_a_group_is_none(known, found):
+    async with ClientScene({"orders": 1}) as scene:
         groups = GroupList(group_list=["orders", "g"])
         table = SubscriptionGroupTable(
             subscription_group_table={name: SubscriptionGroupConfig(group_name=name) for name in known}
         )
         scene.broker.script(QueryTopicConsumeByWho, lambda _: Frame(0, body=loose_json.dumps(groups)))
         scene.broker.script(GetAllSubscriptionGroupConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
-        assert await scene.end(topics(scene).groups("orders")) == found
-
-    play_in(lambda: ClientScene({"orders": 1}), story)
+        assert await scene.finish(topics(scene).groups("orders")) == found
 
 
 def test_attributes_are_set_and_taken_away_by_name(admin):
@@ -73,12 +71,10 @@ def test_what_is_wrong_with_a_topic(admin):
         admin.topics.create("x", broker="nobody")
 
 
-def test_brokers_that_tell_of_all_topics_only_are_asked_for_all():
-    async def story(scene):
+async def test_brokers_that_tell_of_all_topics_only_are_asked_for_all():
+    async with ClientScene({"orders": 1}) as scene:
         table = TopicConfigTable(topic_config_table={"orders": TopicConfig(topic_name="orders", perm=4)})
         scene.broker.script(GetTopicConfig, AnswerError(3, "request type 351 not supported", "a:1"))
         scene.broker.script(GetAllTopicConfig, lambda _: Frame(0, body=loose_json.dumps(table)))
-        found = await scene.end(topics(scene).config("orders"))
+        found = await scene.finish(topics(scene).config("orders"))
         assert {name: config.perm for name, config in found.items()} == {"broker-a": 4}
-
-    play_in(lambda: ClientScene({"orders": 1}), story)

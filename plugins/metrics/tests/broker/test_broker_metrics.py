@@ -25,7 +25,7 @@ NO_MEANING = {
 
 def test_what_apache_s_broker_shows_is_shown_with_its_kinds_and_labels(run):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"), producers=("p",))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"), producers=("p",))
         world.metrics = BrokerSource(world.cluster.broker)
         await send(world, b"1", b"2")
         await world.talker.pull("t")
@@ -53,7 +53,7 @@ def test_numbers_of_the_broker(run):
         before = shown.value("rocketmq_topic_number", cluster="DefaultCluster")
         groups = shown.value("rocketmq_consumer_group_number")
         await world.talker.ok(UpdateAndCreateTopic(topic="u", read_queue_nums=1, write_queue_nums=1, perm=6))
-        await world.talker.beat("fresh")
+        await world.talker.heartbeat("fresh")
         later = await of_broker(world)
         assert later.value("rocketmq_topic_number") == before + 2, (
             "the topic, and the retry topic of the group"

@@ -5,8 +5,8 @@ from mqframe.core.filtering.bodies import SubscriptionData
 
 def test_members_count_by_group_language_and_version(run):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"), producers=("p", "q"))
-        await world.join().beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"), producers=("p", "q"))
+        await world.join().heartbeat("g", SubscriptionData(topic="t"))
         shown = await of_broker(world)
         same = {"language": "python", "version": "v5_3_3", "protocol_type": "remoting"}
         assert shown.value("rocketmq_producer_connections", **same) == 2

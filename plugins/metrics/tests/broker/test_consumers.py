@@ -28,7 +28,7 @@ async def commit(world, offset, queue_id=0, group="g"):
 
 def test_lag_counts_what_is_behind_what_is_fetched_and_for_how_long(run):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 0)
         for _ in range(5):
             await world.talker.ok_send("t", KEY)
@@ -52,7 +52,7 @@ def test_lag_counts_what_is_behind_what_is_fetched_and_for_how_long(run):
 
 def test_the_queues_of_a_topic_are_one_sum_and_the_oldest_message_counts(run):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for queue_id in (0, 1):
             await commit(world, 0, queue_id)
             await world.talker.ok_send("t", KEY, queue_id=queue_id)
@@ -66,7 +66,7 @@ def test_the_queues_of_a_topic_are_one_sum_and_the_oldest_message_counts(run):
 def test_a_group_whose_members_are_gone_is_still_shown(run):
     async def scenario(world):
         stranger = world.join()
-        await stranger.beat("g", SubscriptionData(topic="t"))
+        await stranger.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 0)
         await world.talker.ok_send("t", KEY)
         await stranger.client.close()
@@ -80,7 +80,7 @@ def test_a_group_whose_members_are_gone_is_still_shown(run):
 def test_a_group_that_stored_nothing_yet_is_not_behind(run):
     async def scenario(world):
         await world.talker.ok_send("t", KEY)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         assert (await look(world))["lag"] == 0
 
     run(scenario)
@@ -88,7 +88,7 @@ def test_a_group_that_stored_nothing_yet_is_not_behind(run):
 
 def test_what_is_popped_and_not_acknowledged_is_in_flight(run):
     async def scenario(world):
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await send(world, b"1", b"2", b"3")
         await world.clock.aadvance(1)
         first, _ = await pop(world, max_msg_nums=2)

@@ -98,7 +98,7 @@ def test_dead_letters_count_by_group_and_first_topic():
 
 def test_a_message_that_its_sender_gave_up_is_a_dead_letter(run):
     async def scenario(world):
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         await world.talker.ok_send(
             "%RETRY%g", f"{KEY}RETRY_TOPIC\x01t\x02", reconsume_times=17, max_reconsume_times=16
         )

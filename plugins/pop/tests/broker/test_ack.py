@@ -203,7 +203,7 @@ def test_an_ordered_acknowledgement_of_what_is_not_stored_moves_no_offset(run, o
         await sent_and_popped(world, 3, order=True, queue_id=0)
         body = b'{"acks":[{"c":"h","t":"t","so":%d,"q":0,"rq":999,"pt":1,"it":1,"b":"AQ=="}]}' % offset
         assert (await world.talker.invoke(BatchAckMessage(), body)).code == 208
-        await world.talker.beat("h")
+        await world.talker.heartbeat("h")
         assert len(await pop(world, consumer_group="h", order=True, queue_id=0)) == 3
 
     run(scenario)

@@ -95,7 +95,7 @@ def test_an_operator_s_reset_moves_the_next_pop(run):
 def test_offsets_that_do_not_exist_are_corrected(run):
     async def scenario(world):
         await send(world, b"1")
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         world.cluster.broker.service_port.offsets.commit("g", "t", 0, 7)  # no client can
         assert await pop(world) == []
         assert await committed(world) == 1

@@ -262,7 +262,7 @@ ODD_POINTS = [
 def test_no_record_stops_the_reading_of_others_nor_the_next_start(run):
     async def scenario(world):
         await send(world, 1)
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
         await world.talker.ok(update)
         now = world.clock.now_ms()
@@ -297,7 +297,7 @@ def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
 
     async def scenario(world):
         await send(world, 1)
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
         await world.talker.ok(update)
         now = world.clock.now_ms()
@@ -337,7 +337,7 @@ def test_records_that_somebody_else_wrote_are_heeded(run):
             "t", "g", 0, 0, now, 30_000, count=3, distances=[0, 1, 2], broker_name="broker-a"
         )
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=3)
-        await world.talker.beat("g")
+        await world.talker.heartbeat("g")
         await world.talker.ok(update)
         await world.clock.aadvance(29)
         foreign(world, "ck", dumps(point), 5)

@@ -24,7 +24,7 @@ def test_two_members_get_different_messages_and_one_sees_to_what_the_other_left(
         assert Counter(bodies(left + right)) == Counter(numbered(b"m", 20))
         await one.ack_batch(left[:5])
         await two.ack_batch(right)
-        await scene.end(one.stop())
+        await scene.finish(one.stop())
         await scene.clock.aadvance(15.0)
         again = await scene.receive(two, 5)
         assert Counter(bodies(again)) == Counter(bodies(left[5:]))
@@ -102,7 +102,7 @@ def test_after_the_maximum_of_attempts_a_message_is_a_dead_letter() -> None:
         await scene.send(b"poison")
         attempts = []
         for _ in range(40):
-            messages = await scene.end(consumer.receive(1, 1.0))
+            messages = await scene.finish(consumer.receive(1, 1.0))
             attempts += [m.delivery_attempt for m in messages]
             await scene.clock.aadvance(10.0)
         assert attempts == list(range(1, len(attempts) + 1))
@@ -147,7 +147,7 @@ def test_topics_and_brokers_take_turns() -> None:
             waiting = asyncio.ensure_future(consumer.receive(8, 30.0))
             await scene.clock.aadvance(0.5)
             await scene.send(b"late", topic=topic, queue=MessageQueue(topic, "broker-b", 0))
-            await consumer.ack_batch(await scene.end(waiting))
+            await consumer.ack_batch(await scene.finish(waiting))
             assert waiting.result()
         consumer.unsubscribe("orders")
         assert consumer.topics == ["bills"]
@@ -256,7 +256,7 @@ def test_bad_input_is_named() -> None:
             await consumer.receive()
         consumer.subscribe("nowhere")
         with pytest.raises(RouteError, match="nowhere"):
-            await scene.end(consumer.receive())
+            await scene.finish(consumer.receive())
         await consumer.ack(message)
         await consumer.stop()
         await consumer.stop()
@@ -274,9 +274,9 @@ def test_a_receive_that_waits_ends_when_the_consumer_stops(caplog: pytest.LogCap
         consumer = await scene.join()
         waiting = asyncio.ensure_future(consumer.receive())
         await scene.clock.aadvance(1.0)
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
         with pytest.raises(ClosedError, match="was stopped"):
-            await scene.end(waiting)
+            await scene.finish(waiting)
         # No server is away.
         assert not [each for each in caplog.records if each.getMessage().startswith("pop failed")]
 

@@ -148,7 +148,7 @@ def test_foreign_handles_are_refused() -> None:
             await consumer.ack(message)
         message.receipt_handle = handle._replace(broker_name="broker-z").text
         with pytest.raises(RouteError, match="broker-z"):
-            await scene.end(consumer.ack(message))
+            await scene.finish(consumer.ack(message))
         message.receipt_handle = handle._replace(queue_id=17).text
         with pytest.raises(AnswerError) as caught:
             await consumer.ack(message)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from lite_scenes import numbered, play, queue
+from lite_scenes import LiteScene, numbered, queue
 
 from mqframe.core.errors import FixError
 
 
-def test_polls_commit_what_earlier_ones_handed_out() -> None:
-    async def story(scene):
+async def test_polls_commit_what_earlier_ones_handed_out() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 6))
         consumer = await scene.assigned(0)
         assert await scene.poll(consumer, max_messages=2) == [b"m0", b"m1"]
@@ -24,26 +24,22 @@ def test_polls_commit_what_earlier_ones_handed_out() -> None:
         assert await scene.stored(0) == 6
         assert await consumer.committed(queue(0)) == 6
 
-    play(story)
 
-
-def test_stop_commits_and_the_next_member_goes_on() -> None:
-    async def story(scene):
+async def test_stop_commits_and_the_next_member_goes_on() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 6))
         one = await scene.join()
         assert await scene.drain(one, 6) == numbered(b"m", 6)
-        await scene.leave(one)
+        await scene.close(one)
         assert await scene.stored(0) == 6
         await scene.send(b"later")
         two = await scene.join("m2")
         assert await scene.drain(two, 1) == [b"later"]
         assert await scene.poll(two, 1.0) == []
 
-    play(story)
 
-
-def test_a_block_that_ends_with_an_error_does_not_count_its_last_poll() -> None:
-    async def story(scene):
+async def test_a_block_that_ends_with_an_error_does_not_count_its_last_poll() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 4))
 
         async def fails_at_its_work() -> None:
@@ -54,16 +50,14 @@ def test_a_block_that_ends_with_an_error_does_not_count_its_last_poll() -> None:
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await scene.end(fails_at_its_work())
+            await scene.finish(fails_at_its_work())
         assert await scene.stored(0) == 2
         again = await scene.assigned(0)
         assert await scene.poll(again) == [b"m2", b"m3"]
 
-    play(story)
 
-
-def test_without_auto_commit_only_commit_stores() -> None:
-    async def story(scene):
+async def test_without_auto_commit_only_commit_stores() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 6))
         consumer = await scene.assigned(0, auto_commit=False)
         await scene.drain(consumer, 6)
@@ -76,14 +70,12 @@ def test_without_auto_commit_only_commit_stores() -> None:
         assert await scene.stored(0) == 6
         await scene.send(b"more")
         await scene.drain(consumer, 1)
-        await scene.leave(consumer)
+        await scene.close(consumer)
         assert await scene.stored(0) == 6
 
-    play(story)
 
-
-def test_commit_refuses_what_is_not_ours() -> None:
-    async def story(scene):
+async def test_commit_refuses_what_is_not_ours() -> None:
+    async with LiteScene() as scene:
         consumer = await scene.assigned(0)
         with pytest.raises(FixError, match="is not assigned to this consumer; nothing was committed"):
             await consumer.commit({queue(0): 1, queue(1): 1})
@@ -91,5 +83,3 @@ def test_commit_refuses_what_is_not_ours() -> None:
             await consumer.commit({queue(0): -1})
         await scene.clock.aadvance(1.0)
         assert await scene.stored(0) is None
-
-    play(story)

@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
-from lite_scenes import numbered, play, queue
+from lite_scenes import LiteScene, numbered, queue
 from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer
 from mqframe_pull.settings import LitePullSettings
 
@@ -19,14 +19,14 @@ from mqframe.core.messages.message import Message
 from mqframe.hooks.interfaces import ConsumeHook
 
 
-def test_polls_hand_out_one_queue_at_a_time_in_turn_and_in_order() -> None:
-    async def story(scene):
+async def test_polls_hand_out_one_queue_at_a_time_in_turn_and_in_order() -> None:
+    async with LiteScene() as scene:
         for number in range(4):
             await scene.send(*numbered(b"%d-" % number, 5), to=number)
         consumer = await scene.join()
         await scene.until(lambda: len(consumer.assignment) == 4)
         await scene.clock.aadvance(1.0)
-        polls = [await scene.end(consumer.poll(1.0, max_messages=3)) for _ in range(8)]
+        polls = [await scene.finish(consumer.poll(1.0, max_messages=3)) for _ in range(8)]
         assert [len(messages) for messages in polls] == [3, 3, 3, 3, 2, 2, 2, 2]
         assert all(len({m.queue for m in messages}) == 1 for messages in polls)
         for number in range(4):
@@ -37,26 +37,22 @@ def test_polls_hand_out_one_queue_at_a_time_in_turn_and_in_order() -> None:
         assert await scene.poll(consumer, 2.0) == []
         assert 2.0 <= scene.clock.monotonic() - began < 2.3
 
-    play(story)
 
-
-def test_a_waiting_poll_returns_when_a_message_arrives() -> None:
-    async def story(scene):
+async def test_a_waiting_poll_returns_when_a_message_arrives() -> None:
+    async with LiteScene() as scene:
         consumer = await scene.join()
         await scene.until(lambda: consumer.assignment)
         await scene.clock.aadvance(1.0)
         waiting = asyncio.ensure_future(consumer.poll(5.0))
         await scene.clock.aadvance(0.5)
         await scene.send(b"now")
-        assert [m.body for m in await scene.end(waiting)] == [b"now"]
-
-    play(story)
+        assert [m.body for m in await scene.finish(waiting)] == [b"now"]
 
 
 @pytest.mark.parametrize("auto_commit", [True, False])
 @pytest.mark.parametrize("assigns", [True, False])
-def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(assigns, auto_commit) -> None:
-    async def story(scene):
+async def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(assigns, auto_commit) -> None:
+    async with LiteScene() as scene:
         made = scene.assigned(0, auto_commit=auto_commit) if assigns else scene.join(auto_commit=auto_commit)
         consumer = await made
         await scene.send(*numbered(b"old", 10))
@@ -70,15 +66,13 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(assign
         await scene.clock.aadvance(30.0)
         assert await scene.poll(consumer) == []
 
-    play(story)
 
-
-def test_seek_goes_before_the_pull_offset_and_that_before_the_stored_one() -> None:
-    async def story(scene):
+async def test_seek_goes_before_the_pull_offset_and_that_before_the_stored_one() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 10))
         before = await scene.assigned(0)
         await scene.poll(before, max_messages=4)
-        await scene.leave(before)
+        await scene.close(before)
         consumer = await scene.assigned(0)
         assert await scene.poll(consumer, max_messages=2) == [b"m4", b"m5"]
         await consumer.seek(queue(0), 1)
@@ -99,11 +93,9 @@ def test_seek_goes_before_the_pull_offset_and_that_before_the_stored_one() -> No
         with pytest.raises(FixError, match="is not assigned"):
             await consumer.seek_to_end(queue(1))
 
-    play(story)
 
-
-def test_seek_ends_a_pull_that_waits_at_the_broker() -> None:
-    async def story(scene):
+async def test_seek_ends_a_pull_that_waits_at_the_broker() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 3))
         consumer = await scene.assigned(0)
         await scene.drain(consumer, 3)
@@ -113,11 +105,9 @@ def test_seek_ends_a_pull_that_waits_at_the_broker() -> None:
         assert await scene.poll(consumer) == numbered(b"m", 3)
         assert scene.clock.monotonic() - began < 1.0
 
-    play(story)
 
-
-def test_offset_for_timestamp() -> None:
-    async def story(scene):
+async def test_offset_for_timestamp() -> None:
+    async with LiteScene() as scene:
         await scene.send(b"m0", b"m1")
         await scene.clock.aadvance(60.0)
         at = scene.clock.now_ms()
@@ -130,11 +120,9 @@ def test_offset_for_timestamp() -> None:
         await consumer.seek(queue(0), 2)
         assert await scene.poll(consumer) == [b"m2", b"m3"]
 
-    play(story)
 
-
-def test_paused_queues_are_not_pulled() -> None:
-    async def story(scene):
+async def test_paused_queues_are_not_pulled() -> None:
+    async with LiteScene() as scene:
         consumer = await scene.assigned(0, 1)
         await scene.clock.aadvance(1.0)
         consumer.pause([queue(0)])
@@ -152,8 +140,6 @@ def test_paused_queues_are_not_pulled() -> None:
         with pytest.raises(FixError, match="is not assigned"):
             consumer.pause([queue(3)])
 
-    play(story)
-
 
 @pytest.mark.parametrize(
     "limits",
@@ -166,8 +152,8 @@ def test_paused_queues_are_not_pulled() -> None:
     ],
     ids=lambda limits: next(iter(limits)),
 )
-def test_pulls_wait_while_too_much_is_held(limits) -> None:
-    async def story(scene):
+async def test_pulls_wait_while_too_much_is_held(limits) -> None:
+    async with LiteScene() as scene:
         bodies = [b"%04d" % n + bytes(1000) for n in range(100)]
         await scene.send(*bodies)
         settings = LitePullSettings(pull_messages_max=8, **limits)
@@ -179,11 +165,9 @@ def test_pulls_wait_while_too_much_is_held(limits) -> None:
         got = [m.body for m in first] + await scene.drain(consumer, 100 - len(first))
         assert got == bodies
 
-    play(story)
 
-
-def test_tags_and_progress_over_messages_that_nobody_wants() -> None:
-    async def story(scene):
+async def test_tags_and_progress_over_messages_that_nobody_wants() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"paid", 3), tag="paid")
         await scene.send(*numbered(b"hash", 3), tag="BB")
         consumer = await scene.join(expression="Aa || paid")
@@ -195,44 +179,39 @@ def test_tags_and_progress_over_messages_that_nobody_wants() -> None:
         await consumer.seek_to_begin(queue(0))
         assert await scene.poll(consumer) == numbered(b"hash", 3)
 
-    play(story)
 
-
-def test_assigned_queues_may_have_expressions_by_topic() -> None:
-    async def story(scene):
+async def test_assigned_queues_may_have_expressions_by_topic() -> None:
+    async with LiteScene() as scene:
         await scene.cluster.create_topic("bills", 1)
         await scene.producer.send(Message("bills", b"bill", "x"))
         await scene.send(b"a", tag="a")
         await scene.send(b"b", tag="b")
         consumer = scene.make()
         consumer.assign([queue(0), queue(0, "bills")], {"orders": "b"})
-        await scene.started(consumer)
+        await scene.open(consumer)
         assert sorted(await scene.drain(consumer, 2)) == [b"b", b"bill"]
         consumer.assign([queue(0)], "a")
         assert consumer.assignment == [queue(0)]
         await consumer.seek_to_begin(queue(0))
         assert await scene.poll(consumer) == [b"a"]
 
-    play(story)
 
-
-def test_what_is_assigned_while_it_runs_is_not_shared_out() -> None:
-    async def story(scene):
+async def test_what_is_assigned_while_it_runs_is_not_shared_out() -> None:
+    async with LiteScene() as scene:
         consumer = scene.make()
-        await scene.started(consumer)
+        await scene.open(consumer)
         consumer.assign([queue(1), queue(2)])
         await scene.clock.aadvance(60.0)  # some rebalances
         assert consumer.assignment == [queue(1), queue(2)]
-
-    play(story)
 
 
 @pytest.mark.parametrize(
     ("begin", "expected"),
     [("first", [b"old", b"mid", b"new"]), ("last", [b"new"]), (1_700_000_030_000, [b"mid", b"new"])],
 )
-def test_where_a_new_group_begins(begin, expected) -> None:
-    async def story(scene):
+async def test_where_a_new_group_begins(begin, expected) -> None:
+    # Of a queue that is whole and in memory, brokers say that a new group begins at 0.
+    async with LiteScene(store={"hot_bytes": 1}) as scene:
         await scene.send(b"old")
         await scene.clock.aadvance(60.0)
         await scene.send(b"mid")
@@ -243,12 +222,9 @@ def test_where_a_new_group_begins(begin, expected) -> None:
         await scene.send(b"new")
         assert await scene.drain(consumer, len(expected)) == expected
 
-    # Of a queue that is whole and in memory, brokers say that a new group begins at 0.
-    play(story, store={"hot_bytes": 1})
 
-
-def test_assigning_other_queues_commits_the_ones_before() -> None:
-    async def story(scene):
+async def test_assigning_other_queues_commits_the_ones_before() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"a", 4), to=0)
         await scene.send(*numbered(b"b", 4), to=1)
         consumer = await scene.assigned(0)
@@ -261,11 +237,9 @@ def test_assigning_other_queues_commits_the_ones_before() -> None:
         consumer.assign([queue(0), queue(1)])
         assert await scene.poll(consumer) == [b"a3"]
 
-    play(story)
 
-
-def test_members_share_queues_and_each_message_comes_once() -> None:
-    async def story(scene):
+async def test_members_share_queues_and_each_message_comes_once() -> None:
+    async with LiteScene() as scene:
         one, two = await scene.join("m1"), await scene.join("m2")
         await scene.until(lambda: (len(one.assignment), len(two.assignment)) == (2, 2))
         assert one.assignment + two.assignment == [queue(n) for n in range(4)]
@@ -273,18 +247,16 @@ def test_members_share_queues_and_each_message_comes_once() -> None:
             await scene.send(*numbered(b"%d-" % number, 10), to=number)
         got = await scene.drain(one, 20) + await scene.drain(two, 20)
         assert Counter(got) == Counter(b"%d-%d" % (q, n) for q in range(4) for n in range(10))
-        await scene.leave(one)
+        await scene.close(one)
         await scene.until(lambda: len(two.assignment) == 4)
         for number in range(4):
             await scene.send(b"later-%d" % number, to=number)
         assert sorted(await scene.drain(two, 4)) == numbered(b"later-", 4)
         assert await scene.poll(two, 1.0) == []
 
-    play(story)
 
-
-def test_a_queue_that_moves_is_committed_first() -> None:
-    async def story(scene):
+async def test_a_queue_that_moves_is_committed_first() -> None:
+    async with LiteScene() as scene:
         for number in range(4):
             await scene.send(*numbered(b"%d-" % number, 10), to=number)
         one = await scene.join("m1")
@@ -295,11 +267,9 @@ def test_a_queue_that_moves_is_committed_first() -> None:
         assert await scene.poll(two, 3.0) == []
         assert len(set(first)) == 40
 
-    play(story)
 
-
-def test_listeners_are_told_of_queues_that_came_and_went() -> None:
-    async def story(scene):
+async def test_listeners_are_told_of_queues_that_came_and_went() -> None:
+    async with LiteScene() as scene:
         told: list[tuple[str, int, list[int]]] = []
         topics: list[list[int]] = []
 
@@ -313,7 +283,7 @@ def test_listeners_are_told_of_queues_that_came_and_went() -> None:
         one = scene.make("m1")
         one.subscribe("orders", "*", assigned)
         await one.on_queue_change("orders", changed)
-        await scene.started(one)
+        await scene.open(one)
         await scene.until(lambda: told == [("orders", 4, [0, 1, 2, 3])])
         await scene.join("m2")
         await scene.until(lambda: told[-1:] == [("orders", 4, [0, 1])])
@@ -322,14 +292,12 @@ def test_listeners_are_told_of_queues_that_came_and_went() -> None:
         await scene.until(lambda: topics == [[0, 1, 2, 3, 4, 5]])
         await scene.until(lambda: told[-1:] == [("orders", 6, [0, 1, 2])])
 
-    play(story)
 
-
-def test_subscribing_after_the_start_and_unsubscribing() -> None:
-    async def story(scene):
+async def test_subscribing_after_the_start_and_unsubscribing() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 3))
         consumer = scene.make()
-        await scene.started(consumer)
+        await scene.open(consumer)
         assert consumer.assignment == []
         consumer.subscribe("orders")
         assert await scene.drain(consumer, 3) == numbered(b"m", 3)
@@ -340,31 +308,27 @@ def test_subscribing_after_the_start_and_unsubscribing() -> None:
         await scene.send(b"unheard")
         assert await scene.poll(consumer, 25.0) == []
 
-    play(story)
 
-
-def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
-    async def story(scene):
+async def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
+    async with LiteScene() as scene:
         options = {"broadcasting": True, "settings": LitePullSettings(offset_directory=tmp_path)}
         one, two = await scene.join("m1", **options), await scene.join("m2", **options)
         await scene.send(*numbered(b"m", 5))
         assert await scene.drain(one, 5) == await scene.drain(two, 5) == numbered(b"m", 5)
         assert len(one.assignment) == len(two.assignment) == 4
-        await scene.leave(one)
+        await scene.close(one)
         await scene.send(b"later")
         again = await scene.join("m1", **options)
         assert await scene.drain(again, 1) == [b"later"]
         assert await scene.stored(0) is None
 
-    play(story)
 
-
-def test_an_offset_that_is_gone_is_replaced_by_one_that_exists() -> None:
-    async def story(scene):
+async def test_an_offset_that_is_gone_is_replaced_by_one_that_exists() -> None:
+    async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 3))
         before = await scene.assigned(0, auto_commit=False)
         await before.commit({queue(0): 100})
-        await scene.leave(before)
+        await scene.close(before)
         assert await scene.stored(0) is None, "brokers take no offset behind the end"
         scene.cluster.broker.service_port.offsets.commit("billing", "orders", 0, 100)
         consumer = await scene.assigned(0)
@@ -373,11 +337,9 @@ def test_an_offset_that_is_gone_is_replaced_by_one_that_exists() -> None:
         await scene.send(b"next")
         assert await scene.poll(consumer) == [b"next"]
 
-    play(story)
 
-
-def test_goes_on_when_the_broker_was_away() -> None:
-    async def story(scene):
+async def test_goes_on_when_the_broker_was_away() -> None:
+    async with LiteScene() as scene:
         consumer = await scene.assigned(0)
         await scene.send(b"a")
         assert await scene.poll(consumer) == [b"a"]
@@ -387,10 +349,8 @@ def test_goes_on_when_the_broker_was_away() -> None:
         await scene.send(b"b")
         assert await scene.drain(consumer, 1) == [b"b"]
 
-    play(story)
 
-
-def test_hooks_see_what_polls_hand_out() -> None:
+async def test_hooks_see_what_polls_hand_out() -> None:
     seen: list[tuple[str, int, object]] = []
 
     class Watch(ConsumeHook):
@@ -400,18 +360,16 @@ def test_hooks_see_what_polls_hand_out() -> None:
         def after(self, context):
             seen.append((context.outcome, len(context.messages), context.queue))
 
-    async def story(scene):
+    async with LiteScene() as scene:
         await scene.send(b"a", b"b")
         consumer = await scene.assigned(0, consume_hooks=[Watch()])
         await scene.drain(consumer, 2)
         await scene.poll(consumer, 0.0)
         assert seen == [("before", 2, ""), ("success", 2, queue(0))]
 
-    play(story)
 
-
-def test_expressions_over_properties() -> None:
-    async def story(scene):
+async def test_expressions_over_properties() -> None:
+    async with LiteScene() as scene:
         for n in range(6):
             await scene.producer.send(Message("orders", b"%d" % n, properties={"n": str(n)}), queue=queue(0))
         shared = await scene.join(expression=Sql("n > 3"))
@@ -422,10 +380,8 @@ def test_expressions_over_properties() -> None:
             await scene.join("m2", expression=Sql("n > > 3"), group="third")
         assert caught.value.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
 
-    play(story)
 
-
-def test_hooks_that_send_messages_of_their_own_get_a_port() -> None:
+async def test_hooks_that_send_messages_of_their_own_get_a_port() -> None:
     seen: list[str] = []
 
     class Attached(ConsumeHook):
@@ -435,13 +391,11 @@ def test_hooks_that_send_messages_of_their_own_get_a_port() -> None:
         def detach(self):
             seen.append("detached")
 
-    async def story(scene):
+    async with LiteScene() as scene:
         consumer = await scene.assigned(0, consume_hooks=[Attached()])
         assert seen == ["attached"]
-        await scene.leave(consumer)
+        await scene.close(consumer)
         assert seen == ["attached", "detached"]
-
-    play(story)
 
 
 def test_subscribe_and_assign_exclude_each_other() -> None:
@@ -459,7 +413,7 @@ def test_subscribe_and_assign_exclude_each_other() -> None:
         two.assign([])
 
 
-def test_bad_input_is_named() -> None:
+async def test_bad_input_is_named() -> None:
     with pytest.raises(FixError):
         AsyncLitePullConsumer("not a group!", nameserver="127.0.0.1:9")
     with pytest.raises(FixError, match="consume_from 'yesterday'"):
@@ -470,13 +424,10 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(FixError, match="names no tag"):
         consumer.subscribe("orders", "||")
 
-    async def not_running() -> None:
-        with pytest.raises(ClosedError, match="is not running"):
-            await consumer.poll()
+    with pytest.raises(ClosedError, match="is not running"):
+        await consumer.poll()
 
-    asyncio.run(not_running())
-
-    async def story(scene):
+    async with LiteScene() as scene:
         running = await scene.assigned(0)
         for options in ({"timeout": -1.0}, {"max_messages": 0}):
             with pytest.raises(FixError, match="at least 0 s, 1 message"):
@@ -484,24 +435,20 @@ def test_bad_input_is_named() -> None:
         with pytest.raises(RouteError):
             await running.queues("nowhere")
         await running.start()
-        await scene.leave(running)
+        await scene.close(running)
         await running.stop()
         with pytest.raises(ClosedError, match="was stopped"):
             await running.start()
         with pytest.raises(ClosedError):
             await running.poll()
 
-    play(story)
 
-
-def test_a_topic_that_is_made_later_is_polled_within_a_second() -> None:
-    async def story(scene):
+async def test_a_topic_that_is_made_later_is_polled_within_a_second() -> None:
+    async with LiteScene() as scene:
         consumer = scene.make()
         consumer.subscribe("later")
-        await scene.started(consumer)
+        await scene.open(consumer)
         assert await scene.poll(consumer, 0.2) == []
         await scene.cluster.create_topic("later", 1)
         await scene.producer.send(Message("later", b"a"))
         assert await scene.poll(consumer, 1.0) == [b"a"]
-
-    play(story)

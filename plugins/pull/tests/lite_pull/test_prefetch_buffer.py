@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from mqframe_pull.lite_pull.prefetch_buffer import PrefetchBuffer
-from mqframe_testing.consuming import play, received
+from mqframe_testing.consuming import ClientScene, received
 
 from mqframe.core.consuming.assigned_queue import AssignedQueue
 from mqframe.core.messages.message import MessageQueue
@@ -22,22 +22,20 @@ def places(messages) -> list[tuple[int, int]]:
     return [(message.queue_id, message.queue_offset) for message in messages]
 
 
-def test_queues_take_turns_and_each_keeps_its_order() -> None:
-    async def story(scene):
+async def test_queues_take_turns_and_each_keeps_its_order() -> None:
+    async with ClientScene() as scene:
         buffer = PrefetchBuffer(scene.clock)
         buffer.arrived(filled(0, 0, 1, 2))
         buffer.arrived(filled(1, 7))
         polls = [places(await buffer.poll(0.0, 2)) for _ in range(4)]
         assert polls == [[(0, 0), (0, 1)], [(1, 7)], [(0, 2)], []]
 
-    play(story)
 
-
-def test_a_poll_waits_for_messages_and_no_longer_than_it_may() -> None:
-    async def story(scene):
+async def test_a_poll_waits_for_messages_and_no_longer_than_it_may() -> None:
+    async with ClientScene() as scene:
         buffer = PrefetchBuffer(scene.clock)
         began = scene.clock.monotonic()
-        assert await scene.end(buffer.poll(5.0, 1), 0.5) == []
+        assert await scene.finish(buffer.poll(5.0, 1), 0.5) == []
         assert scene.clock.monotonic() - began >= 5.0
         waiting = asyncio.ensure_future(buffer.poll(5.0, 1))
         await scene.pass_time(1.0)
@@ -46,22 +44,18 @@ def test_a_poll_waits_for_messages_and_no_longer_than_it_may() -> None:
         await scene.pass_time()
         assert places(await waiting) == [(0, 4)]
 
-    play(story)
 
-
-def test_what_a_seek_dropped_is_not_returned() -> None:
-    async def story(scene):
+async def test_what_a_seek_dropped_is_not_returned() -> None:
+    async with ClientScene() as scene:
         buffer, assigned = PrefetchBuffer(scene.clock), filled(0, 0, 1)
         buffer.arrived(assigned)
         assigned.seek(9, 0.0)
         assert await buffer.poll(0.0, 5) == []
         assert (assigned.consumed, assigned.next_offset) == (9, 9)
 
-    play(story)
 
-
-def test_a_poll_notes_when_it_consumed_and_how_far() -> None:
-    async def story(scene):
+async def test_a_poll_notes_when_it_consumed_and_how_far() -> None:
+    async with ClientScene() as scene:
         buffer, assigned = PrefetchBuffer(scene.clock), filled(0, 0, 1)
         buffer.arrived(assigned)
         await scene.pass_time(3.0)
@@ -69,11 +63,9 @@ def test_a_poll_notes_when_it_consumed_and_how_far() -> None:
         assert assigned.held.last_consume == scene.clock.monotonic()
         assert assigned.consumed == 1
 
-    play(story)
 
-
-def test_a_stop_lets_polls_return_with_what_is_there() -> None:
-    async def story(scene):
+async def test_a_stop_lets_polls_return_with_what_is_there() -> None:
+    async with ClientScene() as scene:
         buffer = PrefetchBuffer(scene.clock)
         waiting = asyncio.ensure_future(buffer.poll(60.0, 1))
         await scene.pass_time()
@@ -83,5 +75,3 @@ def test_a_stop_lets_polls_return_with_what_is_there() -> None:
         buffer.arrived(filled(0, 0))
         assert places(await buffer.poll(60.0, 1)) == [(0, 0)]
         assert await buffer.poll(60.0, 1) == []
-
-    play(story)

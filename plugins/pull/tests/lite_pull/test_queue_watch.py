@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_pull.lite_pull.queue_watch import QueueWatch
 
 from mqframe.core.messages.message import MessageQueue
@@ -21,7 +19,7 @@ def test_only_changes_are_noted() -> None:
     assert watch.topics == []
 
 
-def test_listeners_of_both_kinds_are_told_and_their_errors_go_no_further(caplog) -> None:
+async def test_listeners_of_both_kinds_are_told_and_their_errors_go_no_further(caplog) -> None:
     told: list[object] = []
 
     async def waits(topic, queues) -> None:
@@ -31,14 +29,11 @@ def test_listeners_of_both_kinds_are_told_and_their_errors_go_no_further(caplog)
         told.append(("plain", topic, queues))
         raise ZeroDivisionError
 
-    async def run() -> None:
-        watch = QueueWatch()
-        await watch.notify("orders", QUEUES)
-        watch.put("orders", waits)
-        await watch.notify("orders", QUEUES)
-        watch.put("orders", fails)
-        await watch.notify("orders", QUEUES)
-
-    asyncio.run(run())
+    watch = QueueWatch()
+    await watch.notify("orders", QUEUES)
+    watch.put("orders", waits)
+    await watch.notify("orders", QUEUES)
+    watch.put("orders", fails)
+    await watch.notify("orders", QUEUES)
     assert told == [("async", "orders", QUEUES), ("plain", "orders", QUEUES)]
     assert "a listener for changed queues failed" in caplog.text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_pull.puller.calls import PullCalls
@@ -50,29 +50,25 @@ class Transport:
         return [await self.invoke(address, each, timeout=timeout) for each in requests]
 
 
-def play(story: Callable[[PullCalls, ScriptedBroker, Transport], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, {"t": 2})
-        broker.put("t", 1, b"a", b"b", b"c", b"d", tag="even")
-        instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
-        transport = Transport(instance, broker)
-        await story(PullCalls(transport, "jobs", 9.0, instance.settings), broker, transport)
-        await instance.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[tuple[PullCalls, ScriptedBroker, Transport]]:
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, {"t": 2})
+    broker.put("t", 1, b"a", b"b", b"c", b"d", tag="even")
+    instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
+    transport = Transport(instance, broker)
+    yield (PullCalls(transport, "jobs", 9.0, instance.settings), broker, transport)
+    await instance.stop()
 
 
-def test_an_illegal_group_is_refused_at_once() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_an_illegal_group_is_refused_at_once() -> None:
+    async with staged() as (_calls, _broker, transport):
         with pytest.raises(MessageError, match="no such group"):
             PullCalls(transport, "no such group", 9.0, ClientSettings())
 
-    play(story)
 
-
-def test_queues_are_asked_for_anew_each_time() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_queues_are_asked_for_anew_each_time() -> None:
+    async with staged() as (calls, broker, _transport):
         assert await calls.queues("t") == [MessageQueue("t", "broker-a", 0), QUEUE]
         broker.topics["t"] = 3
         assert len(await calls.queues("t")) == 3
@@ -81,11 +77,9 @@ def test_queues_are_asked_for_anew_each_time() -> None:
         with pytest.raises(RouteError, match="no route to topic nowhere"):
             await calls.queues("nowhere")
 
-    play(story)
 
-
-def test_a_body_with_a_wrong_crc_is_not_read() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_a_body_with_a_wrong_crc_is_not_read() -> None:
+    async with staged() as (calls, broker, transport):
         broker.damage("t", 1, 2)
         first, _, damaged, last = (await calls.pull(QUEUE, 0)).messages
         assert (first.body, last.body) == (b"a", b"d")
@@ -95,11 +89,9 @@ def test_a_body_with_a_wrong_crc_is_not_read() -> None:
         found = (await unchecked.pull(QUEUE, 0)).messages
         assert [each.body for each in found] == [b"a", b"b", b"b", b"d"]
 
-    play(story)
 
-
-def test_pulls_say_who_wants_what() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_pulls_say_who_wants_what() -> None:
+    async with staged() as (calls, broker, _transport):
         found = await calls.pull(QUEUE, 1, 2, "even")
         assert (found.status, [m.body for m in found.messages]) == (PullStatus.FOUND, [b"b", b"c"])
         assert found.next_offset == 3
@@ -109,11 +101,9 @@ def test_pulls_say_who_wants_what() -> None:
         raw = await calls.pull_raw(QUEUE, 3)
         assert [m.body for m in decode_records(bytes(raw.records), "broker-a")] == [b"d"]
 
-    play(story)
 
-
-def test_what_lies_behind_a_pull_that_failed_for_now_is_left_out() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_what_lies_behind_a_pull_that_failed_for_now_is_left_out() -> None:
+    async with staged() as (calls, broker, transport):
         asked = [(0, 1), (1, 1), (2, 2)]
         assert [each.next_offset for each in await calls.pull_all_raw(QUEUE, asked)] == [1, 2, 4]
         broker.script(PullMessage, BUSY)
@@ -121,11 +111,9 @@ def test_what_lies_behind_a_pull_that_failed_for_now_is_left_out() -> None:
             await calls.pull_all_raw(QUEUE, asked)
         assert transport.timeouts == [9.0, 9.0]
 
-    play(story)
 
-
-def test_numbers_that_make_no_sense_never_leave() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_numbers_that_make_no_sense_never_leave() -> None:
+    async with staged() as (calls, broker, _transport):
         for work in (
             calls.pull(QUEUE, -1),
             calls.pull_raw(QUEUE, -1),
@@ -138,11 +126,9 @@ def test_numbers_that_make_no_sense_never_leave() -> None:
             await calls.pull(QUEUE, 0, 0)
         assert broker.requests == []
 
-    play(story)
 
-
-def test_offsets_are_kept_for_the_group() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_offsets_are_kept_for_the_group() -> None:
+    async with staged() as (calls, broker, _transport):
         await calls.commit(QUEUE, 3)
         [sent] = broker.sent(UpdateConsumerOffset)
         assert (sent.consumer_group, sent.queue_id, sent.commit_offset) == ("jobs", 1, 3)
@@ -151,13 +137,9 @@ def test_offsets_are_kept_for_the_group() -> None:
         with pytest.raises(RouteError, match="names no broker broker-z"):
             await calls.max_offset(MessageQueue("t", "broker-z", 0))
 
-    play(story)
 
-
-def test_a_refused_list_of_topics_is_an_error_of_routes() -> None:
-    async def story(calls: PullCalls, broker: ScriptedBroker, transport: Transport) -> None:
+async def test_a_refused_list_of_topics_is_an_error_of_routes() -> None:
+    async with staged() as (calls, broker, _transport):
         broker.script(GetAllTopicList, AnswerError(1, "no", broker.nameserver))
         with pytest.raises(RouteError, match="no list of topics"):
             await calls.topics()
-
-    play(story)

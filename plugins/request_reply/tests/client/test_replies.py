@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
@@ -18,15 +18,13 @@ from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
 
 
-def play(story):
-    async def whole():
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, {})
-        replies = Replies(clock)
-        broker.serve(replies)
-        await story(replies, broker, clock)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged():
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, {})
+    replies = Replies(clock)
+    broker.serve(replies)
+    yield (replies, broker, clock)
 
 
 def hand_over(broker, correlation_id, body):
@@ -38,8 +36,8 @@ def hand_over(broker, correlation_id, body):
     return broker.handlers[frame.code](Call(frame, cast("Peer", None), 0.0))
 
 
-def test_each_reply_goes_to_the_request_of_its_id():
-    async def story(replies, broker, clock):
+async def test_each_reply_goes_to_the_request_of_its_id():
+    async with staged() as (replies, broker, clock):
         first, one = replies.expect(5.0)
         second, two = replies.expect(5.0)
         assert first != second
@@ -51,11 +49,9 @@ def test_each_reply_goes_to_the_request_of_its_id():
         assert got.properties["ARRIVE_TIME"] == str(clock.now_ms())
         assert len(replies) == 0
 
-    play(story)
 
-
-def test_a_late_a_second_and_a_foreign_reply_are_dropped():
-    async def story(replies, broker, clock):
+async def test_a_late_a_second_and_a_foreign_reply_are_dropped():
+    async with staged() as (replies, broker, _clock):
         name, waiter = replies.expect(5.0)
         hand_over(broker, "another", b"x")
         assert not waiter.done()
@@ -67,11 +63,9 @@ def test_a_late_a_second_and_a_foreign_reply_are_dropped():
         hand_over(broker, gone, b"y")
         assert (forgotten.done(), len(replies)) == (False, 0)
 
-    play(story)
 
-
-def test_each_request_waits_until_its_own_deadline_and_says_whether_it_was_sent():
-    async def story(replies, broker, clock):
+async def test_each_request_waits_until_its_own_deadline_and_says_whether_it_was_sent():
+    async with staged() as (replies, _broker, clock):
         _, late = replies.expect(9.0)
         name, early = replies.expect(4.0)
         replies.sent(name)
@@ -86,11 +80,9 @@ def test_each_request_waits_until_its_own_deadline_and_says_whether_it_was_sent(
             await late
         assert (len(replies), clock.timers) == (0, 0)
 
-    play(story)
 
-
-def test_the_end_is_told_to_all_who_wait_and_to_all_who_come():
-    async def story(replies, broker, clock):
+async def test_the_end_is_told_to_all_who_wait_and_to_all_who_come():
+    async with staged() as (replies, _broker, clock):
         waiters = [replies.expect(5.0)[1] for _ in range(2)]
         replies.close()
         for waiter in waiters:
@@ -99,5 +91,3 @@ def test_the_end_is_told_to_all_who_wait_and_to_all_who_come():
         with pytest.raises(ClosedError, match="was stopped"):
             replies.expect(5.0)
         assert clock.timers == 0
-
-    play(story)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
 from mqframe_request_reply.requests import PushReplyMessageToClient
 from mqframe_testing import AsyncCluster, Cluster, ManualClock
-from mqframe_testing.consuming import play as play_client
+from mqframe_testing.consuming import ClientScene
 
 from mqframe import (
     AnswerError,
@@ -80,34 +81,32 @@ class Scene:
         self.open.append(made)
         return made
 
-    async def end(self, work):
+    async def finish(self, work):
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
         return await task
 
 
-def play(story, **options):
-    async def whole():
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, **options) as cluster:
-            for topic in ("questions", "others"):
-                await cluster.create_topic(topic, 2)
-            scene = Scene(cluster, clock)
-            try:
-                await story(scene)
-            finally:
-                for each in reversed(scene.open):
-                    await scene.end(each.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(**options):
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock, **options) as cluster:
+        for topic in ("questions", "others"):
+            await cluster.create_topic(topic, 2)
+        scene = Scene(cluster, clock)
+        try:
+            yield scene
+        finally:
+            for each in reversed(scene.open):
+                await scene.finish(each.stop())
 
 
-def test_a_request_gets_its_reply() -> None:
-    async def story(scene):
+async def test_a_request_gets_its_reply() -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
-        reply = await scene.end(asking.request(Message("questions", b"hello"), timeout=30))
+        reply = await scene.finish(asking.request(Message("questions", b"hello"), timeout=30))
         assert reply.body == b"HELLO"
         assert reply.topic == "DefaultCluster_REPLY_TOPIC"
         [message] = scene.asked
@@ -117,28 +116,24 @@ def test_a_request_gets_its_reply() -> None:
             assert reply.properties[name] == message.properties[name]
         assert {"PUSH_REPLY_TIME", "ARRIVE_TIME"} <= reply.properties.keys()
 
-    play(story)
 
-
-def test_many_at_once_each_get_their_own() -> None:
-    async def story(scene):
+async def test_many_at_once_each_get_their_own() -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         bodies = [b"q%d" % n for n in range(60)]
         requests = [asking.request(Message("questions", body), timeout=30) for body in bodies]
-        replies = await scene.end(asyncio.gather(*requests))
+        replies = await scene.finish(asyncio.gather(*requests))
         assert [reply.body for reply in replies] == [body.upper() for body in bodies]
         assert len({reply.properties["CORRELATION_ID"] for reply in replies}) == 60
 
-    play(story)
 
-
-def test_two_clients_ask_each_other() -> None:
-    async def story(scene):
+async def test_two_clients_ask_each_other() -> None:
+    async with staged() as scene:
         one, two = await scene.producer("a"), await scene.producer("b")
         await scene.responder("a", one, "questions", lambda body: b"one: " + body)
         await scene.responder("b", two, "others", lambda body: b"two: " + body)
-        replies = await scene.end(
+        replies = await scene.finish(
             asyncio.gather(
                 one.request(Message("others", b"x"), timeout=30),
                 two.request(Message("questions", b"y"), timeout=30),
@@ -147,23 +142,19 @@ def test_two_clients_ask_each_other() -> None:
         )
         assert [reply.body for reply in replies] == [b"two: x", b"one: y", b"one: myself"]
 
-    play(story)
 
-
-def test_a_request_to_a_queue_and_by_key() -> None:
-    async def story(scene):
+async def test_a_request_to_a_queue_and_by_key() -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         queue = (await asking.queues("questions"))[1]
-        await scene.end(asking.request(Message("questions", b"x"), queue=queue, timeout=30))
-        await scene.end(asking.request(Message("questions", b"y"), sharding_key="k", timeout=30))
+        await scene.finish(asking.request(Message("questions", b"x"), queue=queue, timeout=30))
+        await scene.finish(asking.request(Message("questions", b"y"), sharding_key="k", timeout=30))
         assert scene.asked[0].queue == queue
 
-    play(story)
 
-
-def test_a_reply_may_be_sent_without_waiting_but_not_packed_with_others() -> None:
-    async def story(scene):
+async def test_a_reply_may_be_sent_without_waiting_but_not_packed_with_others() -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
@@ -178,22 +169,18 @@ def test_a_reply_may_be_sent_without_waiting_but_not_packed_with_others() -> Non
         await answering.send_oneway(reply)
         assert (await waiting).body == b"answer"
 
-    play(story)
 
-
-def test_large_bodies_are_packed_both_ways() -> None:
-    async def story(scene):
+async def test_large_bodies_are_packed_both_ways() -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         body = b"abc" * 20_000
-        reply = await scene.end(asking.request(Message("questions", body), timeout=30))
+        reply = await scene.finish(asking.request(Message("questions", body), timeout=30))
         assert reply.body == body.upper()
 
-    play(story)
 
-
-def test_nobody_answers_in_time_and_what_comes_late_is_dropped(caplog) -> None:
-    async def story(scene):
+async def test_nobody_answers_in_time_and_what_comes_late_is_dropped(caplog) -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=5))
@@ -212,11 +199,9 @@ def test_nobody_answers_in_time_and_what_comes_late_is_dropped(caplog) -> None:
         await answering.send(reply_to(scene.asked[1], b"in time"))
         assert (await reply).body == b"in time"
 
-    play(story)
 
-
-def test_the_default_time_out_is_a_setting() -> None:
-    async def story(scene):
+async def test_the_default_time_out_is_a_setting() -> None:
+    async with staged() as scene:
         settings = ProducerSettings(reply_timeout_seconds=60.0)
         asking = await scene.producer("a", settings=settings)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x")))
@@ -226,11 +211,9 @@ def test_the_default_time_out_is_a_setting() -> None:
         with pytest.raises(RequestTimeout):
             await waiting
 
-    play(story)
 
-
-def test_a_request_that_nobody_waits_for_any_more() -> None:
-    async def story(scene):
+async def test_a_request_that_nobody_waits_for_any_more() -> None:
+    async with staged() as scene:
         instance = await scene.instance("a")
         asking, answering = await scene.producer("a", instance=instance), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
@@ -243,23 +226,19 @@ def test_a_request_that_nobody_waits_for_any_more() -> None:
         assert len(instance.replies) == 0
         await answering.send(reply_to(scene.asked[0], b"late"))
 
-    play(story)
 
-
-def test_a_producer_that_stops_tells_who_waits() -> None:
-    async def story(scene):
+async def test_a_producer_that_stops_tells_who_waits() -> None:
+    async with staged() as scene:
         asking = await scene.producer("a")
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
         await scene.clock.aadvance(0.5)
-        await scene.end(asking.stop())
+        await scene.finish(asking.stop())
         with pytest.raises(ClosedError, match="before the reply came"):
             await waiting
 
-    play(story)
 
-
-def test_requests_that_cannot_be_sent() -> None:
-    async def story(scene):
+async def test_requests_that_cannot_be_sent() -> None:
+    async with staged() as scene:
         instance = await scene.instance("a")
         asking = await scene.producer("a", instance=instance)
         with pytest.raises(MessageError, match="is empty"):
@@ -269,26 +248,22 @@ def test_requests_that_cannot_be_sent() -> None:
         await asking.send(Message("questions", b"plain"))
         assert len(instance.replies) == 0
 
-    play(story)
 
-
-def test_a_topic_that_does_not_exist_yet() -> None:
-    async def story(scene):
+async def test_a_topic_that_does_not_exist_yet() -> None:
+    async with staged(broker={"auto_create_topics": False}) as scene:
         instance = await scene.instance("a")
         asking, answering = await scene.producer("a", instance=instance), await scene.producer("b")
         with pytest.raises(RouteError):
-            await scene.end(asking.request(Message("later", b"x"), timeout=5))
+            await scene.finish(asking.request(Message("later", b"x"), timeout=5))
         assert len(instance.replies) == 0
         await scene.cluster.create_topic("later", 1)
         await scene.responder("b", answering, "later")
-        reply = await scene.end(asking.request(Message("later", b"x"), timeout=30))
+        reply = await scene.finish(asking.request(Message("later", b"x"), timeout=30))
         assert reply.body == b"X"
 
-    play(story, broker={"auto_create_topics": False})
 
-
-def test_a_reply_to_a_client_that_left_fails_at_the_replier() -> None:
-    async def story(scene):
+async def test_a_reply_to_a_client_that_left_fails_at_the_replier() -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=60))
@@ -296,15 +271,13 @@ def test_a_reply_to_a_client_that_left_fails_at_the_replier() -> None:
             await scene.clock.aadvance(0.1)
         waiting.cancel()
         scene.open.remove(asking)
-        await scene.end(asking.stop())
+        await scene.finish(asking.stop())
         with pytest.raises(AnswerError, match=r"no producer .* is connected to this broker"):
-            await scene.end(answering.send(reply_to(scene.asked[0], b"late")))
-
-    play(story)
+            await scene.finish(answering.send(reply_to(scene.asked[0], b"late")))
 
 
-def test_replies_are_not_for_everything() -> None:
-    async def story(scene):
+async def test_replies_are_not_for_everything() -> None:
+    async with staged() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         await asking.send(Message("questions", b"no request"))
@@ -313,18 +286,14 @@ def test_replies_are_not_for_everything() -> None:
         with pytest.raises(FixError, match="is no request"):
             reply_to(scene.asked[0], b"answer")
 
-    play(story)
 
-
-def test_a_reply_finds_its_way_over_any_broker_of_the_cluster() -> None:
-    async def story(scene):
+async def test_a_reply_finds_its_way_over_any_broker_of_the_cluster() -> None:
+    async with staged(brokers=3) as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         for number in range(8):  # replies go round the brokers
-            reply = await scene.end(asking.request(Message("questions", b"%d" % number), timeout=30))
+            reply = await scene.finish(asking.request(Message("questions", b"%d" % number), timeout=30))
             assert reply.body == b"%d" % number
-
-    play(story, brokers=3)
 
 
 def test_threads_ask_and_answer() -> None:
@@ -377,95 +346,83 @@ class Answering:
         return Frame(0, ext={"msgId": "0A000001000078FC0000000000000000", "queueId": "0", "queueOffset": "1"})
 
 
-def play_alone(story, **settings):
+@asynccontextmanager
+async def staged_alone(**settings):
     """`story` with a producer over a scripted broker of the topics `questions` and `others`."""
-
-    async def whole(scene):
+    async with ClientScene({"questions": 1, "others": 1}) as scene:
         options = ProducerSettings(reply_timeout_seconds=5.0, **settings)
         producer = AsyncProducer("p", instance=scene.instance, clock=scene.clock, settings=options)
         await producer.start()
         try:
-            await story(scene, producer, Answering(scene))
+            yield (scene, producer, Answering(scene))
         finally:
-            await scene.end(producer.stop())
-
-    play_client(whole, {"questions": 1, "others": 1})
+            await scene.finish(producer.stop())
 
 
 class TestGettingKnown:
     """The broker that a reply goes through must know the client before the request leaves."""
 
-    def test_first_requests_of_a_topic_share_one_heartbeat_and_later_ones_need_none(self) -> None:
-        async def story(scene, producer, broker):
+    async def test_first_requests_of_a_topic_share_one_heartbeat_and_later_ones_need_none(self) -> None:
+        async with staged_alone() as (scene, producer, broker):
             broker.replies = [b"1", b"2", b"3", b"4"]
             await producer.queues("questions")
             await scene.pass_time()
             before = len(scene.broker.heartbeats)
             asked = [producer.request(Message("questions", b"x"), timeout=5) for _ in range(3)]
-            replies = await scene.end(asyncio.gather(*asked), 0.0)
+            replies = await scene.finish(asyncio.gather(*asked), 0.0)
             assert sorted(reply.body for reply in replies) == [b"1", b"2", b"3"]
             assert len(scene.broker.heartbeats) == before + 1
             kinds = [type(request) for request in scene.broker.requests]
             assert len(kinds) - 1 - kinds[::-1].index(HeartBeat) < kinds.index(SendMessageV2)
-            assert (await scene.end(producer.request(Message("questions", b"x")), 0.0)).body == b"4"
+            assert (await scene.finish(producer.request(Message("questions", b"x")), 0.0)).body == b"4"
             assert len(scene.broker.heartbeats) == before + 1
 
-        play_alone(story)
-
-    def test_it_is_tried_again_by_the_next_request_when_it_failed(self) -> None:
-        async def story(scene, producer, broker):
+    async def test_it_is_tried_again_by_the_next_request_when_it_failed(self) -> None:
+        async with staged_alone(default_topic="none") as (scene, producer, broker):
             broker.replies = [b"late"]
             del scene.broker.topics["others"]
             for _ in range(2):
                 with pytest.raises(RouteError):
-                    await scene.end(producer.request(Message("others", b"x")))
+                    await scene.finish(producer.request(Message("others", b"x")))
             scene.broker.topics["others"] = 1
             await producer.queues("others")
             await scene.pass_time()
             before = len(scene.broker.heartbeats)
-            assert (await scene.end(producer.request(Message("others", b"x")), 0.0)).body == b"late"
+            assert (await scene.finish(producer.request(Message("others", b"x")), 0.0)).body == b"late"
             assert (len(broker.sent), len(scene.broker.heartbeats)) == (1, before + 1)
 
-        play_alone(story, default_topic="none")
-
-    def test_nothing_is_sent_when_it_takes_too_long(self) -> None:
-        async def story(scene, producer, broker):
+    async def test_nothing_is_sent_when_it_takes_too_long(self) -> None:
+        async with staged_alone() as (scene, producer, broker):
             never = asyncio.get_running_loop().create_future()
             scene.broker.script(HeartBeat, *[lambda request: never] * 9)
             with pytest.raises(RouteError, match="questions did not get to know this client within 1 s"):
-                await scene.end(producer.request(Message("questions", b"x"), timeout=1))
+                await scene.finish(producer.request(Message("questions", b"x"), timeout=1))
             assert broker.sent == []
             never.set_result(Frame(0))
 
-        play_alone(story)
-
 
 class TestWaiting:
-    def test_a_request_says_where_its_reply_goes_and_how_long_it_is_of_use(self) -> None:
-        async def story(scene, producer, broker):
+    async def test_a_request_says_where_its_reply_goes_and_how_long_it_is_of_use(self) -> None:
+        async with staged_alone() as (scene, producer, broker):
             broker.replies = [b"1", b"2"]
-            await scene.end(producer.request(Message("questions", b"x", properties={"own": "1"})), 0.0)
-            await scene.end(producer.request(Message("questions", b"x"), timeout=2.5), 0.0)
+            await scene.finish(producer.request(Message("questions", b"x", properties={"own": "1"})), 0.0)
+            await scene.finish(producer.request(Message("questions", b"x"), timeout=2.5), 0.0)
             first, second = (decode_properties(request.properties) for request in broker.sent)
             assert (first["own"], first["TTL"], second["TTL"]) == ("1", "5000", "2500")
             assert first["REPLY_TO_CLIENT"] == scene.instance.client_id
             assert first["CORRELATION_ID"] != second["CORRELATION_ID"]
             long = Message("questions", b"x", properties={"long": "x" * 32_700})
             with pytest.raises(MessageError, match="32767 are allowed"):
-                await scene.end(producer.request(long), 0.0)
+                await scene.finish(producer.request(long), 0.0)
             assert (len(scene.instance.replies), len(broker.sent)) == (0, 2)
 
-        play_alone(story)
-
-    def test_a_reply_that_is_there_outweighs_a_send_that_failed(self) -> None:
-        async def story(scene, producer, broker):
+    async def test_a_reply_that_is_there_outweighs_a_send_that_failed(self) -> None:
+        async with staged_alone(retries_sync=0) as (scene, producer, broker):
             broker.replies = [b"all the same"]
             broker.fails = [CallTimeout("no answer")] * 3
-            reply = await scene.end(producer.request(Message("questions", b"x"), timeout=1))
+            reply = await scene.finish(producer.request(Message("questions", b"x"), timeout=1))
             assert reply.body == b"all the same"
             broker.fails = [CallTimeout("no answer")] * 9
             with pytest.raises(CallTimeout, match="no answer"):
-                await scene.end(producer.request(Message("questions", b"x"), timeout=1))
+                await scene.finish(producer.request(Message("questions", b"x"), timeout=1))
             assert len(scene.instance.replies) == 0
-
-        play_alone(story, retries_sync=0)

@@ -176,7 +176,7 @@ class TestHalves:
                 await producer.prepare("orders", batch(b"1"), 2)
             assert isinstance(caught.value, FixError)
             with pytest.raises(RouteError):
-                await scene.end(producer.prepare("absent", batch(b"1"), 1))
+                await scene.finish(producer.prepare("absent", batch(b"1"), 1))
             with pytest.raises(FixError, match="outcome is UNKNOWN"):
                 await producer.end([], UNKNOWN)
             await producer.stop()

@@ -244,7 +244,7 @@ class TestSends:
             with pytest.raises(MessageError):
                 await producer.send_in_transaction(Message("orders", b""))
             with pytest.raises(RouteError):
-                await scene.end(producer.send_in_transaction(Message("absent", b"x")))
+                await scene.finish(producer.send_in_transaction(Message("absent", b"x")))
             assert listener.executed == []
             silent = await scene.producer()
             with pytest.raises(FixError, match="needs a listener"):

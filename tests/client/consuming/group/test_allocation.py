@@ -7,10 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from mqframe_testing.consuming import AllQueues, CollectingListener
-from mqframe_testing.consuming import play as play_scene
-from push_scenes import GROUP, play, running
-from thread_pools import at_rest
+from mqframe_testing.consuming import AllQueues, ClientScene, CollectingListener
+from mqframe_testing.thread_pools import at_rest
+from push_scenes import GROUP, PushScene, running
 
 from mqframe import AsyncLitePullConsumer, AsyncPushConsumer, Producer, PushConsumer
 from mqframe.client.consuming.group.allocation import AllocationChoice
@@ -43,8 +42,8 @@ def test_a_choice_that_cannot_be_made_leaves_the_present_one() -> None:
     assert choice.strategy is before
 
 
-def test_a_running_consumer_takes_another_strategy_at_once() -> None:
-    async def story(scene):
+async def test_a_running_consumer_takes_another_strategy_at_once() -> None:
+    async with PushScene(topics={"orders": 4}, allocate="averagely") as scene:
         scene.broker.members[GROUP] = MEMBERS
         listener = CollectingListener()
         async with running(scene, listener):
@@ -61,21 +60,17 @@ def test_a_running_consumer_takes_another_strategy_at_once() -> None:
             await scene.pass_time(60.0)
             assert (ids(scene.consumer), listener.bodies) == ([0], [b"goes on"])
 
-    play(story, topics={"orders": 4}, allocate="averagely")
 
-
-def test_before_the_start_it_is_as_if_it_was_made_with_it() -> None:
-    async def story(scene):
+async def test_before_the_start_it_is_as_if_it_was_made_with_it() -> None:
+    async with PushScene(topics={"orders": 4}, allocate="averagely") as scene:
         scene.broker.members[GROUP] = MEMBERS
         scene.consumer.set_allocation("averagely_by_circle")
         async with running(scene, CollectingListener()):
             assert ids(scene.consumer) == [1, 3]
 
-    play(story, topics={"orders": 4}, allocate="averagely")
 
-
-def test_a_lite_pull_consumer_takes_it_too() -> None:
-    async def story(scene):
+async def test_a_lite_pull_consumer_takes_it_too() -> None:
+    async with ClientScene({"orders": 4}) as scene:
         scene.broker.members["g"] = MEMBERS
         consumer = AsyncLitePullConsumer(
             "g", allocate="averagely", consume_from="first", instance=scene.instance, clock=scene.clock
@@ -87,9 +82,7 @@ def test_a_lite_pull_consumer_takes_it_too() -> None:
         consumer.set_allocation("averagely_by_circle")
         await scene.pass_time()
         assert [queue.queue_id for queue in consumer.assignment] == [1, 3]
-        await scene.end(consumer.stop())
-
-    play_scene(story, {"orders": 4})
+        await scene.finish(consumer.stop())
 
 
 class TestWatch:
@@ -112,8 +105,8 @@ class TestWatch:
         scene.consumer = made
         return made
 
-    def test_another_strategy_in_the_file_is_taken(self, file: Path) -> None:
-        async def story(scene):
+    async def test_another_strategy_in_the_file_is_taken(self, file: Path) -> None:
+        async with PushScene(topics={"orders": 4}) as scene:
             scene.broker.members[GROUP] = MEMBERS
             consumer = self.consumer(scene, file)
             async with running(scene, CollectingListener()):
@@ -129,33 +122,31 @@ class TestWatch:
                 await self.wait(scene, 5.0)
                 assert ids(consumer) == [1]
 
-        play(story, topics={"orders": 4})
-
-    def test_a_file_that_is_wrong_changes_nothing(self, file: Path, caplog: pytest.LogCaptureFixture) -> None:
-        async def story(scene):
-            scene.broker.members[GROUP] = MEMBERS
-            consumer = self.consumer(scene, file)
-            async with running(scene, CollectingListener()):
-                for text, said in (
-                    ("[consumer\n", "app.toml"),
-                    ('[consumer]\nallocate = "circle"\ngroup = "g"\n', "there is no allocation 'circle'"),
-                ):
-                    file.write_text(text)
-                    await self.wait(scene, 5.0)
-                    assert said in caplog.records[-1].getMessage()
-                    assert ids(consumer) == [2, 3]
-                file.unlink()
-                await self.wait(scene, 5.0)
-                assert ids(consumer) == [2, 3]
-                write(file, "averagely_by_circle")
-                await self.wait(scene, 5.0)
-                assert ids(consumer) == [1, 3]
-
+    async def test_a_file_that_is_wrong_changes_nothing(
+        self, file: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         with caplog.at_level(logging.ERROR, "mqframe"):
-            play(story, topics={"orders": 4})
+            async with PushScene(topics={"orders": 4}) as scene:
+                scene.broker.members[GROUP] = MEMBERS
+                consumer = self.consumer(scene, file)
+                async with running(scene, CollectingListener()):
+                    for text, said in (
+                        ("[consumer\n", "app.toml"),
+                        ('[consumer]\nallocate = "circle"\ngroup = "g"\n', "there is no allocation 'circle'"),
+                    ):
+                        file.write_text(text)
+                        await self.wait(scene, 5.0)
+                        assert said in caplog.records[-1].getMessage()
+                        assert ids(consumer) == [2, 3]
+                    file.unlink()
+                    await self.wait(scene, 5.0)
+                    assert ids(consumer) == [2, 3]
+                    write(file, "averagely_by_circle")
+                    await self.wait(scene, 5.0)
+                    assert ids(consumer) == [1, 3]
 
-    def test_what_code_chose_stays_while_the_file_says_the_same(self, file: Path) -> None:
-        async def story(scene):
+    async def test_what_code_chose_stays_while_the_file_says_the_same(self, file: Path) -> None:
+        async with PushScene(topics={"orders": 4}) as scene:
             scene.broker.members[GROUP] = MEMBERS
             consumer = self.consumer(scene, file)
             async with running(scene, CollectingListener()):
@@ -164,20 +155,16 @@ class TestWatch:
                 await self.wait(scene, 5.0)
                 assert ids(consumer) == [1, 3]
 
-        play(story, topics={"orders": 4})
-
-    def test_nobody_looks_after_the_stop(self, file: Path, caplog: pytest.LogCaptureFixture) -> None:
-        async def story(scene):
-            consumer = self.consumer(scene, file)
-            async with running(scene, CollectingListener()):
-                pass
-            await scene.end(consumer.stop(), 1.0)
-            file.write_text("[consumer\n")
-            await self.wait(scene, 60.0)
-            assert not caplog.records
-
+    async def test_nobody_looks_after_the_stop(self, file: Path, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.ERROR, "mqframe"):
-            play(story)
+            async with PushScene() as scene:
+                consumer = self.consumer(scene, file)
+                async with running(scene, CollectingListener()):
+                    pass
+                await scene.finish(consumer.stop(), 1.0)
+                file.write_text("[consumer\n")
+                await self.wait(scene, 60.0)
+                assert not caplog.records
 
     def test_it_is_refused_where_nothing_changes(self, file: Path) -> None:
         with pytest.raises(SettingError, match="nothing of AsyncProducer changes"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.consuming import AllQueues
@@ -53,23 +54,19 @@ class World(ScriptedBroker):
         return await super().invoke(address, request, body, timeout=timeout)
 
 
-def play(story):
-    async def whole():
-        clock = ManualClock()
-        world = World(clock)
-        settings = ClientSettings(nameserver=";".join(SERVERS), client_ip="10.1.1.1", instance_name="m1")
-        instance = world.instance = ClientInstance(settings, clock, world)
-        rounds = []
-        await story(
-            world, GroupPort("billing", instance, clock, lambda: rounds.append(clock.monotonic())), rounds
-        )
-        await instance.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged():
+    clock = ManualClock()
+    world = World(clock)
+    settings = ClientSettings(nameserver=";".join(SERVERS), client_ip="10.1.1.1", instance_name="m1")
+    instance = world.instance = ClientInstance(settings, clock, world)
+    rounds = []
+    yield (world, GroupPort("billing", instance, clock, lambda: rounds.append(clock.monotonic())), rounds)
+    await instance.stop()
 
 
-def test_a_note_is_kept_by_all_name_servers_for_the_group_alone():
-    async def story(world, port, rounds):
+async def test_a_note_is_kept_by_all_name_servers_for_the_group_alone():
+    async with staged() as (world, port, _rounds):
         assert await port.notes("my/orders") == ["", ""]
         await port.write_note("my/orders", "né 1")
         key = ("MQFRAME_ALLOCATION", "billing/my/orders")
@@ -78,31 +75,27 @@ def test_a_note_is_kept_by_all_name_servers_for_the_group_alone():
         assert await port.notes("my/others") == ["", ""]
         assert port.client_id == "10.1.1.1@m1"
 
-    play(story)
 
-
-def test_name_servers_that_are_away_are_left_out_and_told_of(caplog):
-    async def story(world, port, rounds):
-        world.away = {SERVERS[0]}
-        await port.write_note("k", "v")
-        assert await port.notes("k") == ["v"]
-        assert [record.getMessage().partition(" group=")[0] for record in caplog.records] == [
-            "note was not written",
-            "note was not read",
-        ]
-        world.away = set(SERVERS)
-        for asked in (port.notes("k"), port.write_note("k", "v")):
-            with pytest.raises(
-                RetryError, match=r"no name server answered: 10.0.0.8:9876 is away; 10.0.0.9:9876 is away"
-            ):
-                await asked
-
+async def test_name_servers_that_are_away_are_left_out_and_told_of(caplog):
     with caplog.at_level(logging.WARNING, "mqframe"):
-        play(story)
+        async with staged() as (world, port, _rounds):
+            world.away = {SERVERS[0]}
+            await port.write_note("k", "v")
+            assert await port.notes("k") == ["v"]
+            assert [record.getMessage().partition(" group=")[0] for record in caplog.records] == [
+                "note was not written",
+                "note was not read",
+            ]
+            world.away = set(SERVERS)
+            for asked in (port.notes("k"), port.write_note("k", "v")):
+                with pytest.raises(
+                    RetryError, match=r"no name server answered: 10.0.0.8:9876 is away; 10.0.0.9:9876 is away"
+                ):
+                    await asked
 
 
-def test_lags_are_what_is_left_to_consume():
-    async def story(world, port, rounds):
+async def test_lags_are_what_is_left_to_consume():
+    async with staged() as (world, port, _rounds):
         one, two = world.queue("orders", 0), world.queue("orders", 1)
         retry = world.queue("%RETRY%billing", 0)
         world.stats = {one: OffsetWrapper(10, 3), two: OffsetWrapper(5, 9), retry: OffsetWrapper(4, 0)}
@@ -112,11 +105,9 @@ def test_lags_are_what_is_left_to_consume():
         with pytest.raises(RetryError, match="topic orders: no broker answered"):
             await port.lags("orders")
 
-    play(story)
 
-
-def test_the_earliest_wish_for_a_round_counts():
-    async def story(world, port, rounds):
+async def test_the_earliest_wish_for_a_round_counts():
+    async with staged() as (_world, port, rounds):
         port.again_in(10)
         port.again_in(4)
         port.again_in(7)
@@ -134,19 +125,15 @@ def test_the_earliest_wish_for_a_round_counts():
         assert len(rounds) == 2
         assert port.clock.timers == 0
 
-    play(story)
 
-
-def test_a_preview_writes_nothing_and_wishes_nothing():
-    async def story(world, port, rounds):
+async def test_a_preview_writes_nothing_and_wishes_nothing():
+    async with staged() as (world, port, _rounds):
         preview = GroupPort("billing", world.instance, port.clock, None)
         assert (port.preview, preview.preview) == (False, True)
         await preview.write_note("k", "v")
         preview.again_in(1)
         assert world.sent(PutKvConfig) == []
         assert port.clock.timers == 0
-
-    play(story)
 
 
 class Looking(AllQueues):
@@ -161,11 +148,11 @@ class Looking(AllQueues):
         await self._work()
 
 
-def test_a_strategy_looks_at_sorted_lists_without_doubles():
+async def test_a_strategy_looks_at_sorted_lists_without_doubles():
     async def nothing():
         pass
 
-    async def story(world, port, rounds):
+    async with staged() as (world, port, _rounds):
         one, two = world.queue("orders", 0), world.queue("orders", 1)
         strategy = Looking(nothing)
         assert await prepare(strategy, port, "billing", "orders", [two, one, two], ["b", "a"]) is None
@@ -174,25 +161,21 @@ def test_a_strategy_looks_at_sorted_lists_without_doubles():
             assert await prepare(strategy, port, "billing", "orders", queues, clients) is None
         assert len(strategy.asked) == 1
 
-    play(story)
 
-
-def test_what_goes_wrong_is_logged_and_returned(caplog):
+async def test_what_goes_wrong_is_logged_and_returned(caplog):
     async def fail():
         raise ValueError("no idea")
 
-    async def story(world, port, rounds):
-        queues = [world.queue("orders", 0)]
-        problem = await prepare(Looking(fail), port, "billing", "orders", queues, ["a"])
-        assert isinstance(problem, ValueError)
-        assert "allocation strategy could not look" in caplog.records[-1].getMessage()
-        task = asyncio.ensure_future(
-            prepare(Looking(asyncio.Event().wait), port, "billing", "orders", queues, ["a"])
-        )
-        await port.clock.aadvance(PREPARE_SECONDS_MAX - 0.1)
-        assert not task.done()
-        await port.clock.aadvance(0.2)
-        assert isinstance(await task, CallTimeout)
-
     with caplog.at_level(logging.WARNING, "mqframe"):
-        play(story)
+        async with staged() as (world, port, _rounds):
+            queues = [world.queue("orders", 0)]
+            problem = await prepare(Looking(fail), port, "billing", "orders", queues, ["a"])
+            assert isinstance(problem, ValueError)
+            assert "allocation strategy could not look" in caplog.records[-1].getMessage()
+            task = asyncio.ensure_future(
+                prepare(Looking(asyncio.Event().wait), port, "billing", "orders", queues, ["a"])
+            )
+            await port.clock.aadvance(PREPARE_SECONDS_MAX - 0.1)
+            assert not task.done()
+            await port.clock.aadvance(0.2)
+            assert isinstance(await task, CallTimeout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mqframe_testing.consuming import play
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.consuming.group.beginnings import Beginnings
 from mqframe.core.consuming.consume_rules import ConsumeFrom
@@ -28,8 +28,8 @@ class Stored:
 
 
 @pytest.mark.parametrize(("begin", "offset"), [(LAST, 5), (MOMENT, 3)])
-def test_a_new_group_begins_in_all_queues_where_it_says_itself(begin, offset) -> None:
-    async def story(scene):
+async def test_a_new_group_begins_in_all_queues_where_it_says_itself(begin, offset) -> None:
+    async with ClientScene({"orders": 3}) as scene:
         queues = [scene.broker.queue("orders", number) for number in range(3)]
         for queue in queues:
             scene.broker.first[queue] = 3
@@ -43,15 +43,13 @@ def test_a_new_group_begins_in_all_queues_where_it_says_itself(begin, offset) ->
         assert await beginnings.find(["orders"]) == {}
         assert stored.asked == [0, 1, 2]
 
-    play(story, {"orders": 3})
-
 
 @pytest.mark.parametrize(
     ("known", "asked"),
     [({"_0": 4}, [0]), ({"_0": 0}, [0]), ({"_2": 4}, [0, 1, 2]), ({"_1": 7, "_2": 4}, [0, 1, 2])],
 )
-def test_a_group_with_an_offset_of_one_queue_is_not_new(known, asked) -> None:
-    async def story(scene):
+async def test_a_group_with_an_offset_of_one_queue_is_not_new(known, asked) -> None:
+    async with ClientScene({"orders": 3}) as scene:
         stored = Stored(**known)
         beginnings = Beginnings(scene.instance, stored, LAST)
         assert await beginnings.find(["orders"]) == {}
@@ -59,23 +57,19 @@ def test_a_group_with_an_offset_of_one_queue_is_not_new(known, asked) -> None:
         assert stored.asked == asked
         assert scene.broker.sent(GetMaxOffset) == []
 
-    play(story, {"orders": 3})
-
 
 @pytest.mark.parametrize(
     ("begin", "topic"), [((ConsumeFrom.FIRST, 0), "orders"), (LAST, "%RETRY%g"), (MOMENT, "%RETRY%g")]
 )
-def test_nothing_is_asked_where_the_beginning_is_that_of_the_queue(begin, topic) -> None:
-    async def story(scene):
+async def test_nothing_is_asked_where_the_beginning_is_that_of_the_queue(begin, topic) -> None:
+    async with ClientScene({"orders": 1, "%RETRY%g": 1}) as scene:
         stored = Stored()
         assert await Beginnings(scene.instance, stored, begin).find([topic]) == {}
         assert stored.asked == []
 
-    play(story, {"orders": 1, "%RETRY%g": 1})
 
-
-def test_a_topic_that_is_made_later_is_not_looked_at_again() -> None:
-    async def story(scene):
+async def test_a_topic_that_is_made_later_is_not_looked_at_again() -> None:
+    async with ClientScene() as scene:
         beginnings = Beginnings(scene.instance, Stored(), LAST)
         found = await beginnings.find(["later", "orders"])
         assert {queue.topic for queue in found} == {"orders"}
@@ -83,14 +77,10 @@ def test_a_topic_that_is_made_later_is_not_looked_at_again() -> None:
         assert await beginnings.find(["later"]) == {}
         assert len(scene.broker.sent(GetRouteinfoByTopic)) == asked
 
-    play(story)
 
-
-def test_where_a_broker_does_not_answer_the_group_counts_as_known() -> None:
-    async def story(scene):
+async def test_where_a_broker_does_not_answer_the_group_counts_as_known() -> None:
+    async with ClientScene() as scene:
         scene.broker.script(GetMaxOffset, AnswerError(1, "no", "b:1"))
         beginnings = Beginnings(scene.instance, Stored(), LAST)
         assert await beginnings.find(["orders"]) == {}
         assert beginnings.get(scene.broker.queue("orders", 0)) is None
-
-    play(story)

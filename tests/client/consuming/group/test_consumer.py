@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mqframe_testing.consuming import AllQueues, CollectingListener, play
+from mqframe_testing.consuming import AllQueues, ClientScene, CollectingListener
 
 from mqframe import AsyncLitePullConsumer, AsyncPushConsumer
 from mqframe.core.errors import AnswerError, ClosedError, ConnectError, RouteError
@@ -31,8 +31,8 @@ def push(scene):
 
 
 @pytest.mark.parametrize("make", [push, lite_pull])
-def test_it_is_known_only_while_it_runs(make) -> None:
-    async def story(scene):
+async def test_it_is_known_only_while_it_runs(make) -> None:
+    async with ClientScene() as scene:
         consumer = make(scene)
         with pytest.raises(ClosedError, match="the consumer of group g is not running"):
             _ = consumer.client_id
@@ -41,13 +41,11 @@ def test_it_is_known_only_while_it_runs(make) -> None:
         sent = len(scene.broker.requests)
         await consumer.start()
         assert len(scene.broker.requests) == sent
-        await scene.end(consumer.stop())
+        await scene.finish(consumer.stop())
         await consumer.stop()
         assert [request.consumer_group for request in scene.broker.sent(UnregisterClient)] == ["g"]
         with pytest.raises(ClosedError, match="the consumer of group g was stopped; make a new one"):
             await consumer.start()
-
-    play(story)
 
 
 @pytest.mark.parametrize("make", [push, lite_pull])
@@ -58,12 +56,12 @@ def test_it_is_known_only_while_it_runs(make) -> None:
         (CheckClientConfig, [AnswerError(23, "no such property", "b")], AnswerError),
     ],
 )
-def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> None:
-    async def story(scene):
+async def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> None:
+    async with ClientScene() as scene:
         consumer = make(scene)
         scene.broker.script(kind, *problems)
         with pytest.raises(raised):
-            await scene.end(consumer.start())
+            await scene.finish(consumer.start())
         scene.broker.unscript(kind)
         with pytest.raises(ClosedError, match="is not running"):
             _ = consumer.client_id
@@ -71,33 +69,27 @@ def test_a_start_that_failed_may_be_repeated(make, kind, problems, raised) -> No
         await scene.pass_time()
         queues = consumer.queues if isinstance(consumer, AsyncPushConsumer) else consumer.assignment
         assert queues == [scene.broker.queue("orders", 0)]
-        await scene.end(consumer.stop())
-
-    play(story)
+        await scene.finish(consumer.stop())
 
 
 @pytest.mark.parametrize("make", [push, lite_pull])
-def test_a_start_waits_for_name_servers_that_restart(make) -> None:
-    async def story(scene):
+async def test_a_start_waits_for_name_servers_that_restart(make) -> None:
+    async with ClientScene() as scene:
         consumer = make(scene)
         scene.broker.script(GetRouteinfoByTopic, *[ConnectError("away")] * 4)
-        await scene.end(consumer.start())
+        await scene.finish(consumer.start())
         assert len(scene.broker.sent(GetRouteinfoByTopic)) > 4
-        await scene.end(consumer.stop())
-
-    play(story)
+        await scene.finish(consumer.stop())
 
 
-def test_polls_wait_after_a_start_that_had_failed_before() -> None:
-    async def story(scene):
+async def test_polls_wait_after_a_start_that_had_failed_before() -> None:
+    async with ClientScene() as scene:
         consumer = lite_pull(scene)
         scene.broker.script(CheckClientConfig, AnswerError(23, "no such property", scene.broker.address))
         with pytest.raises(AnswerError):
             await consumer.start()
         await consumer.start()
         began = scene.clock.monotonic()
-        assert await scene.end(consumer.poll(2.0)) == []
+        assert await scene.finish(consumer.poll(2.0)) == []
         assert scene.clock.monotonic() - began >= 2.0
-        await scene.end(consumer.stop())
-
-    play(story)
+        await scene.finish(consumer.stop())

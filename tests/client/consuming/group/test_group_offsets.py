@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
-from mqframe_testing.consuming import MemoryOffsets, play
+from mqframe_testing.consuming import ClientScene, MemoryOffsets
 
 from mqframe.client.consuming.group.group_offsets import GroupOffsets, OffsetChoice, beginning
 from mqframe.core.consuming.consume_rules import ConsumeFrom, MessageModel
@@ -41,8 +41,8 @@ def offsets_of(scene, store):
     return GroupOffsets("g", store, scene.instance, (ConsumeFrom.FIRST, 0))
 
 
-def test_only_known_offsets_are_remembered_lower_ones_too() -> None:
-    async def story(scene):
+async def test_only_known_offsets_are_remembered_lower_ones_too() -> None:
+    async with ClientScene() as scene:
         store = MemoryOffsets()
         offsets = offsets_of(scene, store)
         assert offsets.remember([(A, 7), (B, None)])
@@ -50,22 +50,18 @@ def test_only_known_offsets_are_remembered_lower_ones_too() -> None:
         assert store.remembered == {A: 3}
         assert not offsets.remember([(A, None)])
 
-    play(story)
 
-
-def test_saves_follow_each_other() -> None:
-    async def story(scene):
+async def test_saves_follow_each_other() -> None:
+    async with ClientScene() as scene:
         store = SlowStore()
         offsets = offsets_of(scene, store)
         offsets.remember([(A, 1), (B, 2)])
         await asyncio.gather(offsets.save([A]), offsets.save([A, B]), offsets.save([B]))
         assert (store.saves, store.most, store.stored) == (3, 1, {A: 1, B: 2})
 
-    play(story)
 
-
-def test_a_save_goes_on_when_nobody_waits_for_it_any_more() -> None:
-    async def story(scene):
+async def test_a_save_goes_on_when_nobody_waits_for_it_any_more() -> None:
+    async with ClientScene() as scene:
         store = SlowStore()
         offsets = offsets_of(scene, store)
         offsets.remember([(A, 1)])
@@ -77,11 +73,9 @@ def test_a_save_goes_on_when_nobody_waits_for_it_any_more() -> None:
         await scene.pass_time()
         assert store.stored == {A: 1}
 
-    play(story)
 
-
-def test_a_failed_save_is_raised_or_made_up_for_later() -> None:
-    async def story(scene):
+async def test_a_failed_save_is_raised_or_made_up_for_later() -> None:
+    async with ClientScene() as scene:
         store = SlowStore(failures=[0, 1])
         offsets = offsets_of(scene, store)
         offsets.remember([(A, 1)])
@@ -94,11 +88,9 @@ def test_a_failed_save_is_raised_or_made_up_for_later() -> None:
         await offsets.try_to_save([])
         assert store.saves == 3
 
-    play(story)
 
-
-def test_the_first_offset_is_what_a_save_under_way_stores() -> None:
-    async def story(scene):
+async def test_the_first_offset_is_what_a_save_under_way_stores() -> None:
+    async with ClientScene() as scene:
         store = SlowStore()
         offsets = offsets_of(scene, store)
         offsets.remember([(A, 8)])
@@ -106,8 +98,6 @@ def test_the_first_offset_is_what_a_save_under_way_stores() -> None:
         await asyncio.sleep(0)
         assert await offsets.first(A) == 8
         await saving
-
-    play(story)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +145,8 @@ def test_anything_else_is_named(said) -> None:
         (None, "last", "%RETRY%g", 0),
     ],
 )
-def test_a_stored_offset_counts_before_the_rule(stored, where, topic, expected) -> None:
-    async def story(scene):
+async def test_a_stored_offset_counts_before_the_rule(stored, where, topic, expected) -> None:
+    async with ClientScene({topic: 1}) as scene:
         queue = scene.broker.queue(topic, 0)
         scene.broker.first[queue] = 2
         scene.broker.put(topic, 0, b"a", b"b", b"c")
@@ -168,11 +158,9 @@ def test_a_stored_offset_counts_before_the_rule(stored, where, topic, expected) 
         kept = stored is None and where != "first"
         assert store.remembered == ({queue: expected} if kept else {})
 
-    play(story, {topic: 1})
 
-
-def test_where_a_new_group_begins_is_kept_for_all_queues_and_moves_with_none() -> None:
-    async def story(scene):
+async def test_where_a_new_group_begins_is_kept_for_all_queues_and_moves_with_none() -> None:
+    async with ClientScene({"orders": 2}) as scene:
         scene.broker.put("orders", 0, b"a", b"b", b"c")
         store = MemoryOffsets()
         store.update(B, 0, increase_only=False)
@@ -184,11 +172,9 @@ def test_where_a_new_group_begins_is_kept_for_all_queues_and_moves_with_none() -
         scene.broker.put("orders", 0, b"d")
         assert [await offsets.first(queue) for queue in (A, B)] == [3, 0]
 
-    play(story, {"orders": 2})
 
-
-def test_where_only_the_application_commits_a_beginning_is_known_to_this_member_alone() -> None:
-    async def story(scene):
+async def test_where_only_the_application_commits_a_beginning_is_known_to_this_member_alone() -> None:
+    async with ClientScene() as scene:
         scene.broker.put("orders", 0, b"a", b"b", b"c")
         store = MemoryOffsets()
         offsets = GroupOffsets("g", store, scene.instance, beginning("last"), commits=False)
@@ -198,11 +184,9 @@ def test_where_only_the_application_commits_a_beginning_is_known_to_this_member_
         assert await offsets.first(A) == 3
         assert (store.stored, store.remembered) == ({}, {})
 
-    play(story)
 
-
-def test_of_a_queue_that_came_later_the_broker_may_presume_the_beginning() -> None:
-    async def story(scene):
+async def test_of_a_queue_that_came_later_the_broker_may_presume_the_beginning() -> None:
+    async with ClientScene({"orders": 2}) as scene:
         scene.broker.put("orders", 1, b"a", b"b", b"c")
         offsets = GroupOffsets("g", MemoryOffsets({A: 1}), scene.instance, beginning("last"))
         await offsets.begin(["orders"])
@@ -210,28 +194,24 @@ def test_of_a_queue_that_came_later_the_broker_may_presume_the_beginning() -> No
         assert await offsets.first(B) == 0
         assert await offsets.first_assigned(B) == 3  # the application chose it itself
 
-    play(story, {"orders": 2})
-
 
 def test_a_name_that_stands_for_none_is_refused_at_once(tmp_path):
     with pytest.raises(PluginError, match="no-such-store"):
         OffsetChoice(PluginManager(), "no-such-store", None, tmp_path, MessageModel.CLUSTERING)
 
 
-def test_an_object_is_used_as_it_is(tmp_path):
-    async def story(scene):
+async def test_an_object_is_used_as_it_is(tmp_path):
+    async with ClientScene() as scene:
         store = MemoryOffsets()
         choice = OffsetChoice(PluginManager(), store, None, tmp_path, MessageModel.BROADCASTING)
         assert choice.make(scene.instance, "g") is store
 
-    play(story)
-
 
 @pytest.mark.parametrize("model", MessageModel)
-def test_offsets_are_at_the_broker_but_in_files_for_broadcasting(tmp_path, model):
+async def test_offsets_are_at_the_broker_but_in_files_for_broadcasting(tmp_path, model):
     broadcasting = model is MessageModel.BROADCASTING
 
-    async def story(scene):
+    async with ClientScene() as scene:
         queue = scene.broker.queue("orders", 0)
         choice = OffsetChoice(PluginManager(), None, None, tmp_path, model)
         store = choice.make(scene.instance, "g")
@@ -241,5 +221,3 @@ def test_offsets_are_at_the_broker_but_in_files_for_broadcasting(tmp_path, model
         assert scene.stored("g") == (None if broadcasting else 5)
         assert any(path.is_file() for path in tmp_path.rglob("*")) is broadcasting
         assert await store.read(queue, ReadFrom.STORE) == 5
-
-    play(story)

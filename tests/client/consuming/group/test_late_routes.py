@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mqframe_testing.consuming import play
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.consuming.group.late_routes import AGAIN_SECONDS, LateRoutes
 from mqframe.core.errors import RouteError
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 
 
-def test_a_route_is_asked_for_once_in_a_while_however_many_queues_fail() -> None:
-    async def story(scene):
+async def test_a_route_is_asked_for_once_in_a_while_however_many_queues_fail() -> None:
+    async with ClientScene() as scene:
         await scene.instance.route("orders")
         late = LateRoutes(scene.instance, scene.clock)
         before = len(scene.broker.sent(GetRouteinfoByTopic))
@@ -23,11 +23,9 @@ def test_a_route_is_asked_for_once_in_a_while_however_many_queues_fail() -> None
         await scene.clock.aadvance(0.1)
         assert len(scene.broker.sent(GetRouteinfoByTopic)) == before + 2
 
-    play(story)
 
-
-def test_name_servers_that_do_not_answer_are_asked_later() -> None:
-    async def story(scene):
+async def test_name_servers_that_do_not_answer_are_asked_later() -> None:
+    async with ClientScene() as scene:
         await scene.instance.route("orders")
         late = LateRoutes(scene.instance, scene.clock)
         scene.broker.script(GetRouteinfoByTopic, RouteError("nobody there"))
@@ -37,5 +35,3 @@ def test_name_servers_that_do_not_answer_are_asked_later() -> None:
         late.ask("orders")
         await scene.clock.aadvance(0.1)
         assert len(scene.broker.sent(GetRouteinfoByTopic)) == before + 2
-
-    play(story)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mqframe_testing.consuming import play
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.consuming.group.members import group_members
 from mqframe.core.cluster.route import TopicRoute
@@ -20,8 +20,8 @@ TWO = TopicRoute(
 )
 
 
-def test_the_first_broker_that_answers_tells():
-    async def story(scene):
+async def test_the_first_broker_that_answers_tells():
+    async with ClientScene() as scene:
         scene.broker.members["billing"] = ["b", "a"]
         assert await group_members(scene.instance, "billing", TWO) == ["b", "a"]
         scene.broker.script(GetConsumerListByGroup, CallTimeout("late"))
@@ -30,13 +30,9 @@ def test_the_first_broker_that_answers_tells():
         with pytest.raises(CallTimeout, match="later"):
             await group_members(scene.instance, "billing", TWO)
 
-    play(story)
 
-
-def test_a_route_without_brokers_is_an_error():
-    async def story(scene):
+async def test_a_route_without_brokers_is_an_error():
+    async with ClientScene() as scene:
         empty = TopicRoute("orders", TopicRouteData(broker_datas=[], queue_datas=[]))
         with pytest.raises(RouteError, match="the route of topic orders names no broker"):
             await group_members(scene.instance, "billing", empty)
-
-    play(story)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-from mqframe_testing.consuming import play
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.consuming.group.offsets import (
     BrokerOffsets,
@@ -25,8 +23,8 @@ from mqframe.core.requests.consumers import QueryConsumerOffset
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 
 
-def test_the_ends_of_a_queue_and_the_first_offset_of_a_time() -> None:
-    async def story(scene):
+async def test_the_ends_of_a_queue_and_the_first_offset_of_a_time() -> None:
+    async with ClientScene() as scene:
         queue = scene.broker.queue("orders", 0)
         scene.broker.first[queue] = 3
         scene.broker.put("orders", 0, b"a", b"b")
@@ -35,11 +33,9 @@ def test_the_ends_of_a_queue_and_the_first_offset_of_a_time() -> None:
         assert await offsets.max_offset(queue) == 5
         assert await offsets.offset_at(queue, 1_700_000_000_000) == 3
 
-    play(story)
 
-
-def test_a_group_without_offset_has_none_and_other_refusals_are_raised() -> None:
-    async def story(scene):
+async def test_a_group_without_offset_has_none_and_other_refusals_are_raised() -> None:
+    async with ClientScene() as scene:
         queue, offsets = scene.broker.queue("orders", 0), BrokerOffsets(scene.instance, "g")
         assert await offsets.query(queue) is None
         await offsets.commit(queue, 9)
@@ -48,22 +44,18 @@ def test_a_group_without_offset_has_none_and_other_refusals_are_raised() -> None
         with pytest.raises(AnswerError):
             await offsets.query(queue)
 
-    play(story)
 
-
-def test_brokers_are_told_whether_they_may_presume_a_beginning() -> None:
-    async def story(scene):
+async def test_brokers_are_told_whether_they_may_presume_a_beginning() -> None:
+    async with ClientScene() as scene:
         queue = scene.broker.queue("orders", 0)
         assert await committed_offset(scene.instance, "g", queue) is None
         assert await presumed_offset(scene.instance, "g", queue) is None
         asked = [each.set_zero_if_not_found for each in scene.broker.sent(QueryConsumerOffset)]
         assert asked == [False, None]
 
-    play(story)
 
-
-def test_a_broker_that_the_route_does_not_name_is_looked_for_once_more() -> None:
-    async def story(scene):
+async def test_a_broker_that_the_route_does_not_name_is_looked_for_once_more() -> None:
+    async with ClientScene() as scene:
         stranger = MessageQueue("orders", "broker-b", 0)
         assert await master_address(scene.instance, scene.broker.queue("orders", 0)) == scene.broker.address
         for find in (broker_address, master_address):
@@ -71,8 +63,6 @@ def test_a_broker_that_the_route_does_not_name_is_looked_for_once_more() -> None
             with pytest.raises(RouteError, match="broker-b"):
                 await find(scene.instance, stranger)
             assert len(scene.broker.sent(GetRouteinfoByTopic)) == before + 1
-
-    play(story)
 
 
 class Routes:
@@ -97,13 +87,10 @@ class Routes:
         ({"_1": "s"}, 0, ReadingPlace("s", False)),
     ],
 )
-def test_a_queue_is_read_where_that_was_suggested_else_anywhere(
+async def test_a_queue_is_read_where_that_was_suggested_else_anywhere(
     members: dict[str, str], broker_id: int, place: ReadingPlace
 ) -> None:
-    async def story() -> None:
-        routes, queue = Routes(**members), MessageQueue("t", "b", 0)
-        assert await reading_place(routes, queue, broker_id) == place  # type: ignore[arg-type]
-        commits_at = await broker_address(routes, queue)  # type: ignore[arg-type]
-        assert commits_at == members.get("_0", "s")
-
-    asyncio.run(story())
+    routes, queue = Routes(**members), MessageQueue("t", "b", 0)
+    assert await reading_place(routes, queue, broker_id) == place  # type: ignore[arg-type]
+    commits_at = await broker_address(routes, queue)  # type: ignore[arg-type]
+    assert commits_at == members.get("_0", "s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mqframe_pull.lite_pull.assembly import LitePlan
 from mqframe_pull.settings import LitePullSettings
-from mqframe_testing.consuming import AllQueues, MemoryOffsets, play
+from mqframe_testing.consuming import AllQueues, ClientScene, MemoryOffsets
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.group.allocation import AllocationChoice
@@ -45,8 +45,8 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("kind", "more", "consume_type"), KINDS)
-def test_heartbeats_say_group_kind_beginning_and_subscriptions(kind, more, consume_type) -> None:
-    async def story(scene):
+async def test_heartbeats_say_group_kind_beginning_and_subscriptions(kind, more, consume_type) -> None:
+    async with ClientScene() as scene:
         made = plan(scene, kind, MemoryOffsets(), **more)
         data = made.heartbeat_data(made.subscriptions.data())
         assert (data.group_name, data.consume_type, data.message_model) == ("g", consume_type, "CLUSTERING")
@@ -54,16 +54,12 @@ def test_heartbeats_say_group_kind_beginning_and_subscriptions(kind, more, consu
         found = [(each.topic, each.sub_string, each.sub_version) for each in data.subscription_data_set]
         assert found == [("orders", "paid", 7)]
 
-    play(story)
 
-
-def test_offsets_are_in_the_store_that_was_chosen() -> None:
-    async def story(scene):
+async def test_offsets_are_in_the_store_that_was_chosen() -> None:
+    async with ClientScene() as scene:
         store, queue = MemoryOffsets(), scene.broker.queue("orders", 0)
         offsets = plan(scene, LitePlan, store, **KINDS[1][1]).offsets(scene.instance)
         assert offsets.store is store
         assert await offsets.first(queue) == 0
         assert offsets.remember([(queue, 4)])
         assert await offsets.committed(queue) == 4
-
-    play(story)

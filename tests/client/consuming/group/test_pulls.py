@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mqframe_testing.consuming import ClientScene, play_in
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.consuming.group.pulls import QueuePulls
@@ -34,12 +34,12 @@ class Scene(ClientScene):
     async def pull(self, pulls: QueuePulls, expression: str | Sql = "*") -> list[bytes]:
         wanted = TopicSubscription("orders", filter_of(expression), 7)
         queue = self.broker.queue("orders", 0)
-        result = await self.end(pulls.pull(queue, 0, wanted, 0, None))
+        result = await self.finish(pulls.pull(queue, 0, wanted, 0, None))
         return [message.body for message in result.messages]
 
 
-def test_a_broker_that_knows_no_lite_pulls_is_asked_for_one_once():
-    async def story(scene):
+async def test_a_broker_that_knows_no_lite_pulls_is_asked_for_one_once():
+    async with Scene() as scene:
         scene.broker.script(LitePullMessage, UNKNOWN)
         pulls = scene.pulls(lite=True)
         for _ in range(3):
@@ -51,27 +51,21 @@ def test_a_broker_that_knows_no_lite_pulls_is_asked_for_one_once():
         assert {each.subscription for each in plain} == {"*"}
         assert {each.sys_flag for each in plain} == {scene.broker.sent(LitePullMessage)[0].sys_flag & ~16}
 
-    play_in(Scene, story)
 
-
-def test_a_broker_that_knows_them_gets_nothing_else():
-    async def story(scene):
+async def test_a_broker_that_knows_them_gets_nothing_else():
+    async with Scene() as scene:
         assert await scene.pull(scene.pulls(lite=True)) == [b"a", b"b"]
         assert scene.broker.sent(PullMessage) == []
         assert await scene.pull(scene.pulls(lite=False)) == [b"a", b"b"]
         [plain] = scene.broker.sent(PullMessage)
         assert (plain.subscription, plain.sub_version) == (None, 7)
 
-    play_in(Scene, story)
 
-
-def test_other_refusals_are_raised():
-    async def story(scene):
+async def test_other_refusals_are_raised():
+    async with Scene() as scene:
         scene.broker.script(LitePullMessage, AnswerError(16, "the consumer group has not permission", "a:1"))
         with pytest.raises(AnswerError, match="has not permission"):
             await scene.pull(scene.pulls(lite=True))
         scene.broker.script(PullMessage, UNKNOWN)
         with pytest.raises(AnswerError, match="361 not supported"):
             await scene.pull(scene.pulls(lite=False))
-
-    play_in(Scene, story)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
-from mqframe_testing.consuming import ClientScene, play_in
+from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.configuration.fetch_options import FetchOptions
 from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
@@ -94,18 +97,17 @@ class Scene(ClientScene):
         self.heard.append(("arrived", assigned.queue.queue_id, assigned.held.message_count))
 
 
-def play(story, *args, **options) -> None:
-    async def whole(scene):
+@asynccontextmanager
+async def staged(*args, **options) -> AsyncIterator[Any]:
+    async with Scene(*args, **options) as scene:
         try:
-            await story(scene)
+            yield scene
         finally:
-            await scene.end(scene.fetcher.stop())
-
-    play_in(lambda: Scene(*args, **options), whole)
+            await scene.finish(scene.fetcher.stop())
 
 
-def test_one_pull_is_under_way_for_each_queue_and_goes_on_where_the_last_ended() -> None:
-    async def story(scene):
+async def test_one_pull_is_under_way_for_each_queue_and_goes_on_where_the_last_ended() -> None:
+    async with staged(2) as scene:
         await scene.own(0, 1)
         assert scene.pulls() == [(0, 0), (1, 0)]
         scene.broker.put("orders", 1, b"a", b"b")
@@ -115,31 +117,25 @@ def test_one_pull_is_under_way_for_each_queue_and_goes_on_where_the_last_ended()
         assert scene.heard == [("arrived", 1, 2)]
         assert len(scene.broker.held_back) == 2
 
-    play(story, 2)
 
-
-def test_what_may_be_committed_rides_on_the_pull() -> None:
-    async def story(scene):
+async def test_what_may_be_committed_rides_on_the_pull() -> None:
+    async with staged() as scene:
         scene.commits[scene.queue()] = 5
         scene.broker.first[scene.queue()] = 6
         await scene.own(offset=6)
         (pull,) = scene.broker.sent(PullMessage)
         assert (pull.commit_offset, pull.sys_flag & 1, pull.subscription, pull.sub_version) == (5, 1, None, 7)
 
-    play(story)
 
-
-def test_lite_pulls_bring_their_filter() -> None:
-    async def story(scene):
+async def test_lite_pulls_bring_their_filter() -> None:
+    async with staged(lite=True) as scene:
         await scene.own()
         (pull,) = scene.broker.sent(LitePullMessage)
         assert (pull.subscription, pull.sub_version, pull.sys_flag) == ("*", 0, 2 | 4 | 16)
 
-    play(story, lite=True)
 
-
-def test_a_first_offset_that_is_not_found_is_asked_for_again_after_three_seconds() -> None:
-    async def story(scene):
+async def test_a_first_offset_that_is_not_found_is_asked_for_again_after_three_seconds() -> None:
+    async with staged() as scene:
         scene.first = CallTimeout("late")
         await scene.own(offset=None)
         scene.first = 9
@@ -149,12 +145,12 @@ def test_a_first_offset_that_is_not_found_is_asked_for_again_after_three_seconds
         await scene.pass_time(0.2)
         assert scene.pulls() == [(0, 9)]
 
-    play(story)
-
 
 @pytest.mark.parametrize(("problem", "pause"), [(CallTimeout("late"), 3.0), (ConnectionLost("gone"), 0.1)])
-def test_a_failed_pull_is_noted_and_made_again_after_its_pause_whatever_is_consumed(problem, pause) -> None:
-    async def story(scene):
+async def test_a_failed_pull_is_noted_and_made_again_after_its_pause_whatever_is_consumed(
+    problem, pause
+) -> None:
+    async with staged() as scene:
         scene.broker.put("orders", 0, b"a", b"b", b"c", b"d", b"e")
         scene.broker.script(PullMessage, problem)
         await scene.own()
@@ -170,11 +166,9 @@ def test_a_failed_pull_is_noted_and_made_again_after_its_pause_whatever_is_consu
         await scene.pass_time(pause / 3)
         assert scene.pulls()[4:] == [(0, 6)]
 
-    play(story)
 
-
-def test_a_full_queue_waits_and_goes_on_as_soon_as_there_is_room() -> None:
-    async def story(scene):
+async def test_a_full_queue_waits_and_goes_on_as_soon_as_there_is_room() -> None:
+    async with staged(limits=FetchLimits(queue=FlowLimits(8, 1 << 20, 1000))) as scene:
         scene.broker.put("orders", 0, *[b"%d" % n for n in range(20)])
         await scene.own()
         await scene.pass_time(1.0)
@@ -183,11 +177,9 @@ def test_a_full_queue_waits_and_goes_on_as_soon_as_there_is_room() -> None:
         await scene.pass_time()
         assert scene.pulls()[3:] == [(0, 12), (0, 16), (0, 20)]
 
-    play(story, limits=FetchLimits(queue=FlowLimits(8, 1 << 20, 1000)))
 
-
-def test_all_queues_wait_for_the_total_and_all_go_on_after_it() -> None:
-    async def story(scene):
+async def test_all_queues_wait_for_the_total_and_all_go_on_after_it() -> None:
+    async with staged(2, limits=FetchLimits(queue=WIDE, held_messages_max=6)) as scene:
         for number in (0, 1):
             scene.broker.put("orders", number, *[b"%d" % n for n in range(10)])
         await scene.own(0, 1)
@@ -199,11 +191,9 @@ def test_all_queues_wait_for_the_total_and_all_go_on_after_it() -> None:
         await scene.pass_time()
         assert {number for number, _ in scene.pulls()[before:]} == {0, 1}
 
-    play(story, 2, limits=FetchLimits(queue=WIDE, held_messages_max=6))
 
-
-def test_an_offset_that_does_not_exist_moves_the_queue_and_drops_what_was_read_before() -> None:
-    async def story(scene):
+async def test_an_offset_that_does_not_exist_moves_the_queue_and_drops_what_was_read_before() -> None:
+    async with staged(2) as scene:
         scene.broker.put("orders", 0, b"a")
         await scene.own(1)
         await scene.own()
@@ -216,12 +206,10 @@ def test_an_offset_that_does_not_exist_moves_the_queue_and_drops_what_was_read_b
         assert ("corrected", 0, 50, owned) in scene.heard
         assert scene.pulls()[-1] == (0, 50)
 
-    play(story, 2)
-
 
 @pytest.mark.parametrize("again", [3, 12])
-def test_a_topic_that_was_deleted_is_read_from_its_beginning_when_it_is_made_anew(again) -> None:
-    async def story(scene):
+async def test_a_topic_that_was_deleted_is_read_from_its_beginning_when_it_is_made_anew(again) -> None:
+    async with staged(2) as scene:
         scene.broker.put("orders", 0, *[b"old"] * 10)
         await scene.own(1)
         await scene.own()
@@ -243,21 +231,17 @@ def test_a_topic_that_was_deleted_is_read_from_its_beginning_when_it_is_made_ane
         moved = [each for each in scene.heard if each[0] == "corrected"]
         assert moved == [("corrected", 0, 0, [scene.queue(0), scene.queue(1)])], "once is enough"
 
-    play(story, 2)
 
-
-def test_messages_that_the_filter_drops_move_the_offset() -> None:
-    async def story(scene):
+async def test_messages_that_the_filter_drops_move_the_offset() -> None:
+    async with staged(lite=True) as scene:
         scene.subscription = TopicSubscription("orders", filter_of("paid"), 8)
         scene.broker.put("orders", 0, b"a", b"b", tag="open")
         await scene.own()
         assert scene.heard == [("skipped", 0, 2)]
 
-    play(story, lite=True)
 
-
-def test_an_answer_by_an_older_filter_is_not_used() -> None:
-    async def story(scene):
+async def test_an_answer_by_an_older_filter_is_not_used() -> None:
+    async with staged() as scene:
         await scene.own()
         scene.subscription = TopicSubscription("orders", filter_of("a || b"), 8)
         scene.broker.put("orders", 0, b"a", tag="a")
@@ -265,11 +249,9 @@ def test_an_answer_by_an_older_filter_is_not_used() -> None:
         assert scene.pulls()[:2] == [(0, 0), (0, 0)]
         assert scene.consume() == [b"a"]
 
-    play(story)
 
-
-def test_a_seek_voids_the_pull_under_way() -> None:
-    async def story(scene):
+async def test_a_seek_voids_the_pull_under_way() -> None:
+    async with staged() as scene:
         scene.broker.put("orders", 0, b"a", b"b", b"c")
         late: asyncio.Future = asyncio.get_running_loop().create_future()
         scene.broker.script(PullMessage, lambda request: late)
@@ -279,11 +261,9 @@ def test_a_seek_voids_the_pull_under_way() -> None:
         assert scene.consume() == [b"c"]
         assert not scene.fetcher.seek(scene.queue(9), 2)
 
-    play(story)
 
-
-def test_paused_and_suspended_queues_are_kept_but_not_pulled() -> None:
-    async def story(scene):
+async def test_paused_and_suspended_queues_are_kept_but_not_pulled() -> None:
+    async with staged(2) as scene:
         await scene.own(0, 1)
         scene.fetcher.pause(scene.queue(0))
         scene.broker.put("orders", 0, b"a")
@@ -303,11 +283,9 @@ def test_paused_and_suspended_queues_are_kept_but_not_pulled() -> None:
         assert (0, 2) in scene.pulls()
         assert scene.fetcher.queues == [scene.queue(0), scene.queue(1)]
 
-    play(story, 2)
 
-
-def test_what_is_given_up_is_dropped_and_leaves_room_for_others() -> None:
-    async def story(scene):
+async def test_what_is_given_up_is_dropped_and_leaves_room_for_others() -> None:
+    async with staged() as scene:
         scene.broker.put("orders", 0, b"a", b"b")
         await scene.own()
         held = scene.fetcher.get(scene.queue()).held
@@ -321,11 +299,9 @@ def test_what_is_given_up_is_dropped_and_leaves_room_for_others() -> None:
         await scene.own(offset=2)
         assert scene.consume() == [b"c"]
 
-    play(story)
 
-
-def test_limits_of_a_topic_divide_over_its_queues() -> None:
-    async def story(scene):
+async def test_limits_of_a_topic_divide_over_its_queues() -> None:
+    async with staged(2, limits=FetchLimits(queue=WIDE, topic_messages_max=14)) as scene:
         for number in (0, 1):
             scene.broker.put("orders", number, *[b"%d" % n for n in range(20)])
         scene.fetcher.own(scene.queue(0), 0)
@@ -334,11 +310,9 @@ def test_limits_of_a_topic_divide_over_its_queues() -> None:
         await scene.pass_time(1.0)
         assert sorted(scene.pulls()) == [(0, 0), (0, 4), (1, 0), (1, 4)]
 
-    play(story, 2, limits=FetchLimits(queue=WIDE, topic_messages_max=14))
 
-
-def test_a_queue_that_nobody_tries_to_pull_is_stuck_after_two_minutes() -> None:
-    async def story(scene):
+async def test_a_queue_that_nobody_tries_to_pull_is_stuck_after_two_minutes() -> None:
+    async with staged() as scene:
         late: asyncio.Future = asyncio.get_running_loop().create_future()
         scene.broker.script(PullMessage, lambda request: late)
         await scene.own()
@@ -347,12 +321,10 @@ def test_a_queue_that_nobody_tries_to_pull_is_stuck_after_two_minutes() -> None:
         await scene.pass_time(0.1)
         assert scene.fetcher.stuck() == [scene.queue()]
 
-    play(story)
-
 
 @pytest.mark.parametrize("code", [19, 20, 21])
-def test_a_broker_that_says_nothing_at_once_and_always_is_not_asked_without_a_pause(code):
-    async def play(scene):
+async def test_a_broker_that_says_nothing_at_once_and_always_is_not_asked_without_a_pause(code):
+    async with Scene() as scene:
         ext = {"suggestWhichBrokerId": "0", "nextBeginOffset": "0", "minOffset": "0", "maxOffset": "0"}
         scene.broker.script(PullMessage, *[lambda request: Frame(code, flag=1, ext=ext)] * 1000)
         await scene.own()
@@ -364,11 +336,9 @@ def test_a_broker_that_says_nothing_at_once_and_always_is_not_asked_without_a_pa
         await scene.clock.aadvance(1.0)
         assert len(scene.pulls()) == 14
 
-    play_in(Scene, play)
 
-
-def test_a_pull_that_brought_what_was_not_asked_for_is_made_again():
-    async def play(scene):
+async def test_a_pull_that_brought_what_was_not_asked_for_is_made_again():
+    async with Scene() as scene:
         ext = {"suggestWhichBrokerId": "0", "nextBeginOffset": "1", "minOffset": "0", "maxOffset": "1"}
         scene.broker.put("orders", 0, b"right")
         wrong = encode_record(
@@ -381,5 +351,3 @@ def test_a_pull_that_brought_what_was_not_asked_for_is_made_again():
         await scene.clock.aadvance(5)
         assert scene.consume() == [b"right"]
         assert scene.pulls()[:2] == [(0, 0), (0, 0)]
-
-    play_in(Scene, play)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from mqframe_testing.consuming import AllQueues, CollectingListener
-from push_scenes import GROUP, OK, play, running
+from push_scenes import GROUP, OK, PushScene, running
 
 from mqframe.core.errors import (
     AnswerError,
@@ -25,8 +25,8 @@ from mqframe.core.wire.frame import Frame
 
 
 class TestRebalance:
-    def test_shares_among_members(self) -> None:
-        async def story(scene):
+    async def test_shares_among_members(self) -> None:
+        async with PushScene(topics={"orders": 4}, allocate="averagely") as scene:
             scene.broker.members[GROUP] = ["10.1.1.0@other", "10.1.1.1@m1"]
             async with running(scene, CollectingListener()):
                 assert [q.queue_id for q in scene.consumer.queues] == [2, 3]
@@ -38,10 +38,8 @@ class TestRebalance:
                 await scene.pass_time(20.0)
                 assert [q.queue_id for q in scene.consumer.queues] == [0, 1]
 
-        play(story, topics={"orders": 4}, allocate="averagely")
-
-    def test_dropped_queue_commits_first_and_never_again(self) -> None:
-        async def story(scene):
+    async def test_dropped_queue_commits_first_and_never_again(self) -> None:
+        async with PushScene(allocate="averagely") as scene:
             gate = asyncio.Event()
 
             async def second_hangs(messages, context):
@@ -60,9 +58,7 @@ class TestRebalance:
                 await scene.pass_time(30.0)
                 assert scene.committed() == [(0, 1)]
 
-        play(story, allocate="averagely")
-
-    def test_strategy_that_fails_keeps_the_queues(self) -> None:
+    async def test_strategy_that_fails_keeps_the_queues(self) -> None:
         class Moody(AllQueues):
             fails = False
 
@@ -73,7 +69,7 @@ class TestRebalance:
 
         moody = Moody()
 
-        async def story(scene):
+        async with PushScene(topics={"orders": 2}, allocate=moody) as scene:
             listener = CollectingListener()
             async with running(scene, listener):
                 moody.fails = True
@@ -84,54 +80,47 @@ class TestRebalance:
                 await scene.pass_time()
                 assert listener.bodies == [b"still"]
 
-        play(story, topics={"orders": 2}, allocate=moody)
+    async def test_member_list_that_cannot_be_had_keeps_the_queues_and_is_asked_again_soon(self) -> None:
+        async with PushScene() as scene, running(scene, CollectingListener()):
+            scene.broker.script(GetConsumerListByGroup, CallTimeout("late"))
+            asked = len(scene.broker.sent(GetConsumerListByGroup))
+            await scene.pass_time(20.0)
+            assert [q.queue_id for q in scene.consumer.queues] == [0]
+            await scene.pass_time(1.0)
+            assert len(scene.broker.sent(GetConsumerListByGroup)) == asked + 2
 
-    def test_member_list_that_cannot_be_had_keeps_the_queues_and_is_asked_again_soon(self) -> None:
-        async def story(scene):
-            async with running(scene, CollectingListener()):
-                scene.broker.script(GetConsumerListByGroup, CallTimeout("late"))
-                asked = len(scene.broker.sent(GetConsumerListByGroup))
-                await scene.pass_time(20.0)
-                assert [q.queue_id for q in scene.consumer.queues] == [0]
-                await scene.pass_time(1.0)
-                assert len(scene.broker.sent(GetConsumerListByGroup)) == asked + 2
-
-        play(story)
-
-    def test_a_broker_that_does_not_know_the_group_yet_is_told_and_asked_again_without_a_warning(
+    async def test_a_broker_that_does_not_know_the_group_yet_is_told_and_asked_again_without_a_warning(
         self, caplog
     ) -> None:
-        async def story(scene):
-            scene.broker.script(GetConsumerListByGroup, AnswerError(1, "no member here", "broker"))
-            async with running(scene, CollectingListener()):
-                assert [q.queue_id for q in scene.consumer.queues] == [0]
-                kinds = [type(sent) for sent in scene.broker.requests]
-                first = kinds.index(GetConsumerListByGroup)
-                again = kinds.index(GetConsumerListByGroup, first + 1)
-                assert HeartBeat in kinds[first:again]
-
         with caplog.at_level("INFO"):
-            play(story)
+            async with PushScene() as scene:
+                scene.broker.script(GetConsumerListByGroup, AnswerError(1, "no member here", "broker"))
+                async with running(scene, CollectingListener()):
+                    assert [q.queue_id for q in scene.consumer.queues] == [0]
+                    kinds = [type(sent) for sent in scene.broker.requests]
+                    first = kinds.index(GetConsumerListByGroup)
+                    again = kinds.index(GetConsumerListByGroup, first + 1)
+                    assert HeartBeat in kinds[first:again]
         told = [record for record in caplog.records if "not known yet" in record.getMessage()]
         assert [record.levelname for record in told] == ["INFO"]
         assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
-    def test_a_broker_that_does_not_know_the_group_after_a_heartbeat_either_is_told_of(self, caplog) -> None:
-        async def story(scene):
+    async def test_a_broker_that_does_not_know_the_group_after_a_heartbeat_either_is_told_of(
+        self, caplog
+    ) -> None:
+        async with PushScene() as scene:
             refusals = [AnswerError(1, "no member here", "broker")] * 2
             scene.broker.script(GetConsumerListByGroup, *refusals)
             async with running(scene, CollectingListener()):
                 assert scene.consumer.queues == []
                 await scene.pass_time(1.0)
                 assert [q.queue_id for q in scene.consumer.queues] == [0]
-
-        play(story)
         told = [record for record in caplog.records if "rebalance failed" in record.getMessage()]
         assert ["that is over" in record.getMessage() for record in told] == [False, True]
         assert {record.levelname for record in told} == {"WARNING"}
 
-    def test_new_queues_are_taken_when_the_route_changes(self) -> None:
-        async def story(scene):
+    async def test_new_queues_are_taken_when_the_route_changes(self) -> None:
+        async with PushScene() as scene:
             listener = CollectingListener()
             async with running(scene, listener):
                 scene.broker.topics["orders"] = 2
@@ -140,10 +129,8 @@ class TestRebalance:
                 assert [q.queue_id for q in scene.consumer.queues] == [0, 1]
                 assert listener.bodies == [b"new"]
 
-        play(story)
-
-    def test_topic_may_come_later(self) -> None:
-        async def story(scene):
+    async def test_topic_may_come_later(self) -> None:
+        async with PushScene() as scene:
             listener = CollectingListener()
             scene.consumer.subscribe("later", "*", listener)
             async with running(scene, CollectingListener()):
@@ -152,19 +139,15 @@ class TestRebalance:
                 await scene.pass_time(20.0)
                 assert listener.bodies == [b"a"]
 
-        play(story)
-
-    def test_no_name_server_is_an_error_at_the_start(self) -> None:
-        async def story(scene):
+    async def test_no_name_server_is_an_error_at_the_start(self) -> None:
+        async with PushScene() as scene:
             scene.broker.script(GetRouteinfoByTopic, *[CallTimeout("late")] * 50)
             scene.consumer.subscribe("orders", "*", CollectingListener())
             with pytest.raises(RouteError, match="no name server answered"):
-                await scene.end(scene.consumer.start())
+                await scene.finish(scene.consumer.start())
 
-        play(story)
-
-    def test_queue_that_nobody_pulls_is_taken_anew(self) -> None:
-        async def story(scene):
+    async def test_queue_that_nobody_pulls_is_taken_anew(self) -> None:
+        async with PushScene() as scene:
             hang = asyncio.Event()
 
             async def never(request):
@@ -179,10 +162,8 @@ class TestRebalance:
                 await scene.pass_time(21.0)
                 assert listener.bodies == [b"a"]
 
-        play(story)
-
-    def test_unsubscribe_and_subscribe_while_running(self) -> None:
-        async def story(scene):
+    async def test_unsubscribe_and_subscribe_while_running(self) -> None:
+        async with PushScene(topics={"orders": 1, "refunds": 1}) as scene:
             refunds = CollectingListener()
             async with running(scene, CollectingListener()):
                 scene.consumer.subscribe("refunds", "*", refunds)
@@ -197,8 +178,6 @@ class TestRebalance:
                     "refunds",
                     f"%RETRY%{GROUP}",
                 }
-
-        play(story, topics={"orders": 1, "refunds": 1})
 
 
 class Looking(AllQueues):
@@ -226,10 +205,10 @@ class TestStrategiesThatLook:
     def note(scene, text: str) -> None:
         scene.broker.script(GetKvConfig, lambda request: Frame(0, flag=1, ext=encode_fields(KvAnswer(text))))
 
-    def test_it_looks_before_each_round_and_when_it_wished_to(self) -> None:
+    async def test_it_looks_before_each_round_and_when_it_wished_to(self) -> None:
         strategy = Looking()
 
-        async def story(scene):
+        async with PushScene(topics={"orders": 4}, allocate=strategy) as scene:
             self.note(scene, "13")
             async with running(scene, CollectingListener()):
                 assert [q.queue_id for q in scene.consumer.queues] == [1, 3]
@@ -240,16 +219,14 @@ class TestStrategiesThatLook:
                 await scene.pass_time(3.0)
                 assert [q.queue_id for q in scene.consumer.queues] == [0]
             asked = len(strategy.asked)
-            await scene.end(scene.consumer.stop())
+            await scene.finish(scene.consumer.stop())
             await scene.pass_time(60.0)
             assert len(strategy.asked) == asked
 
-        play(story, topics={"orders": 4}, allocate=strategy)
-
-    def test_when_it_cannot_look_it_decides_with_what_it_knows(self) -> None:
+    async def test_when_it_cannot_look_it_decides_with_what_it_knows(self) -> None:
         strategy = Looking()
 
-        async def story(scene):
+        async with PushScene(topics={"orders": 4}, allocate=strategy) as scene:
             self.note(scene, "2")
             async with running(scene, CollectingListener()):
                 strategy.fails = True
@@ -258,17 +235,12 @@ class TestStrategiesThatLook:
                 assert len(strategy.asked) > asked
                 assert [q.queue_id for q in scene.consumer.queues] == [2]
 
-        play(story, topics={"orders": 4}, allocate=strategy)
-
-    def test_one_that_hangs_holds_nobody_up_for_long(self) -> None:
+    async def test_one_that_hangs_holds_nobody_up_for_long(self) -> None:
         class Hanging(AllQueues):
             async def prepare(self, port, group, topic, queues, clients):
                 await asyncio.Event().wait()
 
-        async def story(scene):
-            async with running(scene, CollectingListener()):
-                assert scene.consumer.queues == []
-                await scene.pass_time(10.0)
-                assert [q.queue_id for q in scene.consumer.queues] == [0]
-
-        play(story, allocate=Hanging())
+        async with PushScene(allocate=Hanging()) as scene, running(scene, CollectingListener()):
+            assert scene.consumer.queues == []
+            await scene.pass_time(10.0)
+            assert [q.queue_id for q in scene.consumer.queues] == [0]

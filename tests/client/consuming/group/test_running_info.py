@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -65,14 +64,14 @@ def test_an_empty_queue_and_one_that_has_gone(committed: int | None, shown: int)
     assert queue_info(None, committed, clock) == ProcessQueueInfo(commit_offset=shown, dropped=True)
 
 
-def test_a_member_shows_its_settings_subscriptions_and_queues() -> None:
+async def test_a_member_shows_its_settings_subscriptions_and_queues() -> None:
     clock = ManualClock()
     runtime: Any = Runtime()
     source = Plain(push_plan(clock, consume_threads=3), runtime)
     clock.advance(60)
     runtime.held = {FIRST: held_queue(clock, 4, 5), SECOND: None}
     runtime.offsets = {FIRST: 4}
-    found = asyncio.run(source.running_info())
+    found = await source.running_info()
     assert found.mq_table[FIRST].cached_msg_count == 2
     assert (found.mq_table[FIRST].commit_offset, found.mq_table[FIRST].locked) == (4, True)
     # Its broker is away, and it has just been given up: the rest is shown all the same.
@@ -88,11 +87,11 @@ def test_a_member_shows_its_settings_subscriptions_and_queues() -> None:
     assert subscribed == [("orders", "paid", 7)]
 
 
-def test_offsets_in_memory_are_those_of_the_topic_and_resets_go_to_the_runtime() -> None:
+async def test_offsets_in_memory_are_those_of_the_topic_and_resets_go_to_the_runtime() -> None:
     runtime: Any = Runtime()
     source = Plain(push_plan(ManualClock()), runtime)
     runtime.store.update(FIRST, 5, increase_only=False)
     runtime.store.update(MessageQueue("other", "broker-a", 0), 6, increase_only=False)
     assert source.remembered_offsets("orders") == {FIRST: 5}
-    asyncio.run(source.reset_offsets("orders", {FIRST: 3}))
+    await source.reset_offsets("orders", {FIRST: 3})
     assert runtime.resets == [("orders", {FIRST: 3})]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqframe_testing.consuming import CollectingListener
-from push_scenes import GROUP, play, running
+from push_scenes import GROUP, PushScene, running
 
 from mqframe.core.errors import (
     CallTimeout,
@@ -13,8 +13,8 @@ from mqframe.core.requests.messages import PullMessage
 
 
 class TestPulls:
-    def test_progress_rides_on_pulls(self) -> None:
-        async def story(scene):
+    async def test_progress_rides_on_pulls(self) -> None:
+        async with PushScene() as scene:
             scene.broker.put("orders", 0, b"a")
             async with running(scene, CollectingListener()):
                 scene.broker.put("orders", 0, b"b")
@@ -33,10 +33,8 @@ class TestPulls:
                     for p in scene.broker.sent(PullMessage)
                 )
 
-        play(story)
-
-    def test_failed_pulls_are_tried_again_after_3_seconds(self) -> None:
-        async def story(scene):
+    async def test_failed_pulls_are_tried_again_after_3_seconds(self) -> None:
+        async with PushScene() as scene:
             scene.broker.script(
                 PullMessage, CallTimeout("late"), answer_error(215, "slow", scene.broker.address)
             )
@@ -50,10 +48,8 @@ class TestPulls:
                 await scene.pass_time(0.02)
                 assert listener.bodies == [b"a"]
 
-        play(story)
-
-    def test_offset_that_does_not_exist_is_corrected(self) -> None:
-        async def story(scene):
+    async def test_offset_that_does_not_exist_is_corrected(self) -> None:
+        async with PushScene() as scene:
             queue = scene.broker.queue("orders", 0)
             scene.broker.offsets[GROUP, queue] = 3
             scene.broker.put("orders", 0, *[b"%d" % n for n in range(10)])
@@ -65,10 +61,8 @@ class TestPulls:
                 await scene.pass_time(5.0)
                 assert scene.stored() == 10
 
-        play(story)
-
-    def test_offset_beyond_the_end_goes_back(self) -> None:
-        async def story(scene):
+    async def test_offset_beyond_the_end_goes_back(self) -> None:
+        async with PushScene() as scene:
             scene.broker.offsets[GROUP, scene.broker.queue("orders", 0)] = 30
             scene.broker.put("orders", 0, b"a", b"b")
             listener = CollectingListener()
@@ -78,5 +72,3 @@ class TestPulls:
                 scene.broker.put("orders", 0, b"c")
                 await scene.pass_time()
                 assert listener.offsets() == [2]
-
-        play(story)

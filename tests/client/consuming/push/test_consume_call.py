@@ -100,7 +100,7 @@ def test_time_in_the_listener_and_the_whole_wait_are_counted_apart() -> None:
 
 
 @pytest.mark.parametrize("why", ["over", "dropped"])
-def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
+async def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
     watch = Watch()
     caller = Caller("g", ListenerHooks(hooks=[watch]), ManualClock().monotonic, 10.0)
     for function in (plain(ValueError("called")), waiting(ValueError("called"))):
@@ -110,26 +110,23 @@ def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
         else:
             call.held.dropped = True
         if call.subscription.is_async:
-            asyncio.run(caller.call_async(call))
+            await caller.call_async(call)
         else:
             caller.call(call)
         assert (call.started, call.error, watch.seen) == (False, None, [])
 
 
-def test_a_cancellation_from_outside_goes_on_and_one_of_the_listeners_own_is_noted() -> None:
-    async def story():
-        caller = Caller("g", ListenerHooks(), ManualClock().monotonic, 10.0)
+async def test_a_cancellation_from_outside_goes_on_and_one_of_the_listeners_own_is_noted() -> None:
+    caller = Caller("g", ListenerHooks(), ManualClock().monotonic, 10.0)
 
-        async def forever(messages, context):
-            await asyncio.get_running_loop().create_future()
+    async def forever(messages, context):
+        await asyncio.get_running_loop().create_future()
 
-        task = asyncio.ensure_future(caller.call_async(call_of(forever)))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        call = call_of(waiting(asyncio.CancelledError()))
-        await caller.call_async(call)
-        assert isinstance(call.error, asyncio.CancelledError)
-
-    asyncio.run(story())
+    task = asyncio.ensure_future(caller.call_async(call_of(forever)))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    call = call_of(waiting(asyncio.CancelledError()))
+    await caller.call_async(call)
+    assert isinstance(call.error, asyncio.CancelledError)

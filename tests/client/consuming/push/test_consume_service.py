@@ -9,7 +9,7 @@ import attrs
 import pytest
 from mqframe_testing.consuming import CollectingListener
 from mqframe_testing.simulation.pools import work_at_once
-from push_scenes import GROUP, LATER, OK, play, running
+from push_scenes import GROUP, LATER, OK, PushScene, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.core.codes import SysFlag
@@ -50,8 +50,8 @@ def handed_back(scene) -> list[tuple[int, int | None]]:
 
 class TestFailure:
     @pytest.mark.parametrize("answer", [LATER, None, "yes", ValueError("no"), asyncio.CancelledError()])
-    def test_failed_message_is_handed_back(self, answer, caplog) -> None:
-        async def story(scene):
+    async def test_failed_message_is_handed_back(self, answer, caplog) -> None:
+        async with PushScene() as scene:
             listener = CollectingListener(answer, OK)
             scene.broker.put("orders", 0, b"a", b"b")
             async with running(scene, listener):
@@ -66,15 +66,13 @@ class TestFailure:
                 await scene.pass_time(60.0)
                 assert listener.offsets() == [0, 1]
                 assert scene.stored() == 2
-
-        play(story)
         assert len([r for r in caplog.records if "not consumed" in r.getMessage()]) == 1
 
     @pytest.mark.parametrize("batch_max", [1, 4])
-    def test_what_cannot_be_unpacked_is_a_dead_letter_at_once_and_the_others_are_tried_again(
+    async def test_what_cannot_be_unpacked_is_a_dead_letter_at_once_and_the_others_are_tried_again(
         self, batch_max
     ) -> None:
-        async def story(scene):
+        async with PushScene() as scene:
             scene.instance.settings = attrs.evolve(scene.instance.settings, unpacked_bytes_max=100)
             came = []
 
@@ -96,11 +94,9 @@ class TestFailure:
                 assert came == [(0, b"a"), (3, b"x" * 100)][: 2 if batch_max == 1 else 1]
                 assert scene.stored() == 4
 
-        play(story)
-
     @pytest.mark.parametrize("checks", [True, False])
-    def test_a_damaged_body_is_a_dead_letter_that_says_why(self, checks) -> None:
-        async def story(scene):
+    async def test_a_damaged_body_is_a_dead_letter_that_says_why(self, checks) -> None:
+        async with PushScene() as scene:
             scene.instance.settings = attrs.evolve(scene.instance.settings, check_body_crc=checks)
             scene.broker.topics[f"%RETRY%{GROUP}"] = 1
             came = []
@@ -119,10 +115,8 @@ class TestFailure:
                 assert scene.broker.sent(ConsumerSendMsgBack) == []
                 assert scene.stored() == 3
 
-        play(story)
-
-    def test_message_that_nobody_takes_back_is_consumed_again_after_5_seconds(self) -> None:
-        async def story(scene):
+    async def test_message_that_nobody_takes_back_is_consumed_again_after_5_seconds(self) -> None:
+        async with PushScene() as scene:
             refuse_back(scene)
             listener = CollectingListener(LATER, OK)
             scene.broker.put("orders", 0, b"a", b"b")
@@ -135,65 +129,55 @@ class TestFailure:
                 await scene.pass_time(5.0)
                 assert scene.stored() == 2
 
-        play(story)
-
-    def test_times_are_counted(self) -> None:
+    async def test_times_are_counted(self) -> None:
         times = []
 
         async def note(messages, context):
             times.append(messages[0].reconsume_times)
             return LATER
 
-        async def story(scene):
+        async with PushScene() as scene:
             refuse_back(scene, 2)
             scene.broker.put("orders", 0, b"a")
             async with running(scene, CollectingListener(note)):
                 await scene.pass_time(30.0)
                 assert handed_back(scene) == [(0, None)] * 3
-
-        play(story)
         assert times == [0, 1, 2]
 
     @pytest.mark.parametrize("level", [-1, 0, 5])
-    def test_listener_names_the_delay_level(self, level) -> None:
+    async def test_listener_names_the_delay_level(self, level) -> None:
         async def fail(messages, context):
             context.delay_level_when_next_consume = level
             return LATER
 
-        async def story(scene):
+        async with PushScene() as scene:
             scene.broker.put("orders", 0, b"a")
             async with running(scene, CollectingListener(fail)):
                 assert handed_back(scene) == [(level, None)]
 
-        play(story)
-
-    def test_delay_level_that_is_none_is_a_failure(self) -> None:
+    async def test_delay_level_that_is_none_is_a_failure(self) -> None:
         async def fail(messages, context):
             context.delay_level_when_next_consume = "soon"
             return OK
 
-        async def story(scene):
+        async with PushScene() as scene:
             scene.broker.put("orders", 0, b"a")
             async with running(scene, CollectingListener(fail)):
                 assert handed_back(scene) == [(0, None)]
 
-        play(story)
-
     @pytest.mark.parametrize(("option", "told"), [(-1, None), (0, None), (3, 3)])
-    def test_only_a_maximum_of_its_own_is_told_with_each_message(self, option, told) -> None:
-        async def story(scene):
+    async def test_only_a_maximum_of_its_own_is_told_with_each_message(self, option, told) -> None:
+        async with PushScene(settings=ConsumerSettings(max_reconsume_times=option)) as scene:
             scene.broker.put("orders", 0, b"a")
             async with running(scene, CollectingListener(LATER)):
                 assert handed_back(scene) == [(0, told)]
 
-        play(story, settings=ConsumerSettings(max_reconsume_times=option))
-
-    def test_prefix_is_acknowledged_and_the_rest_handed_back(self) -> None:
+    async def test_prefix_is_acknowledged_and_the_rest_handed_back(self) -> None:
         async def first_two(messages, context):
             context.ack_index = 1
             return OK
 
-        async def story(scene):
+        async with PushScene() as scene:
             listener = CollectingListener(first_two)
             scene.broker.put("orders", 0, *[b"%d" % n for n in range(4)])
             async with running(scene, listener, batch_max=4):
@@ -203,10 +187,8 @@ class TestFailure:
                 await scene.pass_time(5.0)
                 assert scene.stored() == 4
 
-        play(story)
-
-    def test_part_of_a_batch_that_nobody_takes_back_is_consumed_again(self) -> None:
-        async def story(scene):
+    async def test_part_of_a_batch_that_nobody_takes_back_is_consumed_again(self) -> None:
+        async with PushScene() as scene:
             refuse_back(scene)
             listener = CollectingListener(LATER, OK)
             scene.broker.put("orders", 0, *[b"%d" % n for n in range(3)])
@@ -216,10 +198,8 @@ class TestFailure:
                 await scene.pass_time(5.0)
                 assert scene.stored() == 3
 
-        play(story)
-
-    def test_stop_hands_back_what_failed_meanwhile(self) -> None:
-        async def story(scene):
+    async def test_stop_hands_back_what_failed_meanwhile(self) -> None:
+        async with PushScene() as scene:
             gate = asyncio.Event()
 
             async def fail(messages, context):
@@ -237,11 +217,9 @@ class TestFailure:
                 await stopping
                 assert scene.stored() == 1
 
-        play(story)
-
     @pytest.mark.parametrize("steps", range(12))
-    def test_stop_waits_for_what_is_handed_back_at_the_same_time(self, steps) -> None:
-        async def story(scene):
+    async def test_stop_waits_for_what_is_handed_back_at_the_same_time(self, steps) -> None:
+        async with PushScene() as scene:
             gate = asyncio.Event()
 
             async def fail(messages, context):
@@ -258,24 +236,22 @@ class TestFailure:
                 await stopping
                 assert handed_back(scene) == [(0, None)]
 
-        play(story)
-
-    def test_broadcasting_drops_what_failed(self, tmp_path) -> None:
-        async def story(scene):
-            listener = CollectingListener(LATER, OK)
-            scene.broker.put("orders", 0, b"a", b"b")
-            async with running(scene, listener):
-                await scene.pass_time(20.0)
-                assert listener.offsets() == [0, 1]
-                assert scene.committed() == []
-                assert scene.broker.sent(GetConsumerListByGroup) == []
-                assert scene.broker.heartbeats[-1].consumer_data_set[0].message_model == "BROADCASTING"
-
+    async def test_broadcasting_drops_what_failed(self, tmp_path) -> None:
         with work_at_once():  # local offsets are read and written in threads
-            play(story, broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path))
+            async with PushScene(
+                broadcasting=True, settings=ConsumerSettings(offset_directory=tmp_path)
+            ) as scene:
+                listener = CollectingListener(LATER, OK)
+                scene.broker.put("orders", 0, b"a", b"b")
+                async with running(scene, listener):
+                    await scene.pass_time(20.0)
+                    assert listener.offsets() == [0, 1]
+                    assert scene.committed() == []
+                    assert scene.broker.sent(GetConsumerListByGroup) == []
+                    assert scene.broker.heartbeats[-1].consumer_data_set[0].message_model == "BROADCASTING"
 
-    def test_message_that_takes_too_long_is_handed_back(self) -> None:
-        async def story(scene):
+    async def test_message_that_takes_too_long_is_handed_back(self) -> None:
+        async with PushScene() as scene:
             gate = asyncio.Event()
 
             async def hang(messages, context):
@@ -298,10 +274,10 @@ class TestFailure:
                 assert handed_back(scene) == [(3, None)]
                 assert scene.stored() == 2
 
-        play(story)
-
-    def test_wait_in_the_client_counts_towards_the_timeout(self) -> None:
-        async def story(scene):
+    async def test_wait_in_the_client_counts_towards_the_timeout(self) -> None:
+        async with PushScene(
+            settings=ConsumerSettings(consume_tasks=1, consume_timeout_seconds=10.0)
+        ) as scene:
             gate = asyncio.Event()
 
             async def hang(messages, context):
@@ -318,11 +294,9 @@ class TestFailure:
                 assert listener.offsets() == [0]
                 assert scene.stored() == 2
 
-        play(story, settings=ConsumerSettings(consume_tasks=1, consume_timeout_seconds=10.0))
-
 
 class TestHooks:
-    def test_hooks_see_every_call_and_cannot_stop_it(self) -> None:
+    async def test_hooks_see_every_call_and_cannot_stop_it(self) -> None:
         seen = []
 
         class Noting(ConsumeHook):
@@ -341,13 +315,13 @@ class TestHooks:
             def after(self, context):
                 raise RuntimeError("hook")
 
-        async def story(scene):
+        async with PushScene(
+            consume_hooks=[Faulty(), Noting()], settings=ConsumerSettings(consume_tasks=1)
+        ) as scene:
             listener = CollectingListener(ValueError("x"), LATER, None, OK)
             scene.broker.put("orders", 0, *[b"m"] * 4)
             async with running(scene, listener):
                 assert len(listener.calls) == 4
-
-        play(story, consume_hooks=[Faulty(), Noting()], settings=ConsumerSettings(consume_tasks=1))
         assert seen == [
             ("before", 0, 1),
             ("after", "exception", False, ValueError),

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from mqframe_testing.consuming import AllQueues, CollectingListener, MemoryOffsets
 from mqframe_testing.scripted_broker import ScriptedBroker
-from push_scenes import GROUP, OK, play, running
+from push_scenes import GROUP, OK, PushScene, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
@@ -46,8 +46,8 @@ class TestConstruction:
         with pytest.raises(problem):
             AsyncPushConsumer(**{"group": GROUP, "nameserver": "n:1", "allocate": AllQueues(), **options})
 
-    def test_bad_subscriptions(self) -> None:
-        async def story(scene):
+    async def test_bad_subscriptions(self) -> None:
+        async with PushScene() as scene:
             for topic, expression, listener, batch in [
                 ("no spaces", "*", CollectingListener(), 1),
                 ("orders", "||", CollectingListener(), 1),
@@ -59,22 +59,17 @@ class TestConstruction:
             with pytest.raises(FixError, match="no subscription"):
                 await scene.consumer.start()
 
-        play(story)
-
-    def test_started_once(self) -> None:
-        async def story(scene):
-            async with running(scene, CollectingListener()):
+    async def test_started_once(self) -> None:
+        async with PushScene() as scene, running(scene, CollectingListener()):
+            await scene.consumer.start()
+            await scene.consumer.stop()
+            with pytest.raises(ClosedError, match="was stopped"):
                 await scene.consumer.start()
-                await scene.consumer.stop()
-                with pytest.raises(ClosedError, match="was stopped"):
-                    await scene.consumer.start()
-
-        play(story)
 
 
 class TestFlow:
-    def test_messages_arrive_in_batches_and_progress_is_committed(self) -> None:
-        async def story(scene):
+    async def test_messages_arrive_in_batches_and_progress_is_committed(self) -> None:
+        async with PushScene() as scene:
             listener = CollectingListener()
             scene.broker.put("orders", 0, b"a", b"b", b"c")
             async with running(scene, listener, batch_max=2):
@@ -86,10 +81,8 @@ class TestFlow:
                 await scene.pass_time(5.0)
                 assert scene.stored() == 4
 
-        play(story)
-
-    def test_tags_are_compared_by_text(self) -> None:
-        async def story(scene):
+    async def test_tags_are_compared_by_text(self) -> None:
+        async with PushScene() as scene:
             listener = CollectingListener()
             scene.broker.put("orders", 0, b"wanted", tag="Aa")
             scene.broker.put("orders", 0, b"same hash", tag="BB")
@@ -102,11 +95,9 @@ class TestFlow:
                 # What nobody wants is passed over, and not read again after a restart.
                 assert scene.stored() == 4
 
-        play(story)
-
     @pytest.mark.parametrize("ordered", [False, True])
-    def test_a_tail_that_the_filter_drops_is_committed_with_the_last_message(self, ordered) -> None:
-        async def story(scene):
+    async def test_a_tail_that_the_filter_drops_is_committed_with_the_last_message(self, ordered) -> None:
+        async with PushScene(ordered=ordered) as scene:
             gate, listener = asyncio.Event(), CollectingListener()
 
             async def slow(messages, context):
@@ -125,10 +116,8 @@ class TestFlow:
                 await scene.pass_time(6.0)
                 assert scene.stored() == 4
 
-        play(story, ordered=ordered)
-
-    def test_suspend_and_resume(self) -> None:
-        async def story(scene):
+    async def test_suspend_and_resume(self) -> None:
+        async with PushScene() as scene:
             listener = CollectingListener()
             scene.consumer.suspend()
             async with running(scene, listener):
@@ -140,12 +129,10 @@ class TestFlow:
                 await scene.pass_time()
                 assert listener.bodies == [b"a"]
 
-        play(story)
-
 
 class TestBackPressure:
-    def test_slow_listener_stops_pulls_and_keeps_its_queues(self) -> None:
-        async def story(scene):
+    async def test_slow_listener_stops_pulls_and_keeps_its_queues(self) -> None:
+        async with PushScene(settings=ConsumerSettings(consume_tasks=4)) as scene:
             gate = asyncio.Event()
 
             async def slow(messages, context):
@@ -169,10 +156,8 @@ class TestBackPressure:
                 await scene.pass_time(5.0)
                 assert scene.stored() == 3000
 
-        play(story, settings=ConsumerSettings(consume_tasks=4))
-
-    def test_room_ends_the_wait_before_its_time(self) -> None:
-        async def story(scene):
+    async def test_room_ends_the_wait_before_its_time(self) -> None:
+        async with PushScene(settings=ConsumerSettings(queue_messages_max=4, pull_messages_max=4)) as scene:
             gate = asyncio.Event()
 
             async def slow(messages, context):
@@ -187,10 +172,11 @@ class TestBackPressure:
                 await scene.pass_time(0.0)
                 assert len(scene.broker.sent(PullMessage)) > pulls
 
-        play(story, settings=ConsumerSettings(queue_messages_max=4, pull_messages_max=4))
-
-    def test_limits_of_a_topic_divide_over_its_queues(self) -> None:
-        async def story(scene):
+    async def test_limits_of_a_topic_divide_over_its_queues(self) -> None:
+        async with PushScene(
+            topics={"orders": 4},
+            settings=ConsumerSettings(topic_messages_max=40, pull_messages_max=2, consume_tasks=1),
+        ) as scene:
             gate = asyncio.Event()
 
             async def slow(messages, context):
@@ -207,14 +193,11 @@ class TestBackPressure:
                 assert per_queue == [6, 6, 6, 6]
                 gate.set()
 
-        play(
-            story,
+    async def test_bytes_of_all_queues_together(self) -> None:
+        async with PushScene(
             topics={"orders": 4},
-            settings=ConsumerSettings(topic_messages_max=40, pull_messages_max=2, consume_tasks=1),
-        )
-
-    def test_bytes_of_all_queues_together(self) -> None:
-        async def story(scene):
+            settings=ConsumerSettings(held_bytes_max=10_000, pull_messages_max=4, consume_tasks=1),
+        ) as scene:
             gate = asyncio.Event()
 
             async def slow(messages, context):
@@ -232,17 +215,11 @@ class TestBackPressure:
                     await scene.pass_time(0.05)
                 assert len(listener.offsets()) == 200
 
-        play(
-            story,
-            topics={"orders": 4},
-            settings=ConsumerSettings(held_bytes_max=10_000, pull_messages_max=4, consume_tasks=1),
-        )
-
 
 class TestFirstOffset:
     @pytest.mark.parametrize(("where", "expected"), [("last", []), ("first", [5, 6, 7]), (0, [5, 6, 7])])
-    def test_of_a_group_without_offsets(self, where, expected) -> None:
-        async def story(scene):
+    async def test_of_a_group_without_offsets(self, where, expected) -> None:
+        async with PushScene(consume_from=where) as scene:
             scene.broker.put("orders", 0, *[b"x"] * 8)
             scene.broker.cut("orders", 0, 5)
             listener = CollectingListener()
@@ -252,17 +229,13 @@ class TestFirstOffset:
                 await scene.pass_time()
                 assert listener.offsets() == [*expected, 8]
 
-        play(story, consume_from=where)
-
-    def test_stored_offset_goes_on(self) -> None:
-        async def story(scene):
+    async def test_stored_offset_goes_on(self) -> None:
+        async with PushScene() as scene:
             scene.broker.put("orders", 0, *[b"x"] * 8)
             scene.broker.offsets[GROUP, scene.broker.queue("orders", 0)] = 6
             listener = CollectingListener()
             async with running(scene, listener):
                 assert listener.offsets() == [6, 7]
-
-        play(story)
 
 
 class Outcomes(ConsumeHook):
@@ -279,13 +252,16 @@ class TestHandlers:
     """Functions that take one message: what they mean is the same everywhere."""
 
     @pytest.mark.parametrize("options", [{}, {"ordered": True}, {"broadcasting": True}], ids=str)
-    def test_each_message_is_a_call_and_none_is_success(self, options) -> None:
+    async def test_each_message_is_a_call_and_none_is_success(self, options) -> None:
         hook, seen = Outcomes(), []
 
         async def handle(message) -> None:
             seen.append((message.queue_offset, message.body))
 
-        async def story(scene):
+        settings = ConsumerSettings(consume_message_batch_max_size=32)
+        async with PushScene(
+            consume_hooks=[hook], settings=settings, offset_store=MemoryOffsets(), **options
+        ) as scene:
             for body in (b"a", b"b", b"c"):
                 scene.broker.put("orders", 0, body)
             scene.consumer.on("orders")(handle)
@@ -294,10 +270,7 @@ class TestHandlers:
             assert seen == [(0, b"a"), (1, b"b"), (2, b"c")]
             assert hook.seen == [(1, True, "success")] * 3
 
-        settings = ConsumerSettings(consume_message_batch_max_size=32)
-        play(story, consume_hooks=[hook], settings=settings, offset_store=MemoryOffsets(), **options)
-
-    def test_what_is_raised_comes_again_in_its_place_where_order_counts(self, caplog) -> None:
+    async def test_what_is_raised_comes_again_in_its_place_where_order_counts(self, caplog) -> None:
         hook, seen = Outcomes(), []
 
         async def handle(message: ReceivedMessage, context) -> None:
@@ -305,7 +278,7 @@ class TestHandlers:
             if len(seen) == 2:
                 raise ValueError("no stock")
 
-        async def story(scene):
+        async with PushScene(consume_hooks=[hook], ordered=True) as scene:
             scene.broker.put("orders", 0, b"a")
             scene.broker.put("orders", 0, b"b")
             scene.consumer.on("orders")(handle)
@@ -313,29 +286,25 @@ class TestHandlers:
             await scene.pass_time(4.0)
             assert seen == [(b"a", GROUP), (b"b", GROUP), (b"b", GROUP)]
             assert [each[2] for each in hook.seen] == ["success", "exception", "success"]
-
-        play(story, consume_hooks=[hook], ordered=True)
         (record,) = [r for r in caplog.records if r.getMessage().startswith("messages were not consumed")]
         assert "problem='ValueError: no stock'" in record.getMessage()
         assert record.exc_info
 
-    def test_anything_else_that_is_returned_has_failed_and_the_log_says_so(self, caplog) -> None:
+    async def test_anything_else_that_is_returned_has_failed_and_the_log_says_so(self, caplog) -> None:
         hook = Outcomes()
 
         async def handle(message):
             return "done"
 
-        async def story(scene):
+        async with PushScene(consume_hooks=[hook]) as scene:
             scene.broker.put("orders", 0, b"a")
             async with running(scene, handle):
                 await scene.pass_time(1.0)
                 assert hook.seen == [(1, False, "null")]
-
-        play(story, consume_hooks=[hook])
         assert "handle returned a str; return nothing or a ConsumeResult" in caplog.text
 
-    def test_what_cannot_listen_is_refused_when_it_is_subscribed(self) -> None:
-        async def story(scene):
+    async def test_what_cannot_listen_is_refused_when_it_is_subscribed(self) -> None:
+        async with PushScene() as scene:
             with pytest.raises(FixError, match="takes one message, and batch_max is 16"):
                 scene.consumer.on("orders", batch_max=16)(lambda message: None)
             with pytest.raises(FixError, match="topic name is a function, not a str"):
@@ -349,25 +318,20 @@ class TestHandlers:
 
             assert handle.__doc__ == "The function is what it was."
 
-        play(story)
-
 
 class TestTopicsThatAreMadeLater:
-    def test_they_are_looked_for_soon_and_then_less_often(self, caplog) -> None:
-        async def story(scene):
+    async def test_they_are_looked_for_soon_and_then_less_often(self, caplog) -> None:
+        async with PushScene(topics={"others": 1}) as scene:
             listener = CollectingListener()
             async with running(scene, listener):
                 await scene.pass_time(59.9)
                 asked = [each.topic for each in scene.broker.sent(GetRouteinfoByTopic)]
                 assert 6 <= asked.count("orders") <= 14
                 assert caplog.text.count("topic has no route") == 1
-            return listener
-
-        play(story, topics={"others": 1})
 
     @pytest.mark.parametrize("waited", [0.0, 3.0])
-    def test_they_are_consumed_within_a_second_or_as_long_as_was_waited(self, waited) -> None:
-        async def story(scene):
+    async def test_they_are_consumed_within_a_second_or_as_long_as_was_waited(self, waited) -> None:
+        async with PushScene(topics={"others": 1}) as scene:
             listener = CollectingListener()
             async with running(scene, listener):
                 await scene.pass_time(waited)
@@ -376,10 +340,8 @@ class TestTopicsThatAreMadeLater:
                 await scene.pass_time(max(1.0, waited))
                 assert listener.bodies == [b"a"]
 
-        play(story, topics={"others": 1})
-
-    def test_what_another_client_learns_is_looked_at_at_once(self) -> None:
-        async def story(scene):
+    async def test_what_another_client_learns_is_looked_at_at_once(self) -> None:
+        async with PushScene(topics={"others": 1}) as scene:
             listener = CollectingListener()
             async with running(scene, listener):
                 await scene.pass_time(60.0)
@@ -391,14 +353,12 @@ class TestTopicsThatAreMadeLater:
                 await another.route("orders")
                 await scene.pass_time(0.1)
                 assert listener.bodies == [b"a"]
-                await scene.end(another.stop())
-
-        play(story, topics={"others": 1})
+                await scene.finish(another.stop())
 
 
 class TestRunning:
-    def test_it_waits_for_name_servers_and_then_works(self, caplog) -> None:
-        async def story(scene):
+    async def test_it_waits_for_name_servers_and_then_works(self, caplog) -> None:
+        async with PushScene() as scene:
             listener = CollectingListener()
             scene.broker.put("orders", 0, b"a")
             scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 15)
@@ -407,14 +367,12 @@ class TestRunning:
             await scene.pass_time(10.0)
             assert listener.bodies == [b"a"]
             scene.consumer.end()
-            await scene.end(work)
-
-        play(story)
+            await scene.finish(work)
         assert "waiting for name servers group='billing' seconds=3 reason='no name server ans" in caplog.text
         assert "Traceback" not in caplog.text
 
-    def test_it_is_ended_while_it_waits(self) -> None:
-        async def story(scene):
+    async def test_it_is_ended_while_it_waits(self) -> None:
+        async with PushScene() as scene:
             scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 1000)
             scene.consumer.subscribe("orders", "*", CollectingListener())
             work = asyncio.ensure_future(scene.consumer.run())
@@ -425,14 +383,10 @@ class TestRunning:
             assert work.done()
             assert work.exception() is None
 
-        play(story)
-
-    def test_it_fails_where_that_is_wanted(self) -> None:
-        async def story(scene):
+    async def test_it_fails_where_that_is_wanted(self) -> None:
+        async with PushScene() as scene:
             scene.broker.script(GetRouteinfoByTopic, *[ConnectError("refused")] * 50)
             scene.consumer.subscribe("orders", "*", CollectingListener())
             with pytest.raises(RouteError, match="the consumer of group billing was not started"):
-                await scene.end(scene.consumer.run(fail_fast=True))
+                await scene.finish(scene.consumer.run(fail_fast=True))
             assert scene.clock.monotonic() < 4.0
-
-        play(story)

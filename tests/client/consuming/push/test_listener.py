@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 
 import pytest
@@ -76,7 +75,7 @@ def test_a_batch_listener_is_called_as_it_is() -> None:
         (True, True),
     ],
 )
-def test_a_handler_that_returns_nothing_has_succeeded(answer, result) -> None:
+async def test_a_handler_that_returns_nothing_has_succeeded(answer, result) -> None:
     seen = []
 
     def one(message):
@@ -100,7 +99,7 @@ def test_a_handler_that_returns_nothing_has_succeeded(answer, result) -> None:
     for function in (one, with_context, one_async, with_context_async):
         found = subscription("orders", "*", function, None, 5)
         came = found.function([message], context)
-        results.append(asyncio.run(came) if found.is_async else came)
+        results.append(await came if found.is_async else came)
     assert results == [result] * 4
     assert seen == [message, (message, context)] * 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from mqframe_testing.consuming import play, received
+from mqframe_testing.consuming import ClientScene, received
 
 from mqframe.client.consuming.push.listener import ListenerContext, subscription
 from mqframe.client.consuming.push.retry_topic import RetryTopicSubscription, retry_subscription
@@ -18,14 +18,14 @@ def asked(scene) -> int:
     return sum(request.topic == RETRY for request in scene.broker.sent(GetRouteinfoByTopic))
 
 
-def test_retried_messages_go_to_the_listener_of_their_topic() -> None:
+async def test_retried_messages_go_to_the_listener_of_their_topic() -> None:
     async def waiting(messages, context):
         return ("waiting", messages[0].queue_offset)
 
     def plain(messages, context):
         return ("plain", messages[0].queue_offset)
 
-    async def story(scene):
+    async with ClientScene():
         table = {
             "a": subscription("a", "*", plain, 1, 1),
             "b": subscription("b", "*", waiting, 1, 1),
@@ -39,11 +39,9 @@ def test_retried_messages_go_to_the_listener_of_their_topic() -> None:
         assert await in_thread == ("waiting", 4)
         assert retry.function([received(5, topic="c")], context) is ConsumeResult.RECONSUME_LATER
 
-    play(story)
 
-
-def test_the_route_is_looked_for_ever_slower_until_it_is_there() -> None:
-    async def story(scene):
+async def test_the_route_is_looked_for_ever_slower_until_it_is_there() -> None:
+    async with ClientScene() as scene:
         await scene.instance.route("orders")
         search = RetryTopicSubscription("g", scene.instance, scene.clock)
         search.look(["orders"])
@@ -61,11 +59,9 @@ def test_the_route_is_looked_for_ever_slower_until_it_is_there() -> None:
         await scene.pass_time(10.0)
         assert asked(scene) == 6
 
-    play(story)
 
-
-def test_the_search_ends_by_itself_and_at_the_stop() -> None:
-    async def story(scene):
+async def test_the_search_ends_by_itself_and_at_the_stop() -> None:
+    async with ClientScene() as scene:
         await scene.instance.route("orders")
         search = RetryTopicSubscription("g", scene.instance, scene.clock)
         search.look(["orders"])
@@ -77,5 +73,3 @@ def test_the_search_ends_by_itself_and_at_the_stop() -> None:
         search.look(["orders"])
         await scene.pass_time(29.0)
         assert asked(scene) == before + 30
-
-    play(story)

@@ -11,7 +11,7 @@ import pytest
 from client.consuming.members import Runtime, push_plan
 from mqframe_testing.consuming import received
 from mqframe_testing.manual_clock import ManualClock
-from operators import GROUP, play
+from operators import GROUP, OperatorScene
 
 from mqframe import ConsumeResult, Message
 from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
@@ -49,15 +49,15 @@ def result_of(name):
     ],
 )
 @pytest.mark.parametrize("kind", [0, 1], ids=["thread", "async"])
-def test_a_message_is_consumed_at_an_operators_will(name, outcome, kind):
-    async def story(scene):
+async def test_a_message_is_consumed_at_an_operators_will(name, outcome, kind):
+    async with OperatorScene() as scene:
         (sent,) = await scene.send(b"0")
         await scene.admin.groups.create(GROUP)
         await scene.join(result_of(name)[kind], consume_from="last")
         await scene.admin.offsets.skip(GROUP, "orders")
         await scene.clock.aadvance(1)
         before = await scene.admin.groups.stats(GROUP, "orders")
-        found = await scene.end(scene.admin.members.consume_directly(GROUP, sent.offset_message_id))
+        found = await scene.finish(scene.admin.members.consume_directly(GROUP, sent.offset_message_id))
         assert (found.consume_result, found.order) == (outcome, False)
         remarks = {
             "raise": "ValueError: no stock",
@@ -67,11 +67,9 @@ def test_a_message_is_consumed_at_an_operators_will(name, outcome, kind):
         assert bool(found.remark) is (name in remarks)
         assert (await scene.admin.groups.stats(GROUP, "orders")) == before
 
-    play(story)
 
-
-def test_a_slow_plain_listener_does_not_hold_the_loop_up():
-    async def story(scene):
+async def test_a_slow_plain_listener_does_not_hold_the_loop_up():
+    async with OperatorScene() as scene:
         gate = threading.Event()
 
         def stuck(messages, context):
@@ -85,13 +83,11 @@ def test_a_slow_plain_listener_does_not_hold_the_loop_up():
         assert not asked.done()
         assert (await scene.admin.members.running_info(GROUP, member.client_id)).queues
         gate.set()
-        assert (await scene.end(asked)).consume_result is DirectOutcome.SUCCESS
-
-    play(story)
+        assert (await scene.finish(asked)).consume_result is DirectOutcome.SUCCESS
 
 
-def test_what_cannot_be_consumed_at_an_operators_will():
-    async def story(scene):
+async def test_what_cannot_be_consumed_at_an_operators_will():
+    async with OperatorScene() as scene:
         member = await scene.join()
         await scene.cluster.create_topic("others", 1)
         other = await scene.producer.send(Message("others", b"x"))
@@ -101,8 +97,6 @@ def test_what_cannot_be_consumed_at_an_operators_will():
             await scene.admin.members.consume_directly("empty", other.offset_message_id)
         with pytest.raises(FixError):
             await scene.admin.members.consume_directly(GROUP, "no id", client_id=member.client_id)
-
-    play(story)
 
 
 def info_of(clock: ManualClock, *listeners: Any, lease: LockLease | None = None, **plan: Any) -> PushInfo:
@@ -150,7 +144,7 @@ class TestShown:
 
 
 class TestDirectCalls:
-    def test_a_message_that_came_back_is_shown_under_its_own_topic(self) -> None:
+    async def test_a_message_that_came_back_is_shown_under_its_own_topic(self) -> None:
         seen = []
 
         async def listener(messages: Any, context: Any) -> ConsumeResult:
@@ -160,33 +154,28 @@ class TestDirectCalls:
 
         clock = ManualClock()
         message = received(3, b"again", topic="%RETRY%g", RETRY_TOPIC="orders")
-        found = asyncio.run(info_of(clock, listener, ordered=True).consume_directly(message))
+        found = await info_of(clock, listener, ordered=True).consume_directly(message)
         assert seen == [("orders", b"again")]
         assert (found.consume_result, found.order) == (DirectOutcome.SUCCESS, True)
         assert found.spent_time_mills == 250
 
-    def test_so_many_at_once_and_again_when_one_has_ended(self) -> None:
-        async def story() -> None:
-            gate, begun = asyncio.Event(), []
+    async def test_so_many_at_once_and_again_when_one_has_ended(self) -> None:
+        gate, begun = asyncio.Event(), []
 
-            async def listener(messages: Any, context: Any) -> ConsumeResult:
-                begun.append(messages[0].queue_offset)
-                await gate.wait()
-                raise ValueError("no stock")
+        async def listener(messages: Any, context: Any) -> ConsumeResult:
+            begun.append(messages[0].queue_offset)
+            await gate.wait()
+            raise ValueError("no stock")
 
-            source = info_of(ManualClock(), listener)
-            calls = [
-                asyncio.ensure_future(source.consume_directly(received(n))) for n in range(DIRECT_CALLS_MAX)
-            ]
-            await asyncio.sleep(0)
-            with pytest.raises(Refusal, match="8 messages are consumed directly already") as caught:
-                await source.consume_directly(received(99))
-            assert caught.value.code == 2
-            gate.set()
-            assert {each.consume_result for each in await asyncio.gather(*calls)} == {
-                DirectOutcome.THROW_EXCEPTION
-            }
-            await source.consume_directly(received(100))
-            assert begun == [*range(DIRECT_CALLS_MAX), 100]
-
-        asyncio.run(story())
+        source = info_of(ManualClock(), listener)
+        calls = [asyncio.ensure_future(source.consume_directly(received(n))) for n in range(DIRECT_CALLS_MAX)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="8 messages are consumed directly already") as caught:
+            await source.consume_directly(received(99))
+        assert caught.value.code == 2
+        gate.set()
+        assert {each.consume_result for each in await asyncio.gather(*calls)} == {
+            DirectOutcome.THROW_EXCEPTION
+        }
+        await source.consume_directly(received(100))
+        assert begun == [*range(DIRECT_CALLS_MAX), 100]

@@ -1,7 +1,7 @@
 """The two ways in which a failed message leaves its consumer."""
 
-import asyncio
 import zlib
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
@@ -31,18 +31,16 @@ def message(properties=None, *, body=b"body", sys_flag=0, reconsume_times=0, bro
     )
 
 
-def play(story, *, limit=16, topics=None):
-    async def whole():
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, {"orders": 1, RETRY: 1} if topics is None else topics)
-        instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
-        await instance.route("orders")
-        try:
-            await story(broker, SendBack("g", instance, clock, limit))
-        finally:
-            await instance.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(*, limit=16, topics=None):
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, {"orders": 1, RETRY: 1} if topics is None else topics)
+    instance = ClientInstance(ClientSettings(nameserver=broker.nameserver), clock, broker)
+    await instance.route("orders")
+    try:
+        yield (broker, SendBack("g", instance, clock, limit))
+    finally:
+        await instance.stop()
 
 
 def refused(broker, code=1):
@@ -53,8 +51,8 @@ def sent(broker) -> list[SendMessageV2]:
     return broker.sent(SendMessageV2)
 
 
-def test_its_broker_takes_it_back():
-    async def story(broker, back):
+async def test_its_broker_takes_it_back():
+    async with staged() as (broker, back):
         await back.send_back(message(), 7)
         (request,) = broker.sent(ConsumerSendMsgBack)
         assert (request.offset, request.group, request.delay_level) == (0x77, "g", 7)
@@ -62,30 +60,24 @@ def test_its_broker_takes_it_back():
         assert (request.max_reconsume_times, request.bname) == (16, "broker-a")
         assert sent(broker) == []
 
-    play(story)
 
-
-def test_the_route_of_a_retry_topic_that_was_just_made_is_fetched():
-    async def story(broker, back):
+async def test_the_route_of_a_retry_topic_that_was_just_made_is_fetched():
+    async with staged() as (broker, back):
         asked = len(broker.sent(GetRouteinfoByTopic))
         await back.send_back(message())
         await back.send_back(message())
         assert [each.topic for each in broker.sent(GetRouteinfoByTopic)[asked:]] == [RETRY]
 
-    play(story)
 
-
-def test_a_retry_topic_without_route_does_no_harm():
-    async def story(broker, back):
+async def test_a_retry_topic_without_route_does_no_harm():
+    async with staged(topics={"orders": 1}) as (broker, back):
         await back.send_back(message())
         assert len(broker.sent(ConsumerSendMsgBack)) == 1
 
-    play(story, topics={"orders": 1})
-
 
 @pytest.mark.parametrize("problem", [CallTimeout("late"), ConnectionLost("gone"), 1, 14, 26])
-def test_a_copy_goes_to_the_retry_topic_when_its_broker_does_not_take_it(problem):
-    async def story(broker, back):
+async def test_a_copy_goes_to_the_retry_topic_when_its_broker_does_not_take_it(problem):
+    async with staged() as (broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker, problem) if isinstance(problem, int) else problem)
         failed = message({"KEYS": "k", "TRAN_MSG": "true"}, reconsume_times=2)
         await back.send_back(failed)
@@ -103,11 +95,9 @@ def test_a_copy_goes_to_the_retry_topic_when_its_broker_does_not_take_it(problem
             "MAX_RECONSUME_TIMES": "16",
         }
 
-    play(story)
 
-
-def test_without_a_maximum_nothing_names_one_and_the_group_decides():
-    async def story(broker, back):
+async def test_without_a_maximum_nothing_names_one_and_the_group_decides():
+    async with staged(limit=None) as (broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker))
         # An earlier copy was sent by a consumer that named its own.
         failed = message({"RETRY_TOPIC": "orders", "MAX_RECONSUME_TIMES": "3"}, reconsume_times=2)
@@ -117,31 +107,25 @@ def test_without_a_maximum_nothing_names_one_and_the_group_decides():
         assert (request.reconsume_times, request.max_reconsume_times) == (3, None)
         assert "MAX_RECONSUME_TIMES" not in decode_properties(request.properties)
 
-    play(story, limit=None)
-
 
 @pytest.mark.parametrize(("came_back", "times"), [(0, 17), (40, 41)])
-def test_what_is_to_be_dead_at_once_exceeds_a_maximum_that_is_named_for_that(came_back, times):
-    async def story(broker, back):
+async def test_what_is_to_be_dead_at_once_exceeds_a_maximum_that_is_named_for_that(came_back, times):
+    async with staged(limit=None) as (broker, back):
         await back.give_up(message(reconsume_times=came_back), "why")
         (request,) = sent(broker)
         assert (request.reconsume_times, request.max_reconsume_times) == (times, 16)
 
-    play(story, limit=None)
 
-
-def test_a_broker_that_left_the_routes_is_not_called():
-    async def story(broker, back):
+async def test_a_broker_that_left_the_routes_is_not_called():
+    async with staged() as (broker, back):
         await back.send_back(message(broker="gone"))
         assert broker.sent(ConsumerSendMsgBack) == []
         assert len(sent(broker)) == 1
 
-    play(story)
-
 
 @pytest.mark.parametrize(("level", "delay", "times"), [(0, "3", 1), (9, "9", 1), (-1, "3", 17)])
-def test_the_copy_keeps_what_the_listener_asked_for(level, delay, times):
-    async def story(broker, back):
+async def test_the_copy_keeps_what_the_listener_asked_for(level, delay, times):
+    async with staged() as (broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker))
         await back.send_back(message(), level)
         (request,) = sent(broker)
@@ -149,20 +133,16 @@ def test_the_copy_keeps_what_the_listener_asked_for(level, delay, times):
         assert request.reconsume_times == times
         assert decode_properties(request.properties)["DELAY"] == delay
 
-    play(story)
 
-
-def test_a_maximum_of_all_numbers_is_not_exceeded():
-    async def story(broker, back):
+async def test_a_maximum_of_all_numbers_is_not_exceeded():
+    async with staged(limit=2**31 - 1) as (broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker))
         await back.send_back(message(), -1)
         assert sent(broker)[0].reconsume_times == 2**31 - 1
 
-    play(story, limit=2**31 - 1)
 
-
-def test_a_packed_body_travels_packed():
-    async def story(broker, back):
+async def test_a_packed_body_travels_packed():
+    async with staged() as (broker, back):
         bodies = []
         broker.invoke, plain = None, broker.invoke
 
@@ -183,11 +163,9 @@ def test_a_packed_body_travels_packed():
         assert sent(broker)[-1].sys_flag == 0
         assert bodies[-1] == b"body" * 99
 
-    play(story)
 
-
-def test_a_copy_is_tried_three_times():
-    async def story(broker, back):
+async def test_a_copy_is_tried_three_times():
+    async with staged() as (broker, back):
         broker.script(SendMessageV2, ConnectionLost("gone"), refused(broker, 2))
         await back.resend(message())
         assert len(sent(broker)) == 3
@@ -196,49 +174,39 @@ def test_a_copy_is_tried_three_times():
             await back.resend(message())
         assert len(sent(broker)) == 6
 
-    play(story)
 
-
-def test_what_was_taken_back_with_a_late_flush_is_not_sent_again():
-    async def story(broker, back):
+async def test_what_was_taken_back_with_a_late_flush_is_not_sent_again():
+    async with staged() as (broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker, 10))
         await back.send_back(message())
         assert sent(broker) == []
 
-    play(story)
-
 
 @pytest.mark.parametrize("code", [10, 11, 12])
-def test_a_copy_whose_flush_was_late_is_stored(code):
-    async def story(broker, back):
+async def test_a_copy_whose_flush_was_late_is_stored(code):
+    async with staged() as (broker, back):
         broker.script(SendMessageV2, refused(broker, code))
         await back.resend(message())
         assert len(sent(broker)) == 1
 
-    play(story)
 
-
-def test_a_copy_that_no_broker_would_take_is_not_tried_again():
-    async def story(broker, back):
+async def test_a_copy_that_no_broker_would_take_is_not_tried_again():
+    async with staged() as (broker, back):
         broker.script(SendMessageV2, refused(broker, 13))
         with pytest.raises(AnswerError, match="MESSAGE_ILLEGAL"):
             await back.resend(message())
         assert len(sent(broker)) == 1
 
-    play(story)
 
-
-def test_without_a_retry_topic_both_ways_fail():
-    async def story(broker, back):
+async def test_without_a_retry_topic_both_ways_fail():
+    async with staged(topics={"orders": 1}) as (broker, back):
         broker.script(ConsumerSendMsgBack, refused(broker))
         with pytest.raises(RouteError, match="%RETRY%g"):
             await back.send_back(message())
 
-    play(story, topics={"orders": 1})
 
-
-def test_a_copy_of_a_request_gets_no_longer_time_than_its_sender_waits():
-    async def story(broker, back):
+async def test_a_copy_of_a_request_gets_no_longer_time_than_its_sender_waits():
+    async with staged() as (broker, back):
         asked = {"CLUSTER": "C", "REPLY_TO_CLIENT": "shop@1", "CORRELATION_ID": "r1", "TTL": "3000"}
         failed = message(asked)
         await back.resend(failed)
@@ -246,11 +214,10 @@ def test_a_copy_of_a_request_gets_no_longer_time_than_its_sender_waits():
         assert request.born_timestamp == failed.born_timestamp
         assert decode_properties(request.properties)["TTL"] == "3000"
 
-    play(story)
 
+async def test_a_retry_topic_that_cannot_be_written_is_an_error():
+    async with staged() as (broker, back):
 
-def test_a_retry_topic_that_cannot_be_written_is_an_error():
-    async def story(broker, back):
         async def nothing(request):
             return Frame(0, flag=1, body=dumps(TopicRouteData()))
 
@@ -258,11 +225,9 @@ def test_a_retry_topic_that_cannot_be_written_is_an_error():
         with pytest.raises(RouteError, match="no queue that can be written"):
             await back.resend(message())
 
-    play(story)
 
-
-def test_a_dead_letter_with_its_reason_is_a_copy_that_came_back_too_often():
-    async def story(broker, back):
+async def test_a_dead_letter_with_its_reason_is_a_copy_that_came_back_too_often():
+    async with staged() as (broker, back):
         failed = message({"KEYS": "k"}, reconsume_times=2)
         await back.give_up(failed, "json: bad\x01value\x02at\n$.x" + "y" * 600)
         (request,) = sent(broker)
@@ -274,11 +239,9 @@ def test_a_dead_letter_with_its_reason_is_a_copy_that_came_back_too_often():
         assert found["MQFRAME_REASON"].startswith("json: bad value at $.xyyy")
         assert len(found["MQFRAME_REASON"]) == 500
 
-    play(story)
 
-
-def test_a_dead_letter_that_cannot_be_sent_goes_back_without_its_reason():
-    async def story(broker, back):
+async def test_a_dead_letter_that_cannot_be_sent_goes_back_without_its_reason():
+    async with staged() as (broker, back):
         broker.script(SendMessageV2, *[refused(broker, 2)] * 3)
         await back.give_up(message(), "why")
         (request,) = broker.sent(ConsumerSendMsgBack)
@@ -288,13 +251,9 @@ def test_a_dead_letter_that_cannot_be_sent_goes_back_without_its_reason():
         with pytest.raises(AnswerError, match="SYSTEM_BUSY"):
             await back.give_up(message(), "why")
 
-    play(story)
 
-
-def test_a_dead_letter_exceeds_a_maximum_of_all_numbers_too():
-    async def story(broker, back):
+async def test_a_dead_letter_exceeds_a_maximum_of_all_numbers_too():
+    async with staged(limit=2**31 - 1) as (broker, back):
         await back.give_up(message(), "why")
         (request,) = sent(broker)
         assert request.reconsume_times > request.max_reconsume_times
-
-    play(story, limit=2**31 - 1)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import functools
 from dataclasses import dataclass
 from typing import Any
@@ -131,14 +130,14 @@ def test_calls_give_what_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("answer", [OK, LATER])
-def test_results_are_handed_on(answer) -> None:
+async def test_results_are_handed_on(answer) -> None:
     async def handle(order):
         return answer
 
     body = BodyType(Order, CODECS)
     found = subscription("orders", "*", handle, None, 1, body=body)
     assert found.is_async
-    assert asyncio.run(found.function([received(3, b'{"id":7}')], CONTEXT)) is answer
+    assert await found.function([received(3, b'{"id":7}')], CONTEXT) is answer
     found = subscription("orders", "*", lambda order: answer, None, 1, body=body)
     assert found.function([received(3, b'{"id":7}')], CONTEXT) is answer
 

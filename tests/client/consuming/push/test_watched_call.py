@@ -159,27 +159,24 @@ def test_a_hook_that_cannot_be_entered_does_not_keep_the_listener_from_its_messa
     assert "plugin='broken'" in caplog.text
 
 
-def test_a_listener_that_is_cancelled_is_left_by_its_hooks() -> None:
+async def test_a_listener_that_is_cancelled_is_left_by_its_hooks() -> None:
     notes: list = []
 
     async def forever(messages, context):
         await asyncio.get_running_loop().create_future()
 
-    async def run() -> None:
-        caller = Caller("g", ListenerHooks(hooks=[Wrapping("a", notes)]), ManualClock().monotonic, 10.0)
-        call = ConsumeCall(
-            ProcessQueue(QUEUE, 0.0), [received(0)], subscription("orders", "*", forever, 1, 1), 0.0
-        )
-        task = asyncio.ensure_future(caller.call_async(call))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert notes == [
-            "before a", "enter a", "raised a CancelledError()", "leave a  False CancelledError()"
-        ]  # fmt: skip
-
-    asyncio.run(run())
+    caller = Caller("g", ListenerHooks(hooks=[Wrapping("a", notes)]), ManualClock().monotonic, 10.0)
+    call = ConsumeCall(
+        ProcessQueue(QUEUE, 0.0), [received(0)], subscription("orders", "*", forever, 1, 1), 0.0
+    )
+    task = asyncio.ensure_future(caller.call_async(call))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert notes == [
+        "before a", "enter a", "raised a CancelledError()", "leave a  False CancelledError()"
+    ]  # fmt: skip
 
 
 def test_what_ends_the_program_is_no_answer_and_leaves_the_hooks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 
 from mqframe_testing.manual_clock import ManualClock
 
@@ -33,21 +34,19 @@ class Scene:
         self.back += [call.name for call in calls]
 
 
-def play(story, tasks_max=2):
-    async def whole():
-        scene = Scene(tasks_max)
-        try:
-            await story(scene, [Call(name) for name in "abcd"])
-        finally:
-            stopping = asyncio.ensure_future(scene.tasks.stop(1.0))
-            await scene.clock.aadvance(2.0)
-            await stopping
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(tasks_max=2):
+    scene = Scene(tasks_max)
+    try:
+        yield (scene, [Call(name) for name in "abcd"])
+    finally:
+        stopping = asyncio.ensure_future(scene.tasks.stop(1.0))
+        await scene.clock.aadvance(2.0)
+        await stopping
 
 
-def test_no_more_than_the_limit_are_begun_at_once_and_in_their_order():
-    async def story(scene, calls):
+async def test_no_more_than_the_limit_are_begun_at_once_and_in_their_order():
+    async with staged() as (scene, calls):
         scene.tasks.put(calls)
         await scene.clock.aadvance(0)
         assert (scene.begun, scene.tasks.waiting, scene.back) == (["a", "b"], 2, [])
@@ -60,11 +59,9 @@ def test_no_more_than_the_limit_are_begun_at_once_and_in_their_order():
         assert (scene.begun, scene.tasks.waiting) == (["a", "b", "c", "d"], 0)
         assert sorted(scene.back) == ["a", "b", "c", "d"]
 
-    play(story)
 
-
-def test_a_stop_forgets_what_waits_and_waits_for_what_runs():
-    async def story(scene, calls):
+async def test_a_stop_forgets_what_waits_and_waits_for_what_runs():
+    async with staged() as (scene, calls):
         scene.tasks.put(calls)
         await scene.clock.aadvance(0)
         stopping = asyncio.ensure_future(scene.tasks.stop(5.0))
@@ -76,16 +73,12 @@ def test_a_stop_forgets_what_waits_and_waits_for_what_runs():
         assert await stopping is True
         assert (scene.begun, sorted(scene.back)) == (["a", "b"], ["a", "b"])
 
-    play(story)
 
-
-def test_what_does_not_end_in_time_is_cancelled():
-    async def story(scene, calls):
+async def test_what_does_not_end_in_time_is_cancelled():
+    async with staged() as (scene, calls):
         scene.tasks.put(calls[:1])
         await scene.clock.aadvance(0)
         stopping = asyncio.ensure_future(scene.tasks.stop(5.0))
         await scene.clock.aadvance(5.1)
         assert await stopping is False
         assert (scene.begun, scene.back) == (["a"], [])
-
-    play(story)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe.hooks.interfaces import Exporter
 
 
-def test_one_that_shows_nothing_takes_no_place_and_hears_everything() -> None:
+async def test_one_that_shows_nothing_takes_no_place_and_hears_everything() -> None:
     class Broker:
         is_registered = True
         refusal = ""
@@ -15,12 +13,9 @@ def test_one_that_shows_nothing_takes_no_place_and_hears_everything() -> None:
         def measure(self) -> None:
             raise AssertionError("nobody asked")
 
-    async def scenario() -> None:
-        exporter = Exporter()
-        exporter.starting("broker", lambda: "opens its store")
-        await exporter.start()
-        exporter.broker_started("broker", Broker())
-        assert (exporter.addresses, exporter.settings_beside(3)) == ({}, {})
-        await exporter.stop()
-
-    asyncio.run(scenario())
+    exporter = Exporter()
+    exporter.starting("broker", lambda: "opens its store")
+    await exporter.start()
+    exporter.broker_started("broker", Broker())
+    assert (exporter.addresses, exporter.settings_beside(3)) == ({}, {})
+    await exporter.stop()

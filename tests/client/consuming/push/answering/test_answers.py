@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -56,7 +58,7 @@ class Scene:
             group, client=self.client(group), clock=self.clock, consume_from="first", **options
         )
 
-    async def end(self, work: Any) -> Any:
+    async def finish(self, work: Any) -> Any:
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.clock.aadvance(0.1)
@@ -67,19 +69,17 @@ class Scene:
             await self.clock.aadvance(1.0)
 
 
-def play(story: Any) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("questions", 1)
-            scene = Scene(cluster, clock)
-            try:
-                await story(scene)
-            finally:
-                for each in reversed(scene.open):
-                    await scene.end(each.stop())
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[Any]:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock) as cluster:
+        await cluster.create_topic("questions", 1)
+        scene = Scene(cluster, clock)
+        try:
+            yield scene
+        finally:
+            for each in reversed(scene.open):
+                await scene.finish(each.stop())
 
 
 def question(body: bytes = b"tea") -> Message:
@@ -87,8 +87,8 @@ def question(body: bytes = b"tea") -> Message:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_who_asks_hears_the_error_and_the_request_does_not_run_again(ordered, caplog) -> None:
-    async def story(scene: Scene) -> None:
+async def test_who_asks_hears_the_error_and_the_request_does_not_run_again(ordered, caplog) -> None:
+    async with staged() as scene:
         consumer = scene.consumer(ordered=ordered)
 
         @consumer.on("questions")
@@ -100,22 +100,20 @@ def test_who_asks_hears_the_error_and_the_request_does_not_run_again(ordered, ca
         await scene.start(consumer)
         asking = await scene.asking()
         with pytest.raises(RequestFailed, match="ValueError: no tea xxx") as caught:
-            await scene.end(asking.request(question(), timeout=300))
+            await scene.finish(asking.request(question(), timeout=300))
         assert len(str(caught.value)) < 650
-        await scene.end(asking.send(question(b"after")))
+        await scene.finish(asking.send(question(b"after")))
         await scene.pass_time(30)
         assert scene.seen == [b"tea", b"after"]
-
-    play(story)
     (line,) = [r.getMessage() for r in caplog.records if "were not consumed" in r.getMessage()]
     assert "who waits is told" in line
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_of_a_batch_that_fails_what_is_no_request_is_tried_again(ordered) -> None:
-    async def story(scene: Scene) -> None:
+async def test_of_a_batch_that_fails_what_is_no_request_is_tried_again(ordered) -> None:
+    async with staged() as scene:
         asking = await scene.asking()
-        await scene.end(asking.send(question(b"a")))
+        await scene.finish(asking.send(question(b"a")))
         waiting = asyncio.ensure_future(asking.request(question(b"b"), timeout=300))
         await scene.pass_time(2)
         consumer, came = scene.consumer(ordered=ordered), []
@@ -129,16 +127,14 @@ def test_of_a_batch_that_fails_what_is_no_request_is_tried_again(ordered) -> Non
 
         await scene.start(consumer)
         with pytest.raises(RequestFailed, match="not now"):
-            await scene.end(waiting)
+            await scene.finish(waiting)
         await scene.pass_time(30)
         assert came == [[b"a", b"b"], [b"a"]]
 
-    play(story)
-
 
 @pytest.mark.parametrize("how", ["result", "level"])
-def test_a_handler_that_asks_for_another_try_gets_it_and_may_answer_then(how) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_handler_that_asks_for_another_try_gets_it_and_may_answer_then(how) -> None:
+    async with staged() as scene:
         consumer, asking = scene.consumer(), await scene.asking()
 
         @consumer.on("questions")
@@ -153,14 +149,12 @@ def test_a_handler_that_asks_for_another_try_gets_it_and_may_answer_then(how) ->
             return ConsumeResult.RECONSUME_LATER
 
         await scene.start(consumer)
-        reply = await scene.end(asking.request(question(), timeout=300))
+        reply = await scene.finish(asking.request(question(), timeout=300))
         assert (reply.body, scene.seen) == (b"at last", [b"tea", b"tea"])
 
-    play(story)
 
-
-def test_a_body_that_cannot_be_decoded_is_told_and_kept_as_a_dead_letter() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_body_that_cannot_be_decoded_is_told_and_kept_as_a_dead_letter() -> None:
+    async with staged() as scene:
         consumer = scene.consumer()
 
         @consumer.on("questions", type=Question)
@@ -170,22 +164,20 @@ def test_a_body_that_cannot_be_decoded_is_told_and_kept_as_a_dead_letter() -> No
         await scene.start(consumer)
         asking = await scene.asking()
         with pytest.raises(RequestFailed, match="DecodeError"):
-            await scene.end(asking.request(question(b'{"number": "x"}'), timeout=300))
+            await scene.finish(asking.request(question(b'{"number": "x"}'), timeout=300))
         await scene.pass_time(5)
         assert scene.seen == []
         admin = await scene.start(AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock))
-        found = await scene.end(admin.dead_letters.list(GROUP))
+        found = await scene.finish(admin.dead_letters.list(GROUP))
         assert [each.message.body for each in found] == [b'{"number": "x"}']
         assert "$.number" in found[0].reason
-
-    play(story)
 
 
 @pytest.mark.parametrize(
     "options", [{"broadcasting": True}, {"settings": ConsumerSettings(answers_requests=False)}]
 )
-def test_who_only_looks_on_tells_nobody(options, tmp_path) -> None:
-    async def story(scene: Scene) -> None:
+async def test_who_only_looks_on_tells_nobody(options, tmp_path) -> None:
+    async with staged() as scene:
         if "broadcasting" in options:
             options["settings"] = ConsumerSettings(offset_directory=str(tmp_path))
         looking, answering, asking = (
@@ -207,18 +199,16 @@ def test_who_only_looks_on_tells_nobody(options, tmp_path) -> None:
 
         await scene.start(looking)
         await scene.start(answering)
-        assert (await scene.end(asking.request(question(), timeout=300))).body == b"an answer"
-
-    play(story)
+        assert (await scene.finish(asking.request(question(), timeout=300))).body == b"an answer"
 
 
-def test_a_request_whose_sender_is_gone_comes_again_until_its_time_is_over(caplog) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_request_whose_sender_is_gone_comes_again_until_its_time_is_over(caplog) -> None:
+    async with staged() as scene:
         asking = await scene.asking()
         waiting = asyncio.ensure_future(asking.request(question(), timeout=25))
         await scene.pass_time(1)
         scene.open.remove(asking)
-        await scene.end(asking.stop())
+        await scene.finish(asking.stop())
         with pytest.raises(Exception, match="stopped"):
             await waiting
         consumer = scene.consumer()
@@ -231,8 +221,6 @@ def test_a_request_whose_sender_is_gone_comes_again_until_its_time_is_over(caplo
         await scene.start(consumer)
         await scene.pass_time(120)
         assert scene.seen == [b"tea", b"tea"]  # again after 10 s, and after 30 more it is over
-
-    play(story)
     lines = [r.getMessage() for r in caplog.records]
     assert any("could not be told" in line for line in lines)
     assert any("requests were dropped" in line for line in lines)
@@ -244,8 +232,8 @@ class Price(msgspec.Struct):
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("plain", [False, True])
-def test_what_a_typed_handler_returns_is_the_reply(ordered, plain) -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_a_typed_handler_returns_is_the_reply(ordered, plain) -> None:
+    async with staged() as scene:
         consumer = scene.consumer(ordered=ordered)
 
         def price(value: Question) -> Price:
@@ -259,15 +247,13 @@ def test_what_a_typed_handler_returns_is_the_reply(ordered, plain) -> None:
         asking = await scene.asking()
         for number in (5, 7):
             work = asking.request(question(b'{"number": %d}' % number), timeout=300)
-            reply = await scene.end(work)
+            reply = await scene.finish(work)
             assert reply.decode(Price) == Price(number / 2)
             assert content_type(reply.properties) == "application/json"
 
-    play(story)
 
-
-def test_a_handler_of_messages_may_return_the_reply_that_it_made() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_handler_of_messages_may_return_the_reply_that_it_made() -> None:
+    async with staged() as scene:
         consumer = scene.consumer()
 
         @consumer.on("questions")
@@ -276,15 +262,13 @@ def test_a_handler_of_messages_may_return_the_reply_that_it_made() -> None:
 
         await scene.start(consumer)
         asking = await scene.asking()
-        reply = await scene.end(asking.request(question(), timeout=300))
+        reply = await scene.finish(asking.request(question(), timeout=300))
         assert (reply.body, reply.tag) == (b"TEA", "loud")
-
-    play(story)
 
 
 @pytest.mark.parametrize("annotated", [True, False])
-def test_a_value_for_what_is_no_request_is_ignored_only_where_it_was_announced(annotated) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_value_for_what_is_no_request_is_ignored_only_where_it_was_announced(annotated) -> None:
+    async with staged() as scene:
         consumer = scene.consumer()
 
         async def announced(value: Question) -> int:
@@ -297,15 +281,13 @@ def test_a_value_for_what_is_no_request_is_ignored_only_where_it_was_announced(a
         consumer.subscribe("questions", "*", announced if annotated else silent, type=Question)
         await scene.start(consumer)
         asking = await scene.asking()
-        await scene.end(asking.send(question(b'{"number": 1}')))
+        await scene.finish(asking.send(question(b'{"number": 1}')))
         await scene.pass_time(15)
         assert scene.seen == [b"called"] * (1 if annotated else 2)
 
-    play(story)
 
-
-def test_a_value_that_is_no_body_is_a_failure_of_the_handler() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_value_that_is_no_body_is_a_failure_of_the_handler() -> None:
+    async with staged() as scene:
         consumer = scene.consumer()
 
         @consumer.on("questions", type=Question)
@@ -315,13 +297,11 @@ def test_a_value_that_is_no_body_is_a_failure_of_the_handler() -> None:
         await scene.start(consumer)
         asking = await scene.asking()
         with pytest.raises(RequestFailed, match="EncodeError"):
-            await scene.end(asking.request(question(b'{"number": 1}'), timeout=300))
-
-    play(story)
+            await scene.finish(asking.request(question(b'{"number": 1}'), timeout=300))
 
 
-def test_a_reply_that_nobody_takes_any_more_is_a_line_in_the_log(caplog) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_reply_that_nobody_takes_any_more_is_a_line_in_the_log(caplog) -> None:
+    async with staged() as scene:
         asking, consumer = await scene.asking(), scene.consumer()
         gone = asyncio.Event()
 
@@ -336,14 +316,12 @@ def test_a_reply_that_nobody_takes_any_more_is_a_line_in_the_log(caplog) -> None
         while not scene.seen:
             await scene.clock.aadvance(0.1)
         scene.open.remove(asking)
-        await scene.end(asking.stop())
+        await scene.finish(asking.stop())
         with pytest.raises(Exception, match="stopped"):
             await waiting
         gone.set()
         await scene.pass_time(30)
         assert scene.seen == [b"called"]
-
-    play(story)
     assert any("a reply could not be sent" in r.getMessage() for r in caplog.records)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from mqframe_testing.consuming import AllQueues, ClientScene, play_in, received
+from mqframe_testing.consuming import AllQueues, ClientScene, received
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -47,20 +48,19 @@ class Scene(ClientScene):
         yield
 
 
-def play(story: Any, **options: Any) -> None:
-    async def whole(scene: Scene) -> None:
+@asynccontextmanager
+async def staged(**options: Any) -> AsyncIterator[Any]:
+    async with Scene(**options) as scene:
         try:
-            await story(scene)
+            yield scene
         finally:
-            await scene.end(scene.consumer.stop())
-
-    play_in(lambda: Scene(**options), whole)
+            await scene.finish(scene.consumer.stop())
 
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("batch_max", [1, 2, 10])
-def test_it_reaches_no_listener_and_counts_as_consumed(ordered, batch_max, caplog) -> None:
-    async def story(scene: Scene) -> None:
+async def test_it_reaches_no_listener_and_counts_as_consumed(ordered, batch_max, caplog) -> None:
+    async with staged(ordered=ordered) as scene:
         await scene.fill()
 
         async def listen(messages, context):
@@ -71,16 +71,14 @@ def test_it_reaches_no_listener_and_counts_as_consumed(ordered, batch_max, caplo
             assert [body for batch in scene.came for body in batch] == [b"a", b"c"]
             assert scene.stored(GROUP) == 3
             assert scene.broker.sent(ConsumerSendMsgBack) == []
-
-    play(story, ordered=ordered)
     (line,) = [r.getMessage() for r in caplog.records if "requests were dropped" in r.getMessage()]
     assert "dropped=1" in line
     assert "seconds_old=4.0" in line
     assert "orders" in line
 
 
-def test_a_request_whose_sender_waits_still_is_handed_over() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_request_whose_sender_waits_still_is_handed_over() -> None:
+    async with staged() as scene:
         await scene.fill(2.9)
 
         async def listen(messages, context):
@@ -89,12 +87,10 @@ def test_a_request_whose_sender_waits_still_is_handed_over() -> None:
         async with scene.running(listen):
             assert scene.came == [[b"a"], [b"b"], [b"c"]]
 
-    play(story)
-
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_group_that_only_looks_at_requests_gets_all(ordered) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_group_that_only_looks_at_requests_gets_all(ordered) -> None:
+    async with staged(ordered=ordered, settings=ConsumerSettings(answers_requests=False)) as scene:
         await scene.fill()
 
         async def listen(messages, context):
@@ -103,11 +99,9 @@ def test_a_group_that_only_looks_at_requests_gets_all(ordered) -> None:
         async with scene.running(listen):
             assert scene.came == [[b"a"], [b"b"], [b"c"]]
 
-    play(story, ordered=ordered, settings=ConsumerSettings(answers_requests=False))
 
-
-def test_a_request_that_came_back_is_over_at_the_time_that_its_first_copy_said() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_request_that_came_back_is_over_at_the_time_that_its_first_copy_said() -> None:
+    async with staged() as scene:
         retry = f"%RETRY%{GROUP}"
         for body, seconds in ((b"a", 4.0), (b"b", 0.0)):
             scene.broker.put(retry, 0, body, properties={**ASKED, "RETRY_TOPIC": "orders"})
@@ -121,11 +115,11 @@ def test_a_request_that_came_back_is_over_at_the_time_that_its_first_copy_said()
             assert scene.came == [[b"b"]]
             assert scene.stored(GROUP, 0, retry) == 2
 
-    play(story)
 
-
-def test_an_ordered_batch_that_fails_is_tried_again_without_those_that_are_over() -> None:
-    async def story(scene: Scene) -> None:
+async def test_an_ordered_batch_that_fails_is_tried_again_without_those_that_are_over() -> None:
+    async with staged(
+        ordered=True, settings=ConsumerSettings(suspend_current_queue_time_millis=5000)
+    ) as scene:
         await scene.fill()
 
         async def listen(messages, context):
@@ -137,11 +131,9 @@ def test_an_ordered_batch_that_fails_is_tried_again_without_those_that_are_over(
             assert scene.came == [[b"a", b"c"], [b"a"]]  # meanwhile the other was over, too
             assert scene.stored(GROUP) == 3
 
-    play(story, ordered=True, settings=ConsumerSettings(suspend_current_queue_time_millis=5000))
 
-
-def test_an_acknowledged_front_of_a_batch_counts_what_the_listener_got() -> None:
-    async def story(scene: Scene) -> None:
+async def test_an_acknowledged_front_of_a_batch_counts_what_the_listener_got() -> None:
+    async with staged() as scene:
         await scene.fill()
 
         async def listen(messages, context):
@@ -154,8 +146,6 @@ def test_an_acknowledged_front_of_a_batch_counts_what_the_listener_got() -> None
             assert scene.came == [[b"a", b"c"]]
             assert [each.offset for each in scene.broker.sent(ConsumerSendMsgBack)] == [2000]
             assert scene.stored(GROUP) == 3
-
-    play(story)
 
 
 def test_lines_come_once_a_minute_and_count_all(caplog) -> None:
