@@ -21,6 +21,7 @@ from mqframe.hooks.interfaces import (
 )
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
+from mqframe_testing.cluster_scene import ClusterScene
 
 
 class InMemory:
@@ -105,20 +106,18 @@ def test_the_first_service_that_brings_one_counts(plugins: PluginManager) -> Non
         plugins.key_indexing(("broken",))
 
 
-def test_it_has_what_is_stored_and_after_a_start_what_the_log_holds(run: Any, plugins: PluginManager) -> None:
+async def test_it_has_what_is_stored_and_after_a_start_what_the_log_holds(plugins: PluginManager) -> None:
     async def bodies(world: Any, key: str) -> list[bytes]:
         asked = QueryMessage(topic="t", key=key, max_num=9, begin_timestamp=0, end_timestamp=2**63 - 1)
-        answer = await world.talker.invoke(asked)
+        answer = await world.client.invoke(asked)
         return [message.stored_body for message in decode_records(answer.body)]
 
-    async def scenario(world: Any) -> None:
+    InMemoryIndexing.made.clear()
+    async with ClusterScene(topics={"t": 2}, plugins=plugins, broker={"services": ("finder",)}) as world:
         for number in range(3):
-            await world.talker.ok_send("t", f"KEYS\x01all k{number}\x02", body=b"%d" % number)
+            await world.client.ok_send("t", f"KEYS\x01all k{number}\x02", body=b"%d" % number)
         assert await bodies(world, "all") == [b"2", b"1", b"0"]
         await world.cluster.restart_broker()
         assert await bodies(world, "all") == [b"2", b"1", b"0"]
         assert await bodies(world, "k1") == [b"1"]
         assert InMemoryIndexing.made == [None, None]
-
-    InMemoryIndexing.made.clear()
-    run(scenario, plugins=plugins, broker={"services": ("finder",)})
