@@ -102,8 +102,8 @@ class TestConnection:
 
         assert asyncio.run(story()) is False
 
-    def test_a_start_without_servers_fails(self, topic) -> None:
-        async def story():
+    async def test_a_start_without_servers_fails(self, topic) -> None:
+        with pytest.raises(Exception, match=r"127\.0\.0\.1:1"):
             broker = MqframeBroker("127.0.0.1:1", topic_queues=0)
 
             @broker.subscriber(topic)
@@ -112,62 +112,53 @@ class TestConnection:
             async with broker:
                 await broker.start()
 
-        with pytest.raises(Exception, match=r"127\.0\.0\.1:1"):
-            asyncio.run(story())
-
-    def test_a_stopped_broker_starts_again(self, make, topic, seen) -> None:
+    async def test_a_stopped_broker_starts_again(self, make, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic)
         async def handle(value: int) -> None:
             seen(value)
 
-        async def story():
-            for number in (1, 2):
-                await broker.start()
-                await broker.publish(number, topic)
-                await seen.take()
-                await broker.stop()
-                assert not broker.running
-
-        asyncio.run(story())
+        for number in (1, 2):
+            await broker.start()
+            await broker.publish(number, topic)
+            await seen.take()
+            await broker.stop()
+            assert not broker.running
         assert seen.all == [1, 2]
 
-    def test_a_stop_waits_for_handlers_and_keeps_what_they_did_not_get(self, make, topic, seen) -> None:
-        async def story():
-            broker, again = make(group="drain"), make(group="drain")
-            go = asyncio.Event()
+    async def test_a_stop_waits_for_handlers_and_keeps_what_they_did_not_get(self, make, topic, seen) -> None:
+        broker, again = make(group="drain"), make(group="drain")
+        go = asyncio.Event()
 
-            @broker.subscriber(topic)
-            async def slow(value: int) -> None:
-                seen(("began", value))
-                await go.wait()
-                seen(("ended", value))
+        @broker.subscriber(topic)
+        async def slow(value: int) -> None:
+            seen(("began", value))
+            await go.wait()
+            seen(("ended", value))
 
-            @again.subscriber(topic)
-            async def rest(value: int) -> None:
-                seen(("again", value))
+        @again.subscriber(topic)
+        async def rest(value: int) -> None:
+            seen(("again", value))
 
-            await broker.start()
-            for number in range(3):
-                await broker.publish(number, topic, sharding_key="one queue")
-            [(_, first)] = await seen.take()
-            stopping = asyncio.ensure_future(broker.stop())
-            done, _ = await asyncio.wait({stopping}, timeout=0.2)
-            assert not done
-            go.set()
-            await stopping
-            assert seen.all == [("began", first), ("ended", first)]
-            async with again:
-                await again.start()
-                await seen.take(3)
-            return first, seen.all[2:]
-
-        first, rest = asyncio.run(story())
+        await broker.start()
+        for number in range(3):
+            await broker.publish(number, topic, sharding_key="one queue")
+        [(_, first)] = await seen.take()
+        stopping = asyncio.ensure_future(broker.stop())
+        done, _ = await asyncio.wait({stopping}, timeout=0.2)
+        assert not done
+        go.set()
+        await stopping
+        assert seen.all == [("began", first), ("ended", first)]
+        async with again:
+            await again.start()
+            await seen.take(3)
+        first, rest = (first, seen.all[2:])
         assert first == 0
         assert rest == [("again", 1), ("again", 2)]
 
-    def test_it_runs_in_an_application(self, make, topic, seen) -> None:
+    async def test_it_runs_in_an_application(self, make, topic, seen) -> None:
         broker = make()
         app = FastStream(broker)
 
@@ -179,12 +170,9 @@ class TestConnection:
         async def begin() -> None:
             app.context.set_global("who", "me")
 
-        async def story():
-            async with TestApp(app):
-                await broker.publish(1, topic)
-                await seen.take()
-
-        asyncio.run(story())
+        async with TestApp(app):
+            await broker.publish(1, topic)
+            await seen.take()
         assert seen.all == [(1, "me")]
 
 
@@ -307,11 +295,11 @@ class TestPublishing:
 
         play(broker, story)
 
-    def test_before_the_start_nothing_is_published(self, make, topic) -> None:
+    async def test_before_the_start_nothing_is_published(self, make, topic) -> None:
         from faststream.exceptions import IncorrectState
 
         with pytest.raises(IncorrectState, match="not connected"):
-            asyncio.run(make().publish(1, topic))
+            await make().publish(1, topic)
 
 
 class TestRequests:

@@ -66,7 +66,7 @@ def test_subscribers_of_a_group_have_to_agree(make, topic) -> None:
         started(broker)
 
 
-def test_two_applications_of_a_group_share_what_comes(make, topic, seen) -> None:
+async def test_two_applications_of_a_group_share_what_comes(make, topic, seen) -> None:
     async def story():
         brokers = [make(group=f"g-{topic}") for _ in range(2)]
         for broker in brokers:
@@ -82,7 +82,7 @@ def test_two_applications_of_a_group_share_what_comes(make, topic, seen) -> None
                 await brokers[0].publish(value, topic)
             await seen.take(40)
 
-    asyncio.run(asyncio.wait_for(story(), 60))
+    await asyncio.wait_for(story(), 60)
     assert sorted(seen.all) == list(range(40))
 
 

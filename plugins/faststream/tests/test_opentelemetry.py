@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_faststream.opentelemetry import MqframeTelemetryMiddleware
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -43,18 +41,15 @@ def test_a_trace_goes_on_from_publisher_to_handler(make, play, topic, seen, unti
     assert sum(s.attributes["messaging.batch.message_count"] for s in batches) == 2
 
 
-def test_levels_of_delays_are_told() -> None:
+async def test_levels_of_delays_are_told() -> None:
     from mqframe_faststream import MqframeBroker, TestMqframeBroker
 
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     broker = MqframeBroker(middlewares=[MqframeTelemetryMiddleware(tracer_provider=provider)])
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await broker.publish(1, "orders", delay_level=3)
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        await broker.publish(1, "orders", delay_level=3)
     levels = [
         s.attributes.get("messaging.rocketmq.message.delay_time_level") for s in exporter.get_finished_spans()
     ]

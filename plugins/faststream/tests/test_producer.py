@@ -68,18 +68,18 @@ def test_bytes_are_sent_as_they_are(body) -> None:
     assert made.properties == ({} if body else {"content-length": "0"})
 
 
-def test_a_batch_is_encoded_each_for_itself() -> None:
+async def test_a_batch_is_encoded_each_for_itself() -> None:
     several = command("a", b"b", MqframeResponse(3, headers={"own": "1"}), headers={"h": "1"})
-    made = asyncio.run(MqframeProducer(None, None).messages(several))
+    made = await MqframeProducer(None, None).messages(several)
     assert [each.body for each in made] == [b"a", b"b", b"3"]
     assert [each.properties.get("content-type") for each in made] == ["text/plain", None, "application/json"]
     assert [each.properties.get("own") for each in made] == [None, None, "1"]
     assert {each.properties["h"] for each in made} == {"1"}
 
 
-def test_an_empty_batch_is_an_error() -> None:
+async def test_an_empty_batch_is_an_error() -> None:
     with pytest.raises(MessageError, match="at least one"):
-        asyncio.run(MqframeProducer(None, None).messages(command(None)))
+        await MqframeProducer(None, None).messages(command(None))
 
 
 def test_many_at_once_arrive_all_and_each_has_its_result(make, play, topic, seen) -> None:

@@ -272,7 +272,7 @@ class TestByHand:
         play(broker, story)
         assert seen.all == [1, 2]
 
-    def test_what_nobody_decided_comes_again_after_a_stop(self, make, topic, seen) -> None:
+    async def test_what_nobody_decided_comes_again_after_a_stop(self, make, topic, seen) -> None:
         async def story():
             for _ in range(2):
                 broker = make(ack_policy=AckPolicy.MANUAL, group=f"g-{topic}")
@@ -289,7 +289,7 @@ class TestByHand:
                         await broker.publish(1, topic)
                     await seen.take()
 
-        asyncio.run(asyncio.wait_for(story(), LIMIT))
+        await asyncio.wait_for(story(), LIMIT)
         assert seen.all == [(1, 0), (1, 1)]
 
     def test_what_raises_undecided_comes_again(self, make, play, topic, seen) -> None:

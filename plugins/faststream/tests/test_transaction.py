@@ -17,36 +17,30 @@ class Says(TransactionListener):
         return arg
 
 
-def test_blocks_deliver_or_drop() -> None:
+async def test_blocks_deliver_or_drop() -> None:
     broker = MqframeBroker()
 
     @broker.subscriber("orders")
     async def handle(value: int) -> None: ...
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            async with broker.transaction(1, "orders", tag="t") as transaction:
-                assert transaction.transaction_id
-                assert handle.mock.call_count == 0
-            with pytest.raises(RuntimeError, match="no"):
-                async with broker.transaction(2, "orders"):
-                    raise RuntimeError("no")
-            async with broker.transaction(3, "orders") as transaction:
-                transaction.unknown()
-            handle.mock.assert_called_once_with(1)
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        async with broker.transaction(1, "orders", tag="t") as transaction:
+            assert transaction.transaction_id
+            assert handle.mock.call_count == 0
+        with pytest.raises(RuntimeError, match="no"):
+            async with broker.transaction(2, "orders"):
+                raise RuntimeError("no")
+        async with broker.transaction(3, "orders") as transaction:
+            transaction.unknown()
+        handle.mock.assert_called_once_with(1)
 
 
-def test_each_block_takes_a_transaction_of_its_own() -> None:
-    async def story():
-        async with TestMqframeBroker(MqframeBroker()) as broker:
-            block = broker.transaction(1, "orders")
+async def test_each_block_takes_a_transaction_of_its_own() -> None:
+    async with TestMqframeBroker(MqframeBroker()) as broker:
+        block = broker.transaction(1, "orders")
+        await block.__aenter__()
+        with pytest.raises(ClosedError, match="begun before"):
             await block.__aenter__()
-            with pytest.raises(ClosedError, match="begun before"):
-                await block.__aenter__()
-
-    asyncio.run(story())
 
 
 def test_listeners_deliver_or_drop() -> None:
@@ -70,10 +64,7 @@ def test_listeners_deliver_or_drop() -> None:
     assert error == "fire"
 
 
-def test_without_a_listener_nothing_is_published() -> None:
-    async def story():
-        async with TestMqframeBroker(MqframeBroker()) as broker:
-            with pytest.raises(FixError, match="transaction_listener"):
-                await broker.publish_in_transaction(1, "orders")
-
-    asyncio.run(story())
+async def test_without_a_listener_nothing_is_published() -> None:
+    async with TestMqframeBroker(MqframeBroker()) as broker:
+        with pytest.raises(FixError, match="transaction_listener"):
+            await broker.publish_in_transaction(1, "orders")

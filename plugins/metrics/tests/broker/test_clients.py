@@ -1,10 +1,11 @@
+from mqframe_testing.cluster_scene import ClusterScene
 from scrapes import of_broker
 
 from mqframe.core.filtering.bodies import SubscriptionData
 
 
-def test_members_count_by_group_language_and_version(run):
-    async def scenario(world):
+async def test_members_count_by_group_language_and_version():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g", SubscriptionData(topic="t"), producers=("p", "q"))
         await world.join().heartbeat("g", SubscriptionData(topic="t"))
         shown = await of_broker(world)
@@ -13,5 +14,3 @@ def test_members_count_by_group_language_and_version(run):
         assert (
             shown.value("rocketmq_consumer_connections", consumer_group="g", is_system="false", **same) == 2
         )
-
-    run(scenario)

@@ -1,5 +1,6 @@
 """Lag of groups, as a broker shows it after real requests."""
 
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import KEY, pop, send
 from scrapes import of_broker
 
@@ -26,8 +27,8 @@ async def commit(world, offset, queue_id=0, group="g"):
     await world.talker.ok(UpdateConsumerOffset(**fields))
 
 
-def test_lag_counts_what_is_behind_what_is_fetched_and_for_how_long(run):
-    async def scenario(world):
+async def test_lag_counts_what_is_behind_what_is_fetched_and_for_how_long():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 0)
         for _ in range(5):
@@ -47,11 +48,9 @@ def test_lag_counts_what_is_behind_what_is_fetched_and_for_how_long(run):
         await commit(world, 5)
         assert await look(world) == {"lag": 0, "latency": 0, "in_flight": 0, "queueing": 0, "ready": 0}
 
-    run(scenario)
 
-
-def test_the_queues_of_a_topic_are_one_sum_and_the_oldest_message_counts(run):
-    async def scenario(world):
+async def test_the_queues_of_a_topic_are_one_sum_and_the_oldest_message_counts():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         for queue_id in (0, 1):
             await commit(world, 0, queue_id)
@@ -60,11 +59,9 @@ def test_the_queues_of_a_topic_are_one_sum_and_the_oldest_message_counts(run):
         found = await look(world)
         assert (found["lag"], found["latency"]) == (2, 4000)
 
-    run(scenario)
 
-
-def test_a_group_whose_members_are_gone_is_still_shown(run):
-    async def scenario(world):
+async def test_a_group_whose_members_are_gone_is_still_shown():
+    async with ClusterScene(topics={"t": 2}) as world:
         stranger = world.join()
         await stranger.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 0)
@@ -74,20 +71,16 @@ def test_a_group_whose_members_are_gone_is_still_shown(run):
         assert (await look(world))["lag"] == 1
         assert (await of_broker(world)).labels("rocketmq_consumer_connections") == []
 
-    run(scenario)
 
-
-def test_a_group_that_stored_nothing_yet_is_not_behind(run):
-    async def scenario(world):
+async def test_a_group_that_stored_nothing_yet_is_not_behind():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok_send("t", KEY)
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         assert (await look(world))["lag"] == 0
 
-    run(scenario)
 
-
-def test_what_is_popped_and_not_acknowledged_is_in_flight(run):
-    async def scenario(world):
+async def test_what_is_popped_and_not_acknowledged_is_in_flight():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.heartbeat("g", SubscriptionData(topic="t"))
         await send(world, b"1", b"2", b"3")
         await world.clock.aadvance(1)
@@ -102,16 +95,12 @@ def test_what_is_popped_and_not_acknowledged_is_in_flight(run):
         retried = await look(world, is_retry="true")
         assert (retried["lag"], retried["ready"]) == (1, 1)
 
-    run(scenario)
 
-
-def test_the_broker_s_own_groups_are_not_shown(run):
-    async def scenario(world):
+async def test_the_broker_s_own_groups_are_not_shown():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1")
         await pop(world)
         await world.clock.aadvance(15)
         shown = await of_broker(world)
         groups = {labels["consumer_group"] for labels in shown.labels(NAMES["lag"])}
         assert groups == {"g"}
-
-    run(scenario)

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from mqframe_pop.settings import PopSettings
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request, popped
 
 from mqframe.core.storage.found import GetStatus
@@ -38,10 +39,10 @@ def records(world):
 
 
 @pytest.mark.parametrize("down", [0, 0.4, 2, 300])
-def test_acknowledgements_that_the_timer_keeps_come_first_after_a_restart(run, down):
+async def test_acknowledgements_that_the_timer_keeps_come_first_after_a_restart(down):
     """The timer delivers a check point a second before its acknowledgements; the broker stops in between."""
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(check_points_max=1)]) as world:
         await send(world, 3)
         await fill_memory(world)
         await world.clock.aadvance(0.5)
@@ -62,10 +63,8 @@ def test_acknowledgements_that_the_timer_keeps_come_first_after_a_restart(run, d
         await world.clock.aadvance(60)
         assert await bodies(talker) == []
 
-    run(scenario, sections=[PopSettings(check_points_max=1)])
 
-
-def test_all_that_the_timer_keeps_comes_in_order_after_a_long_stop(run, monkeypatch):
+async def test_all_that_the_timer_keeps_comes_in_order_after_a_long_stop(monkeypatch):
     records_at = QueueReads.records_at
 
     async def slow(self, wanted):
@@ -75,7 +74,7 @@ def test_all_that_the_timer_keeps_comes_in_order_after_a_long_stop(run, monkeypa
 
     monkeypatch.setattr(QueueReads, "records_at", slow)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(check_points_max=1)]) as world:
         await send(world, 40)
         await fill_memory(world)
         await world.clock.aadvance(0.5)
@@ -93,11 +92,9 @@ def test_all_that_the_timer_keeps_comes_in_order_after_a_long_stop(run, monkeypa
         await world.clock.aadvance(10)
         assert await bodies(talker, pops=8, invisible_time=600_000) == sorted(wanted)
 
-    run(scenario, sections=[PopSettings(check_points_max=1)])
 
-
-def test_a_broker_that_stopped_in_good_order_acts_on_nothing_any_more(run, caplog):
-    async def scenario(world):
+async def test_a_broker_that_stopped_in_good_order_acts_on_nothing_any_more(caplog):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 4)
         await pop(world.talker, max_msg_nums=2, invisible_time=20_000)
         await pop(world.talker, max_msg_nums=2, invisible_time=40_000)
@@ -108,13 +105,11 @@ def test_a_broker_that_stopped_in_good_order_acts_on_nothing_any_more(run, caplo
         assert await bodies(talker, invisible_time=600_000) == [b"0", b"1"]
         await world.clock.aadvance(20)
         assert await bodies(talker, invisible_time=600_000) == [b"2", b"3"]
-
-    run(scenario)
     told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [text for text in told if "popped" in text or "brought back" in text] == []
 
 
-def test_an_orderly_stop_while_messages_come_back_brings_none_back_twice(run, monkeypatch):
+async def test_an_orderly_stop_while_messages_come_back_brings_none_back_twice(monkeypatch):
     get_cold, get_now = QueueReads.get_cold, QueueReads.get_now
     asked = []
     gate = asyncio.Event()
@@ -132,7 +127,7 @@ def test_an_orderly_stop_while_messages_come_back_brings_none_back_twice(run, mo
     monkeypatch.setattr(QueueReads, "get_now", nothing_at_once)
     monkeypatch.setattr(QueueReads, "get_cold", held_back)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 3)
         await pop(world.talker, invisible_time=20_000)
         closed.append(True)
@@ -147,8 +142,6 @@ def test_an_orderly_stop_while_messages_come_back_brings_none_back_twice(run, mo
         talker = world.join()
         await world.clock.aadvance(20)
         assert await bodies(talker, invisible_time=600_000) == [b"0", b"1", b"2"]
-
-    run(scenario)
 
 
 @pytest.fixture
@@ -172,8 +165,8 @@ async def flushed(world, end):
 
 
 @pytest.mark.parametrize("way", ["stop", "kill"])
-def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(run, disk, way):
-    async def scenario(world):
+async def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(disk, way):
+    async with ClusterScene(topics={"t": 2}, store={"flush": "SYNC_FLUSH"}) as world:
         await send(world, 1)
         assert len(await pop(world.talker, invisible_time=60_000)) == 1
         if way == "kill":
@@ -197,13 +190,13 @@ def test_a_check_point_that_waits_for_the_disk_is_not_passed_over(run, disk, way
             await flushed(world, end)
         assert await bodies(talker, pops=1) == [b"0"]
 
-    run(scenario, store={"flush": "SYNC_FLUSH"})
 
-
-def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, disk):
+async def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(disk):
     """With a synchronous flush the disk is waited for before the timer is left alone with a check point."""
 
-    async def scenario(world):
+    async with ClusterScene(
+        topics={"t": 2}, sections=[PopSettings(check_points_max=1)], store={"flush": "SYNC_FLUSH"}
+    ) as world:
         await send(world, 3)
         await fill_memory(world)
         disk.clear()
@@ -216,14 +209,14 @@ def test_what_is_acknowledged_while_it_is_handed_over_does_not_come_again(run, d
             await flushed(world, end)
         assert await bodies(world.talker, pops=1) == [b"2"]
 
-    run(scenario, sections=[PopSettings(check_points_max=1)], store={"flush": "SYNC_FLUSH"})
 
-
-def test_an_acknowledgement_that_the_timer_is_to_keep_waits_for_the_disk(run, monkeypatch):
+async def test_an_acknowledgement_that_the_timer_is_to_keep_waits_for_the_disk(monkeypatch):
     def fail(file):
         raise OSError(5, "Input/output error")
 
-    async def scenario(world):
+    async with ClusterScene(
+        topics={"t": 2}, sections=[PopSettings(check_points_max=1)], store={"flush": "SYNC_FLUSH"}
+    ) as world:
         await send(world, 4)
         await fill_memory(world)
         await world.clock.aadvance(0.5)
@@ -236,5 +229,3 @@ def test_an_acknowledgement_that_the_timer_is_to_keep_waits_for_the_disk(run, mo
             broken.setattr(LogFile, "sync", fail)
             answer = await world.talker.invoke(messages[1].ack())
             assert (answer.code, "not on disk in time" in answer.remark) == (10, True)
-
-    run(scenario, sections=[PopSettings(check_points_max=1)], store={"flush": "SYNC_FLUSH"})

@@ -1,9 +1,10 @@
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop, send
 from scrapes import of_broker
 
 
-def test_pops_in_flight_and_what_comes_back_are_shown(run):
-    async def scenario(world):
+async def test_pops_in_flight_and_what_comes_back_are_shown():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2")
         first, _ = await pop(world)
         shown = await of_broker(world)
@@ -23,5 +24,3 @@ def test_pops_in_flight_and_what_comes_back_are_shown(run):
         shown = await of_broker(world)
         assert shown.value("rocketmq_pop_revive_retry_messages_total", **written) == 1
         assert shown.value("rocketmq_pop_checkpoint_buffer_size") == 0
-
-    run(scenario)

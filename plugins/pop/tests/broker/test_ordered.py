@@ -2,6 +2,7 @@
 
 import asyncio
 
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request, popped
 
 from mqframe.core.requests.admin import UpdateAndCreateSubscriptionGroup
@@ -30,8 +31,8 @@ async def committed(world):
     return int((await world.talker.ok(query)).ext["offset"])
 
 
-def test_a_queue_is_blocked_until_all_of_a_pop_is_acknowledged(run):
-    async def scenario(world):
+async def test_a_queue_is_blocked_until_all_of_a_pop_is_acknowledged():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world)
         assert [m.body for m in first] == [b"1", b"2"]
@@ -43,11 +44,9 @@ def test_a_queue_is_blocked_until_all_of_a_pop_is_acknowledged(run):
         assert await committed(world) == 2
         assert [m.body for m in await pop(world)] == [b"3"]
 
-    run(scenario)
 
-
-def test_what_is_not_acknowledged_comes_again_in_place(run):
-    async def scenario(world):
+async def test_what_is_not_acknowledged_comes_again_in_place():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world, invisible_time=10_000)
         await world.talker.ok(first[0].ack())
@@ -61,11 +60,9 @@ def test_what_is_not_acknowledged_comes_again_in_place(run):
         assert (await world.talker.invoke(first[1].ack())).code == 208
         assert (await world.talker.invoke(first[0].ack())).code == 208
 
-    run(scenario)
 
-
-def test_the_same_attempt_does_not_block_itself(run):
-    async def scenario(world):
+async def test_the_same_attempt_does_not_block_itself():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1")
         answer = await world.talker.invoke(request(attempt_id="a"))
         assert answer.ext["orderCountInfo"] == "0 0 0"
@@ -74,11 +71,9 @@ def test_the_same_attempt_does_not_block_itself(run):
         assert answer.ext["orderCountInfo"] == "0 0 0"
         assert await pop(world, attempt_id="b") == []
 
-    run(scenario)
 
-
-def test_a_waiting_pop_is_served_when_the_block_ends(run):
-    async def scenario(world):
+async def test_a_waiting_pop_is_served_when_the_block_ends():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
 
         def wait():
@@ -103,11 +98,9 @@ def test_a_waiting_pop_is_served_when_the_block_ends(run):
         assert [m.body for m in popped(await waiting)] == [b"3"]
         assert len(first) == 2
 
-    run(scenario)
 
-
-def test_one_message_may_be_hidden_for_longer_or_shorter(run):
-    async def scenario(world):
+async def test_one_message_may_be_hidden_for_longer_or_shorter():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2")
         first = await pop(world, invisible_time=10_000)
         await world.talker.ok(first[0].ack())
@@ -124,11 +117,9 @@ def test_one_message_may_be_hidden_for_longer_or_shorter(run):
         assert (await world.talker.invoke(first[1].hide(3000))).code == 208
         assert [m.body for m in await pop(world)] == [b"2"]
 
-    run(scenario)
 
-
-def test_bad_acknowledgements_do_not_move_the_offset(run):
-    async def scenario(world):
+async def test_bad_acknowledgements_do_not_move_the_offset():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world)
         assert (await world.talker.invoke(first[0].ack(offset=2))).code == 13
@@ -137,11 +128,9 @@ def test_bad_acknowledgements_do_not_move_the_offset(run):
         assert (await world.talker.invoke(first[0].ack(extra_info=other.text))).code == 208
         assert await committed(world) == 0
 
-    run(scenario)
 
-
-def test_what_fails_too_often_is_a_dead_letter_and_lets_the_others_pass(run):
-    async def scenario(world):
+async def test_what_fails_too_often_is_a_dead_letter_and_lets_the_others_pass():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok(
             UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2})
         )
@@ -156,11 +145,9 @@ def test_what_fails_too_often_is_a_dead_letter_and_lets_the_others_pass(run):
         assert (letter.body, letter.properties["RETRY_TOPIC"]) == (b"bad", "t")
         assert await committed(world) == 1
 
-    run(scenario)
 
-
-def test_a_block_survives_an_orderly_restart(run):
-    async def scenario(world):
+async def test_a_block_survives_an_orderly_restart():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world, invisible_time=60_000)
         await world.talker.ok(first[0].ack())
@@ -170,11 +157,9 @@ def test_a_block_survives_an_orderly_restart(run):
         await again.ok(first[1].ack())
         assert [m.body for m in popped(await again.invoke(request()))] == [b"3"]
 
-    run(scenario)
 
-
-def test_a_pop_of_messages_that_a_crash_took_blocks_nobody(run):
-    async def scenario(world):
+async def test_a_pop_of_messages_that_a_crash_took_blocks_nobody():
+    async with ClusterScene(topics={"t": 2}) as world:
         saved = world.cluster.directory / "broker-a/config/consumerOrderInfo.json"
         await send(world, b"1", b"2")
         await pop(world)
@@ -186,5 +171,3 @@ def test_a_pop_of_messages_that_a_crash_took_blocks_nobody(run):
         await world.cluster.start_broker()
         assert saved.read_text() == '{"table":{"t@g":{}}}', "before anything new is stored there"
         assert [m.body for m in await pop(world)] == [b"1", b"2"]
-
-    run(scenario)

@@ -3,14 +3,15 @@
 import asyncio
 
 from mqframe_pop.requests import Notification, PeekMessage
+from mqframe_testing.cluster_scene import ClusterScene
 from msgspec.structs import replace
 from popping import pop, send
 
 from mqframe.core.storage.record import decode_records
 
 
-def test_a_peek_takes_nothing(run):
-    async def scenario(world):
+async def test_a_peek_takes_nothing():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2")
         peek = PeekMessage(topic="t", queue_id=-1, max_msg_nums=1, consumer_group="g")
         for _ in range(2):
@@ -22,11 +23,9 @@ def test_a_peek_takes_nothing(run):
         assert (await world.talker.invoke(replace(peek, max_msg_nums=0))).code == 29
         assert (await world.talker.invoke(replace(peek, topic="absent"))).code == 17
 
-    run(scenario)
 
-
-def test_a_notification_comes_when_there_is_something_to_pop(run):
-    async def scenario(world):
+async def test_a_notification_comes_when_there_is_something_to_pop():
+    async with ClusterScene(topics={"t": 2}) as world:
         now = world.clock.now_ms()
         ask = Notification(consumer_group="g", topic="t", queue_id=-1, poll_time=10_000, born_time=now)
         waiting = asyncio.ensure_future(world.talker.ok(ask))
@@ -42,5 +41,3 @@ def test_a_notification_comes_when_there_is_something_to_pop(run):
         assert (await waiting).ext == {"hasMsg": "false", "pollingFull": "false"}
         assert (await world.talker.invoke(replace(ask, topic="absent"))).code == 17
         assert (await world.talker.invoke(replace(ask, queue_id=9))).code == 29
-
-    run(scenario)

@@ -2,6 +2,7 @@
 
 import pytest
 from mqframe_pop.settings import PopSettings
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import KEY, committed, pop, pop_request, popped, send
 
 from mqframe.core.requests.admin import (
@@ -11,18 +12,16 @@ from mqframe.core.requests.admin import (
 )
 
 
-def test_a_queue_may_be_named(run):
-    async def scenario(world):
+async def test_a_queue_may_be_named():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0")
         await send(world, b"1", queue_id=1)
         assert [m.body for m in await pop(world, queue_id=1)] == [b"1"]
         assert [m.body for m in await pop(world, queue_id=0)] == [b"0"]
 
-    run(scenario)
 
-
-def test_any_queue_means_all_of_them_and_tells_what_is_left(run):
-    async def scenario(world):
+async def test_any_queue_means_all_of_them_and_tells_what_is_left():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0", b"2")
         await send(world, b"1", b"3", queue_id=1)
         answer = await world.talker.invoke(pop_request(max_msg_nums=3))
@@ -30,11 +29,9 @@ def test_any_queue_means_all_of_them_and_tells_what_is_left(run):
         assert answer.ext["restNum"] == "1"
         assert len(await pop(world)) == 1
 
-    run(scenario)
 
-
-def test_tags_choose_and_what_is_passed_does_not_hold_the_offset(run):
-    async def scenario(world):
+async def test_tags_choose_and_what_is_passed_does_not_hold_the_offset():
+    async with ClusterScene(topics={"t": 2}) as world:
         for tag in "abcab":
             await send(world, tag.encode(), properties=f"TAGS\x01{tag}\x02{KEY}")
         first = await pop(world, exp="a || c", exp_type="TAG")
@@ -47,12 +44,10 @@ def test_tags_choose_and_what_is_passed_does_not_hold_the_offset(run):
         assert await committed(world) == 6
         assert [m.body for m in await pop(world, consumer_group="h")] == [*map(str.encode, "abcabb")]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize(("v2", "topic", "mark"), [("false", "%RETRY%g_t", "1"), ("true", "%RETRY%g+t", "2")])
-def test_retry_topics_of_both_forms_are_mixed_in(run, v2, topic, mark):
-    async def scenario(world):
+async def test_retry_topics_of_both_forms_are_mixed_in(v2, topic, mark):
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok(UpdateBrokerConfig(), f"enableRetryTopicV2={v2}".encode())
         await send(world, b"1")
         await pop(world, invisible_time=1000)
@@ -65,11 +60,9 @@ def test_retry_topics_of_both_forms_are_mixed_in(run, v2, topic, mark):
         await world.talker.ok(again.ack())
         assert await committed(world, topic) == 1
 
-    run(scenario)
 
-
-def test_a_new_group_begins_where_it_says(run):
-    async def scenario(world):
+async def test_a_new_group_begins_where_it_says():
+    async with ClusterScene(topics={"t": 2}, store={"hot_bytes": 6000}) as world:
         await send(world, b"1", b"2", b"3")
         assert [m.body for m in await pop(world, consumer_group="old", init_mode=0)] == [b"1", b"2", b"3"]
         # A queue that is short and whole is read from its beginning all the same.
@@ -77,11 +70,9 @@ def test_a_new_group_begins_where_it_says(run):
         await send(world, *[bytes(900)] * 12)
         assert [m.offset for m in await pop(world, consumer_group="newest", init_mode=1)] == [14]
 
-    run(scenario, store={"hot_bytes": 6000})
 
-
-def test_an_operator_s_reset_moves_the_next_pop(run):
-    async def scenario(world):
+async def test_an_operator_s_reset_moves_the_next_pop():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world)
         reset = InvokeBrokerToResetOffset(
@@ -94,11 +85,9 @@ def test_an_operator_s_reset_moves_the_next_pop(run):
             await world.talker.ok(message.ack())
         assert await committed(world) == 1
 
-    run(scenario)
 
-
-def test_offsets_that_do_not_exist_are_corrected(run):
-    async def scenario(world):
+async def test_offsets_that_do_not_exist_are_corrected():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1")
         await world.talker.heartbeat("g")
         world.cluster.broker.service_port.offsets.commit("g", "t", 0, 7)  # no client can
@@ -107,11 +96,9 @@ def test_offsets_that_do_not_exist_are_corrected(run):
         await send(world, b"2")
         assert [m.body for m in await pop(world)] == [b"2"]
 
-    run(scenario)
 
-
-def test_messages_that_lie_on_the_disk_only_are_popped_and_come_again(run):
-    async def scenario(world):
+async def test_messages_that_lie_on_the_disk_only_are_popped_and_come_again():
+    async with ClusterScene(topics={"t": 2}, store={"hot_bytes": 4000, "mapped_read_bytes": 4000}) as world:
         await send(world, *[bytes([65 + number]) * 1000 for number in range(12)])
         found = []
         while batch := await pop(world, invisible_time=1000):
@@ -120,11 +107,9 @@ def test_messages_that_lie_on_the_disk_only_are_popped_and_come_again(run):
         await world.clock.aadvance(1)
         assert len(await pop(world)) + len(await pop(world)) == 12
 
-    run(scenario, store={"hot_bytes": 4000, "mapped_read_bytes": 4000})
 
-
-def test_more_than_is_allowed_is_not_given_away(run):
-    async def scenario(world):
+async def test_more_than_is_allowed_is_not_given_away():
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(out_max=3)]) as world:
         await send(world, *[b"x"] * 5)
         assert len(await pop(world, max_msg_nums=2)) == 2
         (third,) = await pop(world, max_msg_nums=1)
@@ -132,11 +117,9 @@ def test_more_than_is_allowed_is_not_given_away(run):
         await world.talker.ok(third.ack())
         assert len(await pop(world)) == 2
 
-    run(scenario, sections=[PopSettings(out_max=3)])
 
-
-def test_a_topic_that_was_made_anew_is_popped_from_its_beginning(run):
-    async def scenario(world):
+async def test_a_topic_that_was_made_anew_is_popped_from_its_beginning():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         await pop(world, queue_id=0)
         await world.talker.ok(DeleteTopicInBroker(topic="t"))
@@ -148,5 +131,3 @@ def test_a_topic_that_was_made_anew_is_popped_from_its_beginning(run):
         assert message.body == b"4"
         await world.talker.ok(message.ack())
         assert await committed(world) == 1
-
-    run(scenario)

@@ -1,5 +1,6 @@
 """Revival: messages that nobody acknowledged come again, or become dead letters."""
 
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import KEY, committed, pop, send
 
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -14,8 +15,8 @@ from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import dumps
 
 
-def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_over(run):
-    async def scenario(world):
+async def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_over():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", properties=f"TAGS\x01a\x02{KEY}")
         first = await pop(world)
         await world.talker.ok(first[0].ack())
@@ -33,11 +34,9 @@ def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_over(r
         assert await committed(world) == 2
         assert await committed(world, "%RETRY%g_t") == 1
 
-    run(scenario)
 
-
-def test_beyond_the_group_s_maximum_messages_are_dead_letters(run):
-    async def scenario(world):
+async def test_beyond_the_group_s_maximum_messages_are_dead_letters():
+    async with ClusterScene(topics={"t": 2}) as world:
         group = dumps({"groupName": "g", "retryMaxTimes": 2})
         await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
         await send(world, b"1")
@@ -52,11 +51,9 @@ def test_beyond_the_group_s_maximum_messages_are_dead_letters(run):
         assert letter.properties["RETRY_TOPIC"] == "t"
         assert letter.properties["ORIGIN_MESSAGE_ID"]
 
-    run(scenario)
 
-
-def test_messages_of_a_group_or_topic_that_is_gone_are_let_go(run):
-    async def scenario(world):
+async def test_messages_of_a_group_or_topic_that_is_gone_are_let_go():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1")
         await pop(world, invisible_time=20_000)
         await world.clock.aadvance(11)
@@ -64,10 +61,8 @@ def test_messages_of_a_group_or_topic_that_is_gone_are_let_go(run):
         await world.clock.aadvance(10)
         assert world.store.queues.max_offset("%RETRY%g_t", 0) == 0
 
-    run(scenario)
 
-
-def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypatch):
+async def test_an_error_with_one_message_does_not_keep_the_others_hidden(monkeypatch):
     put = InternalWriter.put
 
     def put_unless_bad(self, topic, queue_id, body, *arguments, **fields):
@@ -78,7 +73,7 @@ def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypa
     bad = [True]
     monkeypatch.setattr(InternalWriter, "put", put_unless_bad)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0", b"1", b"2")
         for _ in range(3):
             await pop(world, max_msg_nums=1, invisible_time=5000)
@@ -88,10 +83,8 @@ def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypa
         await world.clock.aadvance(10)
         assert [m.body for m in await pop(world)] == [b"1"]
 
-    run(scenario)
 
-
-def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_come_once(run, monkeypatch):
+async def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_come_once(monkeypatch):
     put = InternalWriter.put
     stored = []
 
@@ -103,7 +96,7 @@ def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_com
 
     monkeypatch.setattr(InternalWriter, "put", put_unless_odd)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0", b"1", b"2")
         await pop(world, invisible_time=5000)
         await world.clock.aadvance(3600)
@@ -114,10 +107,8 @@ def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_com
         await world.clock.aadvance(3600)
         assert stored == [b"0", b"2"]
 
-    run(scenario)
 
-
-def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(run, monkeypatch):
+async def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(monkeypatch):
     put = InternalWriter.put
     stored, full = [], [True]
 
@@ -129,7 +120,7 @@ def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(run, monke
 
     monkeypatch.setattr(InternalWriter, "put", put_unless_full)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0", b"1", b"2")
         await pop(world, invisible_time=5000)
         await world.clock.aadvance(6)
@@ -138,11 +129,9 @@ def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(run, monke
         assert stored == [b"0", b"1", b"2"]
         assert world.cluster.broker._state.left_out.messages.total == 0
 
-    run(scenario)
 
-
-def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_dead_letters(run):
-    async def scenario(world):
+async def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_dead_letters():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok(
             UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2})
         )
@@ -159,11 +148,9 @@ def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_d
         letters = list(decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0]))
         assert sorted(letter.body for letter in letters) == [b"big", b"small"]
 
-    run(scenario)
 
-
-def test_a_number_of_tries_that_no_record_holds_more_of_stays(run):
-    async def scenario(world):
+async def test_a_number_of_tries_that_no_record_holds_more_of_stays():
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.talker.ok(
             UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2**31 - 1})
         )
@@ -173,11 +160,9 @@ def test_a_number_of_tries_that_no_record_holds_more_of_stays(run):
         (letter,) = decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0])
         assert (letter.body, letter.reconsume_times) == (b"often", 2**31 - 1)
 
-    run(scenario)
 
-
-def test_a_sender_does_not_say_where_a_message_comes_from_that_comes_again(run):
-    async def scenario(world):
+async def test_a_sender_does_not_say_where_a_message_comes_from_that_comes_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         brought = encode_element(b"m", f"{KEY}1ST_POP_TIME\x015\x02RETRY_TOPIC\x01old\x02".encode())
         batch = SendBatchMessage(
             producer_group="p", topic="t", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0,
@@ -189,5 +174,3 @@ def test_a_sender_does_not_say_where_a_message_comes_from_that_comes_again(run):
         (again,) = await pop(world)
         assert again.message.properties["1ST_POP_TIME"] == str(first.handle.pop_time)
         assert "RETRY_TOPIC" not in again.message.properties
-
-    run(scenario)

@@ -7,6 +7,7 @@ import pytest
 from mqframe_pop.broker import revive_log
 from mqframe_pop.rules.bodies import AckBody, CheckPointBody
 from mqframe_pop.settings import PopSettings
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request, popped
 
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -48,8 +49,8 @@ def revive_records(world):
     return found
 
 
-def test_what_is_acknowledged_soon_is_never_written(run):
-    async def scenario(world):
+async def test_what_is_acknowledged_soon_is_never_written():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 40)
         while batch := await pop(world.talker, max_msg_nums=3):
             for message in batch:
@@ -57,22 +58,18 @@ def test_what_is_acknowledged_soon_is_never_written(run):
         await world.clock.aadvance(60)
         assert revive_records(world) == []
 
-    run(scenario)
 
-
-def test_what_comes_again_soon_is_never_written(run):
-    async def scenario(world):
+async def test_what_comes_again_soon_is_never_written():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
         await pop(world.talker, invisible_time=5000)
         await world.clock.aadvance(60)
         assert len(await pop(world.talker)) == 1
         assert revive_records(world) == []
 
-    run(scenario)
 
-
-def test_what_stays_out_is_written_as_the_reference_writes_it(run):
-    async def scenario(world):
+async def test_what_stays_out_is_written_as_the_reference_writes_it():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 3)
         messages = await pop(world.talker)
         now = messages[0].handle.pop_time
@@ -102,11 +99,9 @@ def test_what_stays_out_is_written_as_the_reference_writes_it(run):
         assert [m.body for m in await pop(world.talker)] == [b"2"]
         assert [record.tag for record, _ in revive_records(world)] == ["ck", "ack", "ack"]
 
-    run(scenario)
 
-
-def test_several_acknowledgements_of_one_pop_are_one_record(run):
-    async def scenario(world):
+async def test_several_acknowledgements_of_one_pop_are_one_record():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 3)
         messages = await pop(world.talker)
         await world.clock.aadvance(10)
@@ -118,13 +113,11 @@ def test_several_acknowledgements_of_one_pop_are_one_record(run):
         now = messages[0].handle.pop_time
         assert record.properties["UNIQ_KEY"] == f"t@0@[0, 1, 2]@g@{now}@bAck"
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("way", ["restart", "kill"])
 @pytest.mark.parametrize("after", [0, 9, 30])
-def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(run, way, after):
-    async def scenario(world):
+async def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(way, after):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 4)
         messages = await pop(world.talker, invisible_time=60_000)
         await world.talker.ok(messages[1].ack())
@@ -152,11 +145,9 @@ def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(run, way
         assert set(seen) == wanted
         assert len(seen) == len(wanted)
 
-    run(scenario)
 
-
-def test_what_was_brought_back_before_a_kill_is_not_brought_back_again(run):
-    async def scenario(world):
+async def test_what_was_brought_back_before_a_kill_is_not_brought_back_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
         await pop(world.talker, invisible_time=20_000)
         await world.clock.aadvance(22)
@@ -172,11 +163,9 @@ def test_what_was_brought_back_before_a_kill_is_not_brought_back_again(run):
         assert world.store.queues.max_offset("%RETRY%g_t", 0) == 2
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1"]
 
-    run(scenario)
 
-
-def test_a_hidden_message_is_not_lost_by_a_kill(run):
-    async def scenario(world):
+async def test_a_hidden_message_is_not_lost_by_a_kill():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
         (message,) = await pop(world.talker)
         await world.clock.aadvance(1)
@@ -191,11 +180,9 @@ def test_a_hidden_message_is_not_lost_by_a_kill(run):
         (again,) = await pop(talker)
         assert (again.body, again.message.reconsume_times) == (b"0", 1)
 
-    run(scenario)
 
-
-def test_time_that_passes_while_the_broker_is_down_counts(run):
-    async def scenario(world):
+async def test_time_that_passes_while_the_broker_is_down_counts():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
         await pop(world.talker, invisible_time=60_000)
         await world.cluster.stop_broker()
@@ -206,11 +193,9 @@ def test_time_that_passes_while_the_broker_is_down_counts(run):
         (again,) = await pop(talker)
         assert again.message.reconsume_times == 1
 
-    run(scenario)
 
-
-def test_the_revive_log_s_own_offset_follows_what_is_needed(run):
-    async def scenario(world):
+async def test_the_revive_log_s_own_offset_follows_what_is_needed():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 8)
         for _ in range(8):
             await pop(world.talker, max_msg_nums=1, invisible_time=20_000)
@@ -222,11 +207,9 @@ def test_the_revive_log_s_own_offset_follows_what_is_needed(run):
         assert table[f"{REVIVE}@CID_RMQ_SYS_REVIVE_GROUP"] == dict.fromkeys(range(8), 1)
         await world.cluster.start_broker()
 
-    run(scenario)
 
-
-def test_records_that_are_none_do_not_stop_a_start(run):
-    async def scenario(world):
+async def test_records_that_are_none_do_not_stop_a_start():
+    async with ClusterScene(topics={"t": 2}) as world:
         for tag, body in (("ck", b"nonsense"), ("ck", b"{}"), ("ack", b"{"), ("bAck", b"[]"), ("x", b"y")):
             foreign(world, tag, body)
         await send(world, 1)
@@ -235,8 +218,6 @@ def test_records_that_are_none_do_not_stop_a_start(run):
         talker = world.join()
         await world.clock.aadvance(60)
         assert len(await pop(talker)) == 1
-
-    run(scenario)
 
 
 ODD_POINTS = [
@@ -259,8 +240,8 @@ ODD_POINTS = [
 ]
 
 
-def test_no_record_stops_the_reading_of_others_nor_the_next_start(run):
-    async def scenario(world):
+async def test_no_record_stops_the_reading_of_others_nor_the_next_start():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
         await world.talker.heartbeat("g")
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
@@ -281,10 +262,8 @@ def test_no_record_stops_the_reading_of_others_nor_the_next_start(run):
         await world.clock.aadvance(33)
         assert [m.body for m in await pop(world.join())] == [b"0"]
 
-    run(scenario)
 
-
-def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
+async def test_bytes_that_are_no_record_take_no_others_with_them(monkeypatch):
     decode_all = revive_log.decode_records
 
     def failing(part):
@@ -295,7 +274,7 @@ def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
 
     monkeypatch.setattr(revive_log, "decode_records", failing)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
         await world.talker.heartbeat("g")
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
@@ -311,11 +290,9 @@ def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
         await world.clock.aadvance(33)
         assert [m.body for m in await pop(world.talker)] == [b"0"]
 
-    run(scenario)
 
-
-def test_waiting_pops_are_let_go_when_the_broker_stops(run):
-    async def scenario(world):
+async def test_waiting_pops_are_let_go_when_the_broker_stops():
+    async with ClusterScene(topics={"t": 2}) as world:
         born = world.clock.now_ms()
         waiting = asyncio.ensure_future(world.talker.invoke(pop_request(poll_time=60_000, born_time=born)))
         await world.settle()
@@ -324,13 +301,11 @@ def test_waiting_pops_are_let_go_when_the_broker_stops(run):
             await waiting
         await world.cluster.start_broker()
 
-    run(scenario)
 
-
-def test_records_that_somebody_else_wrote_are_heeded(run):
+async def test_records_that_somebody_else_wrote_are_heeded():
     """A timer of another kind of broker delivers what it holds: check points first, then their ends."""
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 3)
         now = world.clock.now_ms()
         point = CheckPointBody(
@@ -352,11 +327,9 @@ def test_records_that_somebody_else_wrote_are_heeded(run):
         await world.clock.aadvance(3)
         assert [m.body for m in await pop(world.talker)] == [b"0"]
 
-    run(scenario)
 
-
-def test_own_records_among_those_of_others_are_read_once(run):
-    async def scenario(world):
+async def test_own_records_among_those_of_others_are_read_once():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 8)
         for number in range(8):
             (message,) = await pop(world.talker, max_msg_nums=1, invisible_time=60_000)
@@ -369,13 +342,11 @@ def test_own_records_among_those_of_others_are_read_once(run):
         assert await pop(world.talker) == []
         assert message.body == b"7"
 
-    run(scenario)
 
-
-def test_what_is_out_for_long_does_not_make_starts_long(run, monkeypatch):
+async def test_what_is_out_for_long_does_not_make_starts_long(monkeypatch):
     monkeypatch.setattr("mqframe_pop.broker.revive_log.BEHIND_MAX", 10)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
         (slow,) = await pop(world.talker, invisible_time=3_600_000)
         queue_id = slow.handle.revive_queue
@@ -391,11 +362,9 @@ def test_what_is_out_for_long_does_not_make_starts_long(run, monkeypatch):
         await world.clock.aadvance(4000)
         assert b"0" not in {m.body for _ in range(8) for m in await pop(talker)}
 
-    run(scenario)
 
-
-def test_with_a_synchronous_flush_offsets_wait_for_the_disk(run):
-    async def scenario(world):
+async def test_with_a_synchronous_flush_offsets_wait_for_the_disk():
+    async with ClusterScene(topics={"t": 2}, store={"flush": "SYNC_FLUSH"}) as world:
         await send(world, 2)
         first, second = await pop(world.talker, invisible_time=20_000)
         answer = await world.talker.ok(second.hide(30_000))
@@ -409,10 +378,8 @@ def test_with_a_synchronous_flush_offsets_wait_for_the_disk(run):
         await world.settle()
         assert [m.body for m in await pop(world.talker)] == [second.body]
 
-    run(scenario, store={"flush": "SYNC_FLUSH"})
 
-
-def test_a_store_that_takes_nothing_loses_nothing(run, monkeypatch):
+async def test_a_store_that_takes_nothing_loses_nothing(monkeypatch):
     put, full = InternalWriter.put, []
 
     def put_unless_full(*arguments, **fields):
@@ -422,7 +389,7 @@ def test_a_store_that_takes_nothing_loses_nothing(run, monkeypatch):
 
     monkeypatch.setattr(InternalWriter, "put", put_unless_full)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
         messages = await pop(world.talker, invisible_time=20_000)
         full.append(True)
@@ -435,11 +402,9 @@ def test_a_store_that_takes_nothing_loses_nothing(run, monkeypatch):
         await world.clock.aadvance(60)
         assert [m.body for m in await pop(world.talker)] == [b"0", b"1"]
 
-    run(scenario)
 
-
-def test_what_memory_has_no_room_for_is_kept_by_the_timer(run):
-    async def scenario(world):
+async def test_what_memory_has_no_room_for_is_kept_by_the_timer():
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(check_points_max=2)]) as world:
         await send(world, 6)
         messages = [
             message
@@ -460,11 +425,9 @@ def test_what_memory_has_no_room_for_is_kept_by_the_timer(run):
         await world.clock.aadvance(26.2)
         assert [m.body for m in await pop(world.talker)] == [b"4"]
 
-    run(scenario, sections=[PopSettings(check_points_max=2)])
 
-
-def test_what_the_timer_keeps_survives_a_kill(run):
-    async def scenario(world):
+async def test_what_the_timer_keeps_survives_a_kill():
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(check_points_max=1)]) as world:
         await send(world, 3)
         for _ in range(3):
             await pop(world.talker, max_msg_nums=1, invisible_time=40_000)
@@ -478,11 +441,9 @@ def test_what_the_timer_keeps_survives_a_kill(run):
         await world.clock.aadvance(24)
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1", b"2"]
 
-    run(scenario, sections=[PopSettings(check_points_max=1)])
 
-
-def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_with(run):
-    async def scenario(world):
+async def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_with():
+    async with ClusterScene(topics={"t": 2}) as world:
         offsets = world.cluster.directory / "broker-a/config/consumerOffset.json"
         await send(world, 1)
         await world.cluster.stop_broker()
@@ -503,5 +464,3 @@ def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_wit
         await world.clock.aadvance(60)
         (again,) = await pop(world.talker)
         assert again.body == message.body
-
-    run(scenario)

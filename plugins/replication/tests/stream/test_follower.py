@@ -111,12 +111,9 @@ def test_the_next_connection_begins_behind_what_is_stored() -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "127.0.0.1:"])
-def test_an_address_that_does_not_answer_is_named(address: str) -> None:
-    async def scenario() -> None:
-        with pytest.raises(ConnectError, match=address):
-            await follower_of(Target(), ManualClock()).connect(address)
-
-    asyncio.run(scenario())
+async def test_an_address_that_does_not_answer_is_named(address: str) -> None:
+    with pytest.raises(ConnectError, match=address):
+        await follower_of(Target(), ManualClock()).connect(address)
 
 
 async def server_closed(server: asyncio.Server) -> None:
@@ -124,35 +121,29 @@ async def server_closed(server: asyncio.Server) -> None:
     await server.wait_closed()
 
 
-def test_a_slave_says_nothing_before_it_is_told_to_begin() -> None:
-    async def scenario() -> None:
-        place = Place()
-        server = await place.connect(begin=False)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0):
-                await place.reader.read(1)
-        assert not place.follower.is_following
-        place.target.max_offset = 2000  # what it has when it begins counts
+async def test_a_slave_says_nothing_before_it_is_told_to_begin() -> None:
+    place = Place()
+    server = await place.connect(begin=False)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await place.reader.read(1)
+    assert not place.follower.is_following
+    place.target.max_offset = 2000  # what it has when it begins counts
+    place.follower.begin()
+    assert await place.reader.readexactly(8) == encode_report(2000)
+    place.follower.close()
+    place.writer.close()
+    await server_closed(server)
+
+
+async def test_a_connection_that_has_ended_is_not_begun() -> None:
+    place = Place()
+    server = await place.connect(begin=False)
+    place.writer.close()
+    await place.clock.aadvance(0)
+    with pytest.raises(ConnectError, match="before it was begun"):
         place.follower.begin()
-        assert await place.reader.readexactly(8) == encode_report(2000)
-        place.follower.close()
-        place.writer.close()
-        await server_closed(server)
-
-    asyncio.run(scenario())
-
-
-def test_a_connection_that_has_ended_is_not_begun() -> None:
-    async def scenario() -> None:
-        place = Place()
-        server = await place.connect(begin=False)
-        place.writer.close()
-        await place.clock.aadvance(0)
-        with pytest.raises(ConnectError, match="before it was begun"):
-            place.follower.begin()
-        await server_closed(server)
-
-    asyncio.run(scenario())
+    await server_closed(server)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
