@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from mqframe_faststream import MqframeBroker, TestMqframeBroker
 
@@ -43,23 +41,20 @@ async def test_each_block_takes_a_transaction_of_its_own() -> None:
             await block.__aenter__()
 
 
-def test_listeners_deliver_or_drop() -> None:
+async def test_listeners_deliver_or_drop() -> None:
     broker = MqframeBroker(transaction_listener=Says())
 
     @broker.subscriber("orders")
     async def handle(value: int) -> None: ...
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            answers = (TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, RuntimeError("fire"))
-            results = [
-                await broker.publish_in_transaction(number, "orders", answer)
-                for number, answer in enumerate(answers)
-            ]
-            handle.mock.assert_called_once_with(0)
-            return [result.outcome for result in results], str(results[2].error)
-
-    outcomes, error = asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        answers = (TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, RuntimeError("fire"))
+        results = [
+            await broker.publish_in_transaction(number, "orders", answer)
+            for number, answer in enumerate(answers)
+        ]
+        handle.mock.assert_called_once_with(0)
+        outcomes, error = ([result.outcome for result in results], str(results[2].error))
     assert outcomes == [TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN]
     assert error == "fire"
 

@@ -46,13 +46,10 @@ async def test_the_path_can_be_chosen(tmp_path) -> None:
 
 async def test_a_file_that_is_no_database_is_named(tmp_path) -> None:
     (tmp_path / "offsets.sqlite3").write_bytes(b"no database at all" * 100)
-
+    store = make(tmp_path)
     with pytest.raises(StoreError, match=r"offsets\.sqlite3: file is not a database"):
-        store = make(tmp_path)
-        try:
-            await store.load()
-        finally:
-            await store.close()
+        await store.load()
+    await store.close()
 
 
 async def test_a_locked_file_may_be_tried_again(tmp_path) -> None:
@@ -71,9 +68,7 @@ async def test_a_locked_file_may_be_tried_again(tmp_path) -> None:
 
 
 async def test_a_store_that_was_never_loaded_says_so(tmp_path) -> None:
+    store = make(tmp_path)
     with pytest.raises(ClosedError, match="call load first"):
-        store = make(tmp_path)
-        try:
-            await store.read(QUEUE, ReadFrom.STORE)
-        finally:
-            await store.close()
+        await store.read(QUEUE, ReadFrom.STORE)
+    await store.close()

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 import attrs
 import master_port
 import pytest
-from master_port import Place
 from mqframe_replication.rules.feed import FeedLimits
 from mqframe_replication.rules.stream import FrameReader, encode_report, frame_head
 from mqframe_replication.stream.feed_rules import MasterRules
@@ -175,7 +174,7 @@ async def came(line: master_port.Line, reader: FrameReader) -> list[int]:
 
 
 async def test_all_slaves_together_get_what_is_allowed_each_as_much() -> None:
-    async with Place(limits=SLOW) as place:
+    async with master_port.Place(limits=SLOW) as place:
         place.log.data = bytes(100_000)
         lines = [await place.connect() for _ in range(3)]
         for line in lines:
@@ -198,7 +197,7 @@ async def test_all_slaves_together_get_what_is_allowed_each_as_much() -> None:
 
 
 async def test_a_slave_that_has_all_leaves_its_part_to_the_others() -> None:
-    async with Place(limits=SLOW) as place:
+    async with master_port.Place(limits=SLOW) as place:
         place.log.data = bytes(100_000)
         line, other = await place.connect(), await place.connect()
         await other.report(101_000)
@@ -211,7 +210,7 @@ async def test_a_slave_that_has_all_leaves_its_part_to_the_others() -> None:
 
 
 async def test_without_flow_control_all_is_sent_at_once() -> None:
-    async with Place() as place:
+    async with master_port.Place() as place:
         place.log.data = bytes(100_000)
         line = await place.connect()
         await line.report(1000)
@@ -223,7 +222,9 @@ async def test_without_flow_control_all_is_sent_at_once() -> None:
 
 
 async def test_a_slave_that_takes_nothing_is_left_and_little_is_kept_for_it() -> None:
-    async with Place(limits=attrs.evolve(LIMITS, batch_bytes=1 << 20, file_bytes=1 << 30)) as place:
+    async with master_port.Place(
+        limits=attrs.evolve(LIMITS, batch_bytes=1 << 20, file_bytes=1 << 30)
+    ) as place:
         place.log.data = bytes(64 << 20)
         good = await place.connect()
         stuck = socket.create_connection(("127.0.0.1", place.feeding.port))
