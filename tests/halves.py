@@ -48,13 +48,13 @@ def end_request(answer: Frame, outcome: int, **fields: Any) -> EndTransaction:
 
 async def half(world: Any, body: bytes = b"body", more: str = "", **fields: Any) -> Frame:
     fields = {"born_timestamp": world.clock.now_ms(), "sys_flag": 4, **fields}
-    answer: Frame = await world.talker.send("t", body, HALF + more, **fields)
+    answer: Frame = await world.client.send("t", body, HALF + more, **fields)
     assert answer.code == 0, answer.remark
     return answer
 
 
 async def end(world: Any, answer: Frame, outcome: int, **fields: Any) -> Frame:
-    done: Frame = await world.talker.invoke(end_request(answer, outcome, **fields))
+    done: Frame = await world.client.invoke(end_request(answer, outcome, **fields))
     return done
 
 
@@ -86,7 +86,7 @@ class Asked:
 
 
 async def producer(world: Any, outcome: int | None = None, **beat: Any) -> Asked:
-    talker = world.join() if beat else world.talker
+    talker = world.connect() if beat else world.client
     asked = Asked(talker, outcome)
     await talker.heartbeat("", producers=["p"], **beat)
     return asked
@@ -98,7 +98,7 @@ async def rounds(world: Any, count: int) -> None:
 
 
 async def cursors(world: Any) -> tuple[Any, ...]:
-    answer = await world.talker.ok(GetAllConsumerOffset())
+    answer = await world.client.ok(GetAllConsumerOffset())
     table = decode(memoryview(answer.body), ConsumerOffsetTable).offset_table
     return tuple(table.get(f"{topic}@{CHECK_GROUP}", {}).get(0) for topic in (HALF_TOPIC, OP_HALF_TOPIC))
 
@@ -116,7 +116,7 @@ async def send_batch(world: Any, body: bytes, count: int, more: str = "", **fiel
         "queue_id": 0, "sys_flag": 4, "born_timestamp": world.clock.now_ms(), "flag": 0, "batch": True,
         "properties": f"{HALF}HALF_BATCH\x01{count}\x02job\x017\x02{more}",
     }  # fmt: skip
-    answer: Frame = await world.talker.invoke(SendHalfBatch(**(values | fields)), body)
+    answer: Frame = await world.client.invoke(SendHalfBatch(**(values | fields)), body)
     return answer
 
 

@@ -97,12 +97,12 @@ def popped(answer: Frame, topic: str = "t", group: str = "g") -> list[Popped]:
 async def send(world: Any, *bodies: bytes, topic: str = "t", properties: str = KEY, **fields: Any) -> None:
     """Send `bodies`, one after the other."""
     for body in bodies:
-        await world.talker.ok_send(topic, properties, body=body, **fields)
+        await world.client.ok_send(topic, properties, body=body, **fields)
 
 
 async def pop(world: Any, **fields: Any) -> list[Popped]:
     """The messages of one pop; `fields`: those of `pop_request`."""
-    return popped(await world.talker.invoke(pop_request(**fields)), group=fields.get("consumer_group", "g"))
+    return popped(await world.client.invoke(pop_request(**fields)), group=fields.get("consumer_group", "g"))
 
 
 async def committed(world: Any, topic: str = "t", queue_id: int = 0, group: str = "g") -> int | None:
@@ -110,5 +110,5 @@ async def committed(world: Any, topic: str = "t", queue_id: int = 0, group: str 
     request = QueryConsumerOffset(
         consumer_group=group, topic=topic, queue_id=queue_id, set_zero_if_not_found=False
     )
-    answer = await world.talker.invoke(request)
+    answer = await world.client.invoke(request)
     return int(answer.ext["offset"]) if answer.code == 0 else None

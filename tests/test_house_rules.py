@@ -798,6 +798,62 @@ def test_every_file_with_logic_has_tests_of_its_own() -> None:
     none([f"house_ratchet.toml: {name} is no longer needed" for name in sorted(allowed - without)])
 
 
+def test_async_tests_are_async_functions() -> None:
+    """No test has an inner coroutine that it only plays: `async def test_…` runs by itself."""
+    played = [
+        f"{_below_root(path)}:{test.name}"
+        for path in _test_files()
+        for test in ast.walk(tree_of(path))
+        if isinstance(test, ast.FunctionDef) and test.name.startswith("test_") and _plays_a_coroutine(test)
+    ]
+    _keep_to_ratchet("played_coroutines", played)
+
+
+def _plays_a_coroutine(test: ast.FunctionDef) -> bool:
+    """Whether `test` runs a loop by itself, or all that it does with a coroutine is to hand it to a player."""
+    inner = {each.name for each in test.body if isinstance(each, ast.AsyncFunctionDef)}
+    calls = [each for each in ast.walk(test) if isinstance(each, ast.Call)]
+    if any(ast.unparse(call.func) == "asyncio.run" for call in calls):
+        return True
+    last = test.body[-1]
+    played = last.value if isinstance(last, ast.Expr) else None
+    return isinstance(played, ast.Call) and any(
+        isinstance(argument, ast.Name) and argument.id in inner for argument in played.args
+    )
+
+
+def test_tests_do_not_sleep() -> None:
+    """They move a clock, wait for an event, or for `at_rest`; outside interop, where others have the time."""
+    sleeping = Counter(
+        f"{_below_root(path)}:{ast.unparse(call)}"
+        for path in _test_files()
+        for call in ast.walk(tree_of(path))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("time.sleep", "asyncio.sleep", "sleep")
+        if not (call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0)
+    )
+    _keep_to_ratchet("sleeping_tests", list(sleeping))
+
+
+def _test_files() -> list[Path]:
+    """All files of tests but for those with others' processes."""
+    folders = (ROOT / "tests", *ROOT.glob("packages/*/tests"), *ROOT.glob("plugins/*/tests"))
+    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    return [path for path in files if not path.is_relative_to(ROOT / "tests/interop")]
+
+
+def _below_root(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _keep_to_ratchet(name: str, found: list[str]) -> None:
+    """`found` are the exceptions of `name` in the ratchet, by file and what it is, and no others."""
+    allowed = RATCHET[name]
+    none(
+        [f"{each}, which {name} of house_ratchet.toml does not name" for each in found if each not in allowed]
+    )
+    none([f"house_ratchet.toml: {each} is no longer needed" for each in allowed if each not in found])
+
+
 def test_generated_files_are_what_their_script_writes() -> None:
     for script in ("generate_sync_api", "generate_spark_options", "generate_known_distributions"):
         command = [sys.executable, str(ROOT / f"tools/{script}.py"), "--check"]

@@ -24,6 +24,6 @@ def bodies(world: Any, topic: str = "t") -> list[str]:
 async def send(world: Any, body: str, **wanted: object) -> str | None:
     """The recall handle of a message with the properties `wanted`, which the broker took."""
     properties = "".join(f"{name}\x01{value}\x02" for name, value in wanted.items())
-    answer = await world.talker.send("t", body.encode(), properties)
+    answer = await world.client.send("t", body.encode(), properties)
     assert answer.code == 0, answer.remark
     return answer.ext.get("recallHandle")

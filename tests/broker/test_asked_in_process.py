@@ -94,7 +94,7 @@ def found(reply: Reply) -> list[bytes]:
 
 
 async def members(world: Any) -> list[str]:
-    answer = await world.talker.ok(GetConsumerListByGroup(consumer_group="g"))
+    answer = await world.client.ok(GetConsumerListByGroup(consumer_group="g"))
     return decode(answer.body, ConsumerList).consumer_id_list
 
 
@@ -134,7 +134,7 @@ async def test_a_pull_is_held_until_there_is_something_or_its_time_is_over() -> 
         asked = guest.later(pull_request("t", **HELD))
         await world.settle()
         assert not asked.done()
-        await world.talker.ok_send("t", KEY, body=b"come")
+        await world.client.ok_send("t", KEY, body=b"come")
         await world.settle()
         assert found(asked.result()) == [b"come"]
         asked = guest.later(pull_request("t", 1, suspend_timeout_millis=20_000, **HELD))
@@ -153,7 +153,7 @@ async def test_a_pop_is_held_until_there_is_something_or_its_time_is_over() -> N
             Notification(consumer_group="other", topic="t", queue_id=-1, poll_time=20_000, born_time=0)
         )
         await world.settle()
-        await world.talker.ok_send("t", KEY, body=b"come")
+        await world.client.ok_send("t", KEY, body=b"come")
         await world.settle()
         assert (found(asked.result()), told.result().code) == ([b"come"], 0)
         asked = guest.later(pop_request(poll_time=20_000))
@@ -201,7 +201,7 @@ async def test_a_held_pull_or_pop_that_nobody_waits_for_takes_nothing() -> None:
             asked.cancel()
         await world.settle()
         assert waiting(world) == (1, 0)
-        await world.talker.ok_send("t", KEY, body=b"come")
+        await world.client.ok_send("t", KEY, body=b"come")
         await world.settle()
         assert found(kept.result()) == [b"come"]
         assert [m.body for m in await pop(world)] == [b"come"]
@@ -232,29 +232,29 @@ async def test_it_is_a_member_of_groups_and_hears_of_others() -> None:
         await guest.beat("g")
         await world.settle()
         assert [request for request, _ in guest.notices] == [NotifyConsumerIdsChanged(consumer_group="g")]
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.client.beat("g", SubscriptionData(topic="t"))
         await world.settle()
         assert len(guest.notices) == 2
         assert await members(world) == ["guest@10.0.0.7:4711", "c1"]
         [member, _] = world.cluster.broker.service_port.clients.consumers["g"].members.values()
         assert (member.language, member.version, member.address) == ("GO", 401, "10.0.0.7:4711")
-        world.talker.notices.clear()
+        world.client.notices.clear()
         await guest.ok(UnregisterClient(client_id="x", consumer_group="g"))
         await world.settle()
-        assert world.talker.notices == ["g"]
+        assert world.client.notices == ["g"]
         assert await members(world) == ["c1"]
 
 
 async def test_with_its_peer_it_leaves_all_that_it_was_in() -> None:
     async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
-        await world.talker.beat("g", SubscriptionData(topic="t"))
+        await world.client.beat("g", SubscriptionData(topic="t"))
         await guest.beat("g", producers=("p",))
         clients = world.cluster.broker.service_port.clients
         assert (len(clients.consumers["g"].members), list(clients.producers["p"])) == (2, [guest.peer])
         asked = [guest.later(pop_request(poll_time=60_000)), guest.later(pull_request("t", **HELD))]
         await world.settle()
-        world.talker.notices.clear()
+        world.client.notices.clear()
         guest.peer.close("its stream ended")
         await world.settle()
         for each in asked:
@@ -262,7 +262,7 @@ async def test_with_its_peer_it_leaves_all_that_it_was_in() -> None:
                 each.result()
         assert guest.ends == ["its stream ended"]
         assert (len(clients.consumers["g"].members), clients.producers) == (1, {})
-        assert world.talker.notices == ["g"]
+        assert world.client.notices == ["g"]
         assert waiting(world) == (0, 0)
         with pytest.raises(ConnectionLost):
             await guest.beat("g")
@@ -310,7 +310,7 @@ async def test_operators_are_shown_what_it_says_of_itself() -> None:
         guest = Guest(world.cluster)
         await guest.beat("g")
         wanted = GetConsumerRunningInfo(consumer_group="g", client_id="guest@10.0.0.7:4711")
-        assert (await world.talker.ok(wanted)).body == b"running as ever"
+        assert (await world.client.ok(wanted)).body == b"running as ever"
 
 
 # What an answer says is saved
@@ -451,6 +451,6 @@ async def test_it_counts_among_connections_and_latencies() -> None:
 
 
 async def connections(world: Any) -> str:
-    table = loads((await world.talker.ok(GetBrokerRuntimeInfo())).body)["table"]
+    table = loads((await world.client.ok(GetBrokerRuntimeInfo())).body)["table"]
     used: str = table["budget.connections.used"]
     return used

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from mqframe_pop.requests import PopMessage
@@ -77,7 +76,7 @@ class Service(BrokerPart):
 class Parts:
     """The parts of a broker with `services`, and topic `t` of two queues."""
 
-    def __init__(self, directory: Path, services: Sequence[BrokerService]) -> None:
+    def __init__(self, directory: Path, *services: BrokerService) -> None:
         self.clock = ManualClock()
         store = StoreSettings(directory=directory, commit_log_file_bytes=1 << 20, disk_limits=False)
         plugins = PluginManager(list)
@@ -95,6 +94,13 @@ class Parts:
         self.made = make_parts(state, registration, services)
         self.handlers = handlers_of(*(each for part in self.made for each in part.serving()))
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self.state.keeper.close()
+        await self.state.store.stop()
+
     async def ask(self, request: Request, body: bytes = b"") -> Any:
         frame = Frame(request.CODE, 1, 0, None, encode_fields(request), body=body)
         peer: Any = SimpleNamespace(address="10.0.0.7:4000", closed=False)
@@ -110,26 +116,10 @@ def send_of(properties: str = "", queue_id: int = 0) -> SendMessageV2:
     )  # fmt: skip
 
 
-@pytest.fixture
-def with_parts(tmp_path: Path) -> Callable[..., None]:
-    def play(scenario: Callable[[Parts], Awaitable[None]], *services: BrokerService) -> None:
-        async def whole() -> None:
-            parts = Parts(tmp_path / "broker", services)
-            try:
-                await scenario(parts)
-            finally:
-                parts.state.keeper.close()
-                await parts.state.store.stop()
-
-        asyncio.run(whole())
-
-    return play
-
-
-def test_each_kind_of_request_has_one_part_and_services_are_not_among_them(with_parts: Any) -> None:
+async def test_each_kind_of_request_has_one_part_and_services_are_not_among_them(tmp_path: Path) -> None:
     service = Service("one", [])
 
-    async def scenario(parts: Parts) -> None:
+    async with Parts(tmp_path / "broker", service) as parts:
         served = [set(handlers_of(*part.serving())) for part in parts.made]
         assert sum(map(len, served)) == len(set().union(*served)) == len(parts.handlers)
         kinds = [type(part) for part in parts.made]
@@ -140,13 +130,11 @@ def test_each_kind_of_request_has_one_part_and_services_are_not_among_them(with_
         assert PopMessage.CODE not in parts.handlers, "that is a service's"
         assert service not in parts.made
 
-    with_parts(scenario, service)
 
-
-def test_rules_of_all_services_are_asked_in_order_and_what_is_stored_gets_a_key(with_parts: Any) -> None:
+async def test_rules_of_all_services_are_asked_in_order_and_what_is_stored_gets_a_key(tmp_path: Path) -> None:
     order: list[tuple[str, str]] = []
 
-    async def scenario(parts: Parts) -> None:
+    async with Parts(tmp_path / "broker", Service("one", order), Service("two", order)) as parts:
         await parts.ask(send_of("KEYS\x01k\x02"), b"body")
         assert order == [("one", "t"), ("two", "t")]
         refused = await parts.ask(send_of("SAY\x01one\x02"), b"body")
@@ -158,24 +146,20 @@ def test_rules_of_all_services_are_asked_in_order_and_what_is_stored_gets_a_key(
         assert (message.body, message.properties["KEYS"]) == (b"body", "k")
         assert message.properties["UNIQ_KEY"].startswith("7F000001"), "made at the broker's own address"
 
-    with_parts(scenario, Service("one", order), Service("two", order))
-
 
 @pytest.mark.parametrize(("properties", "code"), [("DELAY\x013\x02", 1), ("TRAN_MSG\x01true\x02", 16)])
-def test_what_would_wait_for_a_service_that_is_not_there_is_refused(
-    with_parts: Any, properties: str, code: int
+async def test_what_would_wait_for_a_service_that_is_not_there_is_refused(
+    properties: str, code: int, tmp_path: Path
 ) -> None:
-    async def scenario(parts: Parts) -> None:
+    async with Parts(tmp_path / "broker") as parts:
         assert (await parts.ask(send_of(properties), b"body")).code == code
         assert parts.state.store.log.max_offset == 0
 
-    with_parts(scenario)
 
-
-def test_services_hear_of_a_reset(with_parts: Any) -> None:
+async def test_services_hear_of_a_reset(tmp_path: Path) -> None:
     one, two = Service("one", []), Service("two", [])
 
-    async def scenario(parts: Parts) -> None:
+    async with Parts(tmp_path / "broker", one, two) as parts:
         for _ in range(3):
             await parts.ask(send_of(queue_id=1), b"body")
         parts.state.store.dispatch.now()
@@ -185,12 +169,8 @@ def test_services_hear_of_a_reset(with_parts: Any) -> None:
         await parts.ask(reset)
         assert one.resets == two.resets == [("g", "t", 1)]
 
-    with_parts(scenario, one, two)
 
-
-def test_operators_see_the_counters_of_all_services(with_parts: Any) -> None:
-    async def scenario(parts: Parts) -> None:
+async def test_operators_see_the_counters_of_all_services(tmp_path: Path) -> None:
+    async with Parts(tmp_path / "broker", Service("one", []), Service("two", [])) as parts:
         shown = (await parts.ask(GetBrokerRuntimeInfo())).table
         assert (shown["oneCount"], shown["twoCount"]) == ("7", "7")
-
-    with_parts(scenario, Service("one", []), Service("two", []))

@@ -49,18 +49,18 @@ def test_what_cannot_be_is_refused(settings, problem):
 
 async def test_without_a_service_what_it_serves_is_refused():
     async with ClusterScene(topics={"t": 2}, broker={"services_blocked": BUILT_IN}) as world:
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         for properties, code in (
             ("DELAY\x013\x02", ResponseCode.SYSTEM_ERROR),
             ("TIMER_DELAY_MS\x013\x02", ResponseCode.SYSTEM_ERROR),
             ("TRAN_MSG\x01true\x02", ResponseCode.NO_PERMISSION),
         ):
-            assert (await world.talker.send("t", properties=properties)).code == code
+            assert (await world.client.send("t", properties=properties)).code == code
         reply = SendReplyMessageV2(
             topic="t", producer_group="p", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0,
             sys_flag=0, born_timestamp=0, flag=0,
         )  # fmt: skip
-        assert (await world.talker.invoke(reply, b"x")).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        assert (await world.client.invoke(reply, b"x")).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
         assert [world.store.queues.max_offset("t", queue_id) for queue_id in (0, 1)] == [1, 0]
 
 

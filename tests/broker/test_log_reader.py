@@ -11,7 +11,7 @@ async def test_all_messages_of_the_log_are_read_in_order_over_the_ends_of_files(
     async with ClusterScene(topics={"t": 2}, store={"commit_log_file_bytes": 65536}) as world:
         bodies = [b"%03d" % number + b"x" * 3000 for number in range(100)]
         for number, body in enumerate(bodies):
-            answer = await world.talker.send("t", body, queue_id=number % 2)
+            answer = await world.client.send("t", body, queue_id=number % 2)
             assert answer.code == 0
         reader = LogReader(world.store, "broker-a")
         assert reader.max_offset > 4 * 65536
@@ -28,7 +28,7 @@ async def test_all_messages_of_the_log_are_read_in_order_over_the_ends_of_files(
 async def test_a_queue_is_read_from_an_offset_on() -> None:
     async with ClusterScene(topics={"t": 2}) as world:
         for number in range(5):
-            await world.talker.send("t", b"%d" % number)
+            await world.client.send("t", b"%d" % number)
         await world.settle()
         reader = LogReader(world.store, "broker-a")
         assert [m.body for m in await reader.read("t", 0, 1, 3)] == [b"1", b"2", b"3"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from mqframe.net.client import Client
 from mqframe.store.settings import StoreSettings
 
 
-def test_it_is_found_by_name_and_serves_on_the_same_port_until_its_server_stops(tmp_path: Path) -> None:
+async def test_it_is_found_by_name_and_serves_on_the_same_port_until_its_server_stops(tmp_path: Path) -> None:
     clock = ManualClock()
     made: list[GroupRole | None] = []
 
@@ -29,28 +28,25 @@ def test_it_is_found_by_name_and_serves_on_the_same_port_until_its_server_stops(
         made.append(role)
         return Broker(sections, clock, PluginManager(list), role)
 
-    async def scenario() -> None:
-        store = StoreSettings(directory=tmp_path / "store", **SMALL_STORE)
-        sections = BrokerSections(BrokerSettings(port=0), store)
-        role = PluginManager(list).create("broker_role", sections.replication.plugin)
-        lost: list[Any] = []
-        host = BrokerHost(make, role.decider(sections, clock, PluginManager(list), lambda: lost.append(1)))
-        await host.start()
-        address = host.address
-        assert (host.refusal, host.broker.is_registered) == ("", True)
-        client = Client(clock)
-        refused = await client.invoke(address, PromoteBroker(), timeout=3600)
-        assert refused.remark is not None
-        assert "pip install mqframe-plugin-replication" in refused.remark
-        await client.close()
-        await host.stop()
-        assert (host.present, lost) == (None, [])
-        await host.start()  # nobody holds the store
-        assert host.address == address
-        host.decider.abandon()
-        await host.stop()
-
-    asyncio.run(scenario())
+    store = StoreSettings(directory=tmp_path / "store", **SMALL_STORE)
+    sections = BrokerSections(BrokerSettings(port=0), store)
+    role = PluginManager(list).create("broker_role", sections.replication.plugin)
+    lost: list[Any] = []
+    host = BrokerHost(make, role.decider(sections, clock, PluginManager(list), lambda: lost.append(1)))
+    await host.start()
+    address = host.address
+    assert (host.refusal, host.broker.is_registered) == ("", True)
+    client = Client(clock)
+    refused = await client.invoke(address, PromoteBroker(), timeout=3600)
+    assert refused.remark is not None
+    assert "pip install mqframe-plugin-replication" in refused.remark
+    await client.close()
+    await host.stop()
+    assert (host.present, lost) == (None, [])
+    await host.start()  # nobody holds the store
+    assert host.address == address
+    host.decider.abandon()
+    await host.stop()
     assert [type(role) for role in made] == [AloneRole, AloneRole]
 
 

@@ -22,7 +22,7 @@ async def test_tables_traffic_and_latencies_are_those_of_the_broker() -> None:
         broker = world.cluster.broker
         measured = broker.measure()
         assert broker.measure() is measured
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         assert measured.port is broker.service_port
         assert "t" in measured.tables.topics
         assert {topic: count.total for topic, count in measured.traffic.puts.items()} == {"t": 1}
@@ -49,7 +49,7 @@ async def test_the_store_says_how_far_it_is_and_whether_it_takes_messages() -> N
     async with ClusterScene(topics={"t": 2}) as world:
         store = world.cluster.broker.measure().store
         world.store.followers.add(Nothing())
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         await world.settle_loop()
         assert store.directory == world.store.settings.directory
         assert store.flushed_offset == world.store.log.flushed_offset

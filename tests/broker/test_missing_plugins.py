@@ -33,7 +33,7 @@ def test_where_all_is_installed_there_is_nothing_to_say() -> None:
 
 async def test_a_broker_says_so_to_who_asks() -> None:
     async with ClusterScene(topics={"t": 2}, plugins=without(SCHEDULES)) as world:
-        answer = await world.talker.invoke(ListSchedules())
+        answer = await world.client.invoke(ListSchedules())
         assert answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
         assert answer.remark.endswith(f"install it with: pip install {SCHEDULES}")
 
@@ -43,5 +43,5 @@ async def test_what_is_blocked_is_as_if_unknown(name: str) -> None:
     plugins = PluginManager()
     plugins.block(name)
     async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
-        answer = await world.talker.invoke(ListSchedules())
+        answer = await world.client.invoke(ListSchedules())
         assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, UNKNOWN)

@@ -114,7 +114,7 @@ async def test_what_parts_declare_is_the_broker_s(options: dict[str, Any], seen:
         seen.clear()
         await world.clock.aadvance(8)
         assert calls(seen) == ["a ticks", "b ticks", "c ticks"]
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert [shown[name] for name in "abc"] == ["1", "1", "1"]
 
 
@@ -124,8 +124,8 @@ async def test_parts_that_follow_one_topic_hear_of_it_in_their_order(
     async with ClusterScene(topics={"t": 2}, **options) as world:
         await world.cluster.create_topic("u", 1)
         seen.clear()
-        await world.talker.ok_send("t", queue_id=1)
-        await world.talker.ok_send("u")
+        await world.client.ok_send("t", queue_id=1)
+        await world.client.ok_send("u")
         await world.settle()
         assert calls(seen) == ["a t/1 1 [0]", "b t/1 1 [0]", "b u/0 1 [0]"]
 
@@ -134,15 +134,15 @@ async def test_parts_that_heed_it_hear_of_connections_and_resets_whatever_others
     options: dict[str, Any], seen: list[str]
 ) -> None:
     async with ClusterScene(topics={"t": 2}, **options) as world:
-        other = world.join()
+        other = world.connect()
         await other.ok(GetBrokerRuntimeInfo())
         seen.clear()
         await other.client.close()
         await world.settle()
         assert seen == ["a lost a connection", "c lost a connection"]
-        await world.talker.heartbeat("g")
-        await world.talker.ok_send("t", queue_id=1)
+        await world.client.heartbeat("g")
+        await world.client.ok_send("t", queue_id=1)
         await world.settle()
         seen.clear()
-        await world.talker.ok(InvokeBrokerToResetOffset(topic="t", group="g", timestamp=-1, is_force=True))
+        await world.client.ok(InvokeBrokerToResetOffset(topic="t", group="g", timestamp=-1, is_force=True))
         assert seen == ["a g t/0", "c g t/0", "a g t/1", "c g t/1"]

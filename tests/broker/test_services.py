@@ -163,12 +163,12 @@ async def test_it_serves_requests_is_told_of_its_topic_and_shows_itself(options:
     async with ClusterScene(topics={"t": 2}, **options) as world:
         await world.cluster.create_topic("u", 2)
         for topic in ("t", "u", "t"):
-            await world.talker.ok_send(topic, queue_id=1)
+            await world.client.ok_send(topic, queue_id=1)
         await world.settle()
         (service,) = Everything.made
         assert service.arrived == [("t", 1, 1), ("t", 1, 2)]
-        assert (await world.talker.ok(AskCount())).ext == {"count": "2"}
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+        assert (await world.client.ok(AskCount())).ext == {"count": "2"}
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert shown["everythingCount"] == "2"
         await world.clock.aadvance(15)
         assert service.log == ["start at 0", "tick", "tick"]
@@ -177,7 +177,7 @@ async def test_it_serves_requests_is_told_of_its_topic_and_shows_itself(options:
 
 async def test_its_tables_are_saved_and_loaded_before_it_starts(options: dict[str, Any]) -> None:
     async with ClusterScene(topics={"t": 2}, **options) as world:
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         await world.settle()
         await world.cluster.restart_broker()
         first, second = Everything.made
@@ -188,13 +188,13 @@ async def test_its_tables_are_saved_and_loaded_before_it_starts(options: dict[st
 async def test_its_rule_changes_diverts_and_refuses_messages(options: dict[str, Any]) -> None:
     async with ClusterScene(topics={"t": 2}, **options) as world:
         await world.cluster.create_topic("u", 2)
-        await world.talker.ok_send("t", "MARK\x01change\x02")
-        await world.talker.ok_send("t", "MARK\x01divert\x02")
-        refused = await world.talker.send("t", properties="MARK\x01refuse\x02")
+        await world.client.ok_send("t", "MARK\x01change\x02")
+        await world.client.ok_send("t", "MARK\x01divert\x02")
+        refused = await world.client.send("t", properties="MARK\x01refuse\x02")
         assert (refused.code, refused.remark) == (ResponseCode.NO_PERMISSION, "refused by a rule")
-        broken = await world.talker.send("t", properties="MARK\x01break\x02")
+        broken = await world.client.send("t", properties="MARK\x01break\x02")
         assert broken.code == ResponseCode.SYSTEM_ERROR
-        late = await world.talker.ok_send("t", "MARK\x01late break\x02")
+        late = await world.client.ok_send("t", "MARK\x01late break\x02")
         assert late.ext["told"] == "3"
         (service,) = Everything.made
         reader = service.port.reader
@@ -207,8 +207,8 @@ async def test_its_rule_changes_diverts_and_refuses_messages(options: dict[str, 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 async def test_its_rule_answers_with_an_earlier_result(options: dict[str, Any], flush: str) -> None:
     async with ClusterScene(topics={"t": 2}, store={"flush": flush}, **options) as world:
-        first = await world.talker.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01k\x02", queue_id=1)
-        again = await world.talker.ok_send("t", "MARK\x01again\x02UNIQ_KEY\x01l\x02", queue_id=0)
+        first = await world.client.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01k\x02", queue_id=1)
+        again = await world.client.ok_send("t", "MARK\x01again\x02UNIQ_KEY\x01l\x02", queue_id=0)
         told = ("msgId", "queueId", "queueOffset")
         assert [again.ext[name] for name in told] == [first.ext[name] for name in told]
         assert again.ext["transactionId"] == "first"
@@ -222,7 +222,7 @@ async def test_its_rule_sees_batches(options: dict[str, Any]) -> None:
             "queue_id": 0, "sys_flag": 0, "born_timestamp": 1, "flag": 0, "batch": True,
         }  # fmt: skip
         marked = encode_element(b"one", b"MARK\x01x\x02") + encode_element(b"two", b"")
-        answer = await world.talker.ok(SendBatchMessage(properties="", **fields), marked)
+        answer = await world.client.ok(SendBatchMessage(properties="", **fields), marked)
         assert answer.ext["told"] == "1"
         (service,) = Everything.made
         ((topic, result),) = service.rule.told
@@ -230,16 +230,16 @@ async def test_its_rule_sees_batches(options: dict[str, Any]) -> None:
         assert isinstance(result.stored, StoredBatch)
         assert (result.queue_id, result.stored.queue_offset, len(result.stored.offsets)) == (0, 0, 2)
         plain = encode_element(b"three", b"")
-        assert "told" not in (await world.talker.ok(SendBatchMessage(properties="", **fields), plain)).ext
-        again = await world.talker.ok(SendBatchMessage(properties="MARK\x01again\x02", **fields), plain)
+        assert "told" not in (await world.client.ok(SendBatchMessage(properties="", **fields), plain)).ext
+        again = await world.client.ok(SendBatchMessage(properties="MARK\x01again\x02", **fields), plain)
         assert again.ext["msgId"] == answer.ext["msgId"]
         assert world.store.queues.max_offset("t", 0) == 3
 
 
 async def test_ordinary_messages_pass_its_rule_by(options: dict[str, Any]) -> None:
     async with ClusterScene(topics={"t": 2}, **options) as world:
-        await world.talker.ok_send("t", "UNIQ_KEY\x01k\x02TAGS\x01a\x02")
-        await world.talker.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01l\x02")
+        await world.client.ok_send("t", "UNIQ_KEY\x01k\x02TAGS\x01a\x02")
+        await world.client.ok_send("t", "MARK\x01x\x02UNIQ_KEY\x01l\x02")
         (service,) = Everything.made
         ((_, result),) = service.rule.told
         assert isinstance(result.stored, Stored)
@@ -281,14 +281,14 @@ class Failing(Everything):
 async def test_a_failing_service_harms_no_other(caplog: Any) -> None:
     async with ClusterScene(topics={"t": 2}, **with_service(Failing)) as world:
         await world.cluster.create_topic("u", 1)
-        held = asyncio.ensure_future(world.talker.pull("u", sys_flag=6))
+        held = asyncio.ensure_future(world.client.pull("u", sys_flag=6))
         await world.settle()
         # Both are dispatched in one turn, that of the failing topic first.
-        await asyncio.gather(world.talker.ok_send("t"), world.talker.ok_send("u"))
+        await asyncio.gather(world.client.ok_send("t"), world.client.ok_send("u"))
         await world.settle()
         assert held.done()
         assert (await held).code == ResponseCode.SUCCESS
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert shown["msgPutTotalTodayNow"] == "2"
         await world.cluster.restart_broker()
         assert world.store.queues.max_offset("t", 0) == 1
@@ -302,7 +302,7 @@ async def test_a_service_hides_no_counter_of_the_broker() -> None:
             return {"msgPutTotalTodayNow": "1000000", "boasted": "yes"}
 
     async with ClusterScene(topics={"t": 2}, **with_service(Boasting)) as world:
-        shown = decode(memoryview((await world.talker.ok(GetBrokerRuntimeInfo())).body), KVTable).table
+        shown = decode(memoryview((await world.client.ok(GetBrokerRuntimeInfo())).body), KVTable).table
         assert (shown["msgPutTotalTodayNow"], shown["boasted"]) == ("0", "yes")
 
 
@@ -385,8 +385,8 @@ async def test_a_service_of_the_kernel_can_be_blocked() -> None:
             consumer_group="g", topic="t", queue_id=-1, max_msg_nums=1, invisible_time=1000, poll_time=0,
             born_time=0, init_mode=0,
         )  # fmt: skip
-        assert (await world.talker.invoke(request)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-        await world.talker.ok_send("t", "DELAY\x011\x02")
+        assert (await world.client.invoke(request)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        await world.client.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(2)
         assert world.store.queues.max_offset("t", 0) == 1
 
@@ -405,11 +405,11 @@ async def test_what_would_wait_for_a_blocked_service_is_refused() -> None:
             ("TRAN_MSG\x01false\x02", ResponseCode.SUCCESS),
             ("DELAY\x010\x02", ResponseCode.SUCCESS),
         ]:
-            sent = await world.talker.send("t", properties=properties)
+            sent = await world.client.send("t", properties=properties)
             assert (properties, sent.code) == (properties, code)
         await world.settle()
         assert world.store.queues.max_offset("t", 0) == 2
-        back = await world.talker.invoke(ConsumerSendMsgBack(group="g", offset=0, delay_level=3))
+        back = await world.client.invoke(ConsumerSendMsgBack(group="g", offset=0, delay_level=3))
         assert (back.code, back.remark) == (
             ResponseCode.SYSTEM_ERROR,
             "this broker delivers no delayed messages: it has no service delay_levels",
@@ -421,7 +421,7 @@ async def test_what_would_wait_for_a_blocked_service_is_refused() -> None:
             commit_or_rollback=8,
             msg_id="m",
         )
-        assert (await world.talker.invoke(end)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        assert (await world.client.invoke(end)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 async def test_a_delayed_half_is_refused_where_nobody_would_deliver_it() -> None:
@@ -431,9 +431,9 @@ async def test_a_delayed_half_is_refused_where_nobody_would_deliver_it() -> None
 
     async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         for delay in ("DELAY\x013\x02", "TIMER_DELAY_SEC\x013\x02"):
-            sent = await world.talker.send("t", properties=f"TRAN_MSG\x01true\x02{delay}")
+            sent = await world.client.send("t", properties=f"TRAN_MSG\x01true\x02{delay}")
             assert sent.code == ResponseCode.SYSTEM_ERROR
-        await world.talker.ok_send("t", "TRAN_MSG\x01true\x02")
+        await world.client.ok_send("t", "TRAN_MSG\x01true\x02")
 
 
 async def test_a_service_may_keep_what_asks_for_a_time_in_place_of_the_timer() -> None:
@@ -464,7 +464,7 @@ async def test_a_service_may_want_to_be_told_of_every_topic(options: dict[str, A
 
     async with ClusterScene(topics={"t": 2}, **{**options, "broker": {"services": ("all",)}}) as world:
         await world.cluster.create_topic("u", 1)
-        await world.talker.ok_send("u")
+        await world.client.ok_send("u")
         await world.settle()
         assert Everything.made[0].arrived == [("u", 0, 1)]
 

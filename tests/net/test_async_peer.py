@@ -9,7 +9,7 @@ import struct
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
-from peers import LIST, Raw, echo, run, serving
+from peers import LIST, Raw, echo, serving
 
 from mqframe.core.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from mqframe.core.errors import ConnectionLost
@@ -257,7 +257,7 @@ async def test_a_server_calls_its_peer_over_the_same_connection() -> None:
         assert (await raw.frame()).flag == FLAG_ONEWAY
 
 
-def test_after_a_long_answer_the_others_are_served_first() -> None:
+async def test_after_a_long_answer_the_others_are_served_first() -> None:
     order: list[str] = []
 
     def long(call: Call) -> Reply:
@@ -270,15 +270,12 @@ def test_after_a_long_answer_the_others_are_served_first() -> None:
         asyncio.get_running_loop().call_soon(order.append, "others")
         return Reply(0, body=bytes(30_000))
 
-    async def scenario() -> list[int]:
-        async with serving({1: long, 2: short}) as (_, raw, _port):
-            raw.send(*(Frame(1, n) for n in range(3)))
-            answers = [await raw.frame() for _ in range(3)]
-            raw.send(*(Frame(2, n) for n in range(2)))
-            answers += [await raw.frame() for _ in range(2)]
-            return [len(answer.body) for answer in answers]
-
-    assert run(scenario) == [300_000] * 3 + [30_000] * 2
+    async with serving({1: long, 2: short}) as (_, raw, _port):
+        raw.send(*(Frame(1, n) for n in range(3)))
+        answers = [await raw.frame() for _ in range(3)]
+        raw.send(*(Frame(2, n) for n in range(2)))
+        answers += [await raw.frame() for _ in range(2)]
+    assert [len(answer.body) for answer in answers] == [300_000] * 3 + [30_000] * 2
     assert order[:6] == ["long 0", "others", "long 1", "others", "long 2", "others"]
     assert order[6:] == ["short 0", "short 1", "others", "others"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 
 import pytest
@@ -134,18 +133,17 @@ class Play:
 
 @pytest.mark.parametrize("killing", [False, True])
 @pytest.mark.seeds(1, more=19)
-def test_every_message_is_acknowledged_in_the_end_and_none_comes_too_early(seed: int, killing: bool) -> None:
-    async def scenario() -> Play:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock, sections=[PopSettings(check_points_max=6)]) as cluster:
-            await cluster.create_topic("t", 2)
-            play = Play(cluster, clock, seed, killing)
-            group = SubscriptionGroupConfig("g", retry_max_times=1000)
-            assert (await play.invoke(UpdateAndCreateSubscriptionGroup(), dumps(group))).code == 0
-            await play.whole()
-            await play.client.close()
-            return play
-
-    play = asyncio.run(scenario())
+async def test_every_message_is_acknowledged_in_the_end_and_none_comes_too_early(
+    seed: int, killing: bool
+) -> None:
+    clock = ManualClock()
+    async with AsyncCluster(clock=clock, sections=[PopSettings(check_points_max=6)]) as cluster:
+        await cluster.create_topic("t", 2)
+        play = Play(cluster, clock, seed, killing)
+        group = SubscriptionGroupConfig("g", retry_max_times=1000)
+        assert (await play.invoke(UpdateAndCreateSubscriptionGroup(), dumps(group))).code == 0
+        await play.whole()
+        await play.client.close()
+    play = play
     assert play.acknowledged == {b"%d" % number for number in range(MESSAGES)}
     assert play.again > 0

@@ -195,20 +195,17 @@ async def test_tasks_have_each_their_own_context(cluster) -> None:
 
 
 @pytest.mark.parametrize("kind", [TransactionProducer, AsyncTransactionProducer])
-def test_half_messages(cluster, kind) -> None:
+async def test_half_messages(cluster, kind) -> None:
     hook = Tenant()
-
-    async def run() -> None:
-        async with (
-            producing(cluster, hook, kind=kind) as producer,
-            producer.transaction(Message("orders", b"half")) as transaction,
-        ):
-            inside.append(transaction.message.properties)
 
     inside: list = []
     with tenant("acme"):
         if kind is AsyncTransactionProducer:
-            asyncio.run(run())
+            async with (
+                producing(cluster, hook, kind=kind) as producer,
+                producer.transaction(Message("orders", b"half")) as transaction,
+            ):
+                inside.append(transaction.message.properties)
         else:
             with (
                 producing(cluster, hook, kind=kind) as producer,

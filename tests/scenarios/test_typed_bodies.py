@@ -94,23 +94,6 @@ class Scene:
         return await self.finish(read())
 
 
-def play(story) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(clock=clock) as cluster:
-            await cluster.create_topic("orders", 1)
-            scene = Scene(cluster, clock)
-            await scene.producer.start()
-            await scene.admin.start()
-            try:
-                await story(scene)
-            finally:
-                for each in (scene.consumer, scene.producer, scene.admin):
-                    await scene.finish(each.stop())
-
-    asyncio.run(whole())
-
-
 @asynccontextmanager
 async def staged() -> AsyncIterator[Any]:
     clock = ManualClock()
@@ -246,8 +229,8 @@ async def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("choice", ["dead_letter", "retry", "drop"])
-def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_path) -> None:
-    async def story(scene) -> None:
+async def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_path) -> None:
+    async with staged() as scene:
         got = []
         consumer = scene.make(
             broadcasting=True, ordered=ordered, offset_store=("local", {"directory": tmp_path})
@@ -262,12 +245,10 @@ def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_
         await consumer.start()
         if ordered and choice == "retry":
             await scene.until(lambda: got == [[1]])  # as with every failure in order, its queue waits
-            return
-        await scene.until(lambda: len(got) == 2)
-        assert sorted(got) == [[1], [2]]
-        assert await scene.dead() == []
-
-    play(story)
+        else:
+            await scene.until(lambda: len(got) == 2)
+            assert sorted(got) == [[1], [2]]
+            assert await scene.dead() == []
 
 
 async def test_without_a_choice_the_content_type_names_the_codec() -> None:

@@ -29,7 +29,7 @@ QUEUE = MessageQueue("t", "broker-a", 0)
 
 async def member(world, client_id="c1", **answers):
     """A member that gives `answers` by request, and the calls that it got."""
-    talker, calls = world.join(), []
+    talker, calls = world.connect(), []
 
     def serve(kind, answer):
         @serves(kind)
@@ -54,21 +54,21 @@ async def test_the_offsets_of_all_members_or_of_one():
         await member(world, "c1", GetConsumerStatusFromClient=status(3))
         await member(world, "c2", GetConsumerStatusFromClient=status(8))
         await member(world, "mute", GetConsumerStatusFromClient=Reply(1, remark="cannot say"))
-        answer = await world.talker.ok(InvokeBrokerToGetConsumerStatus("t", "g"))
+        answer = await world.client.ok(InvokeBrokerToGetConsumerStatus("t", "g"))
         found = decode(answer.body, ConsumerStatus)
         assert found.consumer_table == {"c1": {QUEUE: 3}, "c2": {QUEUE: 8}}
-        answer = await world.talker.ok(InvokeBrokerToGetConsumerStatus("t", "g", "c2"))
+        answer = await world.client.ok(InvokeBrokerToGetConsumerStatus("t", "g", "c2"))
         assert decode(answer.body, ConsumerStatus).consumer_table == {"c2": {QUEUE: 8}}
-        answer = await world.talker.ok(InvokeBrokerToGetConsumerStatus("t", "g", "nobody"))
+        answer = await world.client.ok(InvokeBrokerToGetConsumerStatus("t", "g", "nobody"))
         assert decode(answer.body, ConsumerStatus).consumer_table == {}
-        assert (await world.talker.invoke(InvokeBrokerToGetConsumerStatus("t", "absent"))).code == 1
+        assert (await world.client.invoke(InvokeBrokerToGetConsumerStatus("t", "absent"))).code == 1
 
 
 async def test_a_member_that_does_not_answer_does_not_hide_the_others():
     async with ClusterScene(topics={"t": 2}) as world:
         await member(world, "c1", GetConsumerStatusFromClient=status(3))
         await member(world, "stuck", GetConsumerStatusFromClient=lambda call: None)
-        asked = world.talker.invoke(InvokeBrokerToGetConsumerStatus("t", "g"))
+        asked = world.client.invoke(InvokeBrokerToGetConsumerStatus("t", "g"))
         await world.clock.aadvance(6)
         answer = await asked
         assert decode(answer.body, ConsumerStatus).consumer_table == {"c1": {QUEUE: 3}}
@@ -79,7 +79,7 @@ async def test_running_info_is_handed_on_with_its_answer():
         calls = await member(
             world, GetConsumerRunningInfo=Reply(0, ext={"x": "1"}, remark="fine", body=b'{"mqTable":{}}')
         )
-        answer = await world.talker.invoke(GetConsumerRunningInfo("g", "c1", True))
+        answer = await world.client.invoke(GetConsumerRunningInfo("g", "c1", True))
         assert (answer.code, answer.remark, bytes(answer.body)) == (0, "fine", b'{"mqTable":{}}')
         assert answer.ext == {"x": "1"}
         assert calls[0].frame.ext == {"consumerGroup": "g", "clientId": "c1", "jstackEnable": "true"}
@@ -91,7 +91,7 @@ async def test_running_info_is_handed_on_with_its_answer():
 async def test_a_member_that_is_not_online_is_named(request_):
     async with ClusterScene(topics={"t": 2}) as world:
         await member(world)
-        answer = await world.talker.invoke(request_)
+        answer = await world.client.invoke(request_)
         assert (answer.code, "not online" in answer.remark) == (1, True)
         assert request_.client_id in answer.remark
 
@@ -99,7 +99,7 @@ async def test_a_member_that_is_not_online_is_named(request_):
 async def test_a_member_that_takes_too_long():
     async with ClusterScene(topics={"t": 2}) as world:
         await member(world, GetConsumerRunningInfo=lambda call: None)
-        asked = world.talker.invoke(GetConsumerRunningInfo("g", "c1"))
+        asked = world.client.invoke(GetConsumerRunningInfo("g", "c1"))
         await world.clock.aadvance(9)
         assert not asked.done()
         await world.clock.aadvance(2)
@@ -109,10 +109,10 @@ async def test_a_member_that_takes_too_long():
 
 async def test_a_message_reaches_its_listener_with_flags_and_body():
     async with ClusterScene(topics={"t": 2}) as world:
-        sent = await world.talker.ok_send("t", KEY)
+        sent = await world.client.ok_send("t", KEY)
         calls = await member(world, ConsumeMessageDirectly=Reply(body=b"{}"))
         request = ConsumeMessageDirectly("g", "c1", sent.ext["msgId"], topic="t")
-        assert bytes((await world.talker.ok(request)).body) == b"{}"
+        assert bytes((await world.client.ok(request)).body) == b"{}"
         (call,) = calls
         assert call.frame.ext["brokerName"] == "broker-a"
         assert (call.frame.ext["topicSysFlag"], call.frame.ext["groupSysFlag"]) == ("0", "0")
@@ -124,7 +124,7 @@ async def test_a_message_reaches_its_listener_with_flags_and_body():
 async def test_a_message_that_there_is_not(message_id):
     async with ClusterScene(topics={"t": 2}) as world:
         calls = await member(world, ConsumeMessageDirectly=Reply())
-        answer = await world.talker.invoke(ConsumeMessageDirectly("g", "c1", message_id))
+        answer = await world.client.invoke(ConsumeMessageDirectly("g", "c1", message_id))
         assert (answer.code, bool(answer.remark), calls) == (1, True, [])
 
 
@@ -139,13 +139,13 @@ async def test_a_message_that_there_is_not(message_id):
 async def test_members_that_are_too_old_are_not_asked(version, request_):
     async with ClusterScene(topics={"t": 2}) as world:
         if isinstance(request_, ConsumeMessageDirectly):
-            request_.msg_id = (await world.talker.ok_send("t", KEY)).ext["msgId"]
+            request_.msg_id = (await world.client.ok_send("t", KEY)).ext["msgId"]
         beat = HeartbeatData(client_id="old", consumer_data_set=[ConsumerData("g")])
-        host, _, port = world.talker.address.rpartition(":")
+        host, _, port = world.client.address.rpartition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(encode_frame(Frame(34, 1, 0, None, {}, dumps(beat), version=version)))
         await reader.readexactly(4)
-        answer = await world.talker.invoke(request_)
+        answer = await world.client.invoke(request_)
         assert (answer.code, f"version {version}" in answer.remark) == (1, True)
         writer.close()
         await writer.wait_closed()

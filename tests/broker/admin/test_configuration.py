@@ -26,32 +26,32 @@ KEY = "UNIQ_KEY\x01FD00AA\x02"
 
 
 async def change(world, lines):
-    return await world.talker.invoke(UpdateBrokerConfig(), lines.encode())
+    return await world.client.invoke(UpdateBrokerConfig(), lines.encode())
 
 
 async def shown(world):
-    answer = await world.talker.ok(GetBrokerConfig())
+    answer = await world.client.ok(GetBrokerConfig())
     return dict(line.split("=", 1) for line in bytes(answer.body).decode().splitlines())
 
 
 async def test_settings_are_shown_and_changed():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(UpdateBrokerConfig(), b"# comment\nautoCreateTopicEnable = false\n\n")
-        answer = await world.talker.ok(GetBrokerConfig())
+        await world.client.ok(UpdateBrokerConfig(), b"# comment\nautoCreateTopicEnable = false\n\n")
+        answer = await world.client.ok(GetBrokerConfig())
         lines = bytes(answer.body).decode().splitlines()
         assert "autoCreateTopicEnable=false" in lines
         assert "brokerName=broker-a" in lines
         assert "flushDiskType=ASYNC_FLUSH" in lines
         assert loads(answer.ext["version"])["counter"] == 1
-        assert (await world.talker.send("fresh", properties=KEY)).code == 17
+        assert (await world.client.send("fresh", properties=KEY)).code == 17
 
 
 async def test_origins_are_told_to_who_asks():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(UpdateBrokerConfig(), b"autoCreateTopicEnable=false")
-        told = loads((await world.talker.ok(GetBrokerConfig(origins=True))).ext["origins"])
+        await world.client.ok(UpdateBrokerConfig(), b"autoCreateTopicEnable=false")
+        told = loads((await world.client.ok(GetBrokerConfig(origins=True))).ext["origins"])
         assert told == {"autoCreateTopicEnable": "changed while it ran, changedSettings.json"}
-        assert "origins" not in (await world.talker.ok(GetBrokerConfig())).ext
+        assert "origins" not in (await world.client.ok(GetBrokerConfig())).ext
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,18 @@ async def test_origins_are_told_to_who_asks():
 async def test_settings_that_cannot_be_changed_stay(lines, code):
     async with ClusterScene(topics={"t": 2}) as world:
         body = b"autoCreateTopicEnable=false\n" + lines
-        assert (await world.talker.invoke(UpdateBrokerConfig(), body)).code == code
-        await world.talker.ok_send("fresh", KEY)
+        assert (await world.client.invoke(UpdateBrokerConfig(), body)).code == code
+        await world.client.ok_send("fresh", KEY)
 
 
 async def test_a_changed_permission_reaches_the_name_server():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(UpdateBrokerConfig(), b"brokerPermission=4")
+        await world.client.ok(UpdateBrokerConfig(), b"brokerPermission=4")
         await world.settle()
         request = GetRouteinfoByTopic(topic="t")
-        answer = await world.talker.client.invoke(world.cluster.nameserver, request)
+        answer = await world.client.client.invoke(world.cluster.nameserver, request)
         assert loads(answer.body)["queueDatas"][0]["perm"] == 4
-        assert loads((await world.talker.ok(GetTopicConfig(topic="t"))).body)["perm"] == 6
+        assert loads((await world.client.ok(GetTopicConfig(topic="t"))).body)["perm"] == 6
 
 
 async def test_what_is_true_is_shown_under_the_keys_that_tools_look_for():
@@ -107,8 +107,8 @@ async def test_a_change_is_kept_over_restarts_and_kills():
         assert (await change(world, "brokerPermission=6")).code == 0
         await world.cluster.restart_broker()
         assert (await shown(world))["brokerPermission"] == "6"
-        assert (await world.talker.send("t", b"x" * 11, KEY)).code == 13
-        assert (await world.talker.send("t", b"x" * 10, KEY)).code == 0
+        assert (await world.client.send("t", b"x" * 11, KEY)).code == 13
+        assert (await world.client.send("t", b"x" * 10, KEY)).code == 0
 
 
 async def test_what_was_refused_is_not_kept():
@@ -120,18 +120,18 @@ async def test_what_was_refused_is_not_kept():
 
 async def test_topics_make_themselves_once_that_is_allowed():
     async with ClusterScene(topics={"t": 2}, broker={"auto_create_topics": False}) as world:
-        assert (await world.talker.invoke(GetTopicConfig(topic=DEFAULT_TOPIC))).code == 17
-        assert (await world.talker.send("fresh", properties=KEY)).code == 17
+        assert (await world.client.invoke(GetTopicConfig(topic=DEFAULT_TOPIC))).code == 17
+        assert (await world.client.send("fresh", properties=KEY)).code == 17
         assert (await change(world, "autoCreateTopicEnable=true")).code == 0
-        assert loads((await world.talker.ok(GetTopicConfig(topic=DEFAULT_TOPIC))).body)["perm"] == 7
-        await world.talker.ok_send("fresh", KEY)
+        assert loads((await world.client.ok(GetTopicConfig(topic=DEFAULT_TOPIC))).body)["perm"] == 7
+        await world.client.ok_send("fresh", KEY)
 
 
 async def test_tables_are_json_before_an_export_of_them_is_answered():
     async with ClusterScene(topics={"t": 2}) as world:
         topic = UpdateAndCreateTopic(topic="new", read_queue_nums=1, write_queue_nums=1, perm=6)
-        await world.talker.ok(topic)
-        await world.talker.ok(ExportRocksdbConfigToJson())
+        await world.client.ok(topic)
+        await world.client.ok(ExportRocksdbConfigToJson())
         saved = (world.store.settings.directory / "config/topics.json").read_text()
         assert '"topicName":"new"' in saved
 
@@ -182,7 +182,7 @@ async def test_the_section_of_a_plugin_s_service_is_changed_shown_and_kept():
     plugins.register(Plugin(), "greeters")
 
     async def counters(world):
-        answer = await world.talker.ok(GetBrokerRuntimeInfo())
+        answer = await world.client.ok(GetBrokerRuntimeInfo())
         return {
             key: value for key, value in loads(answer.body)["table"].items() if key in ("wordsMax", "place")
         }

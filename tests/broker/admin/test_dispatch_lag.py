@@ -29,10 +29,10 @@ async def test_the_counters_of_a_broker_say_it():
     async with ClusterScene(topics={"t": 2}) as world:
         world.store.followers.add(Nothing())
         start = world.clock.now_ms()
-        await world.talker.ok_send("t", "UNIQ_KEY\x01FD00AA\x02")
-        await world.talker.ok_send("t", "UNIQ_KEY\x01FD00AB\x02")
+        await world.client.ok_send("t", "UNIQ_KEY\x01FD00AA\x02")
+        await world.client.ok_send("t", "UNIQ_KEY\x01FD00AB\x02")
         await world.clock.aadvance(7)
-        table = decode((await world.talker.ok(GetBrokerRuntimeInfo())).body, KVTable).table
+        table = decode((await world.client.ok(GetBrokerRuntimeInfo())).body, KVTable).table
         assert table["dispatcher.nothing.cursor"] == "0"
         assert table["dispatcher.nothing.behindBytes"] == str(world.store.log.max_offset)
         assert table["dispatcher.nothing.behindMessages"] == "2"

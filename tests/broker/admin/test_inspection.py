@@ -35,23 +35,23 @@ QUEUE = MessageQueue("t", "broker-a", 0)
 
 async def fill(world, count=3, **fields):
     for _ in range(count):
-        await world.talker.ok_send("t", KEY, **fields)
+        await world.client.ok_send("t", KEY, **fields)
         await world.clock.aadvance(1)
 
 
 async def ask(world, request, kind):
-    return decode((await world.talker.ok(request)).body, kind)
+    return decode((await world.client.ok(request)).body, kind)
 
 
 async def commit(world, offset, group="g"):
-    await world.talker.ok(UpdateConsumerOffset(group, "t", 0, offset))
+    await world.client.ok(UpdateConsumerOffset(group, "t", 0, offset))
 
 
 async def test_times_of_queues():
     async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
-        await world.talker.heartbeat("g")
+        await world.client.heartbeat("g")
         await commit(world, 2)
         await world.clock.aadvance(10)
         spans = (await ask(world, QueryConsumeTimeSpan("t", "g"), ConsumeTimeSpans)).consume_time_span_set
@@ -64,7 +64,7 @@ async def test_times_of_queues():
         await commit(world, 3)
         spans = (await ask(world, QueryConsumeTimeSpan("t", "g"), ConsumeTimeSpans)).consume_time_span_set
         assert (spans[0].delay_time, spans[0].consume_time_stamp) == (0, start + 2000)
-        assert (await world.talker.invoke(QueryConsumeTimeSpan("absent", "g"))).code == 17
+        assert (await world.client.invoke(QueryConsumeTimeSpan("absent", "g"))).code == 17
 
 
 async def test_entries_of_a_queue():
@@ -76,7 +76,7 @@ async def test_entries_of_a_queue():
         first, second = found.queue_data
         assert second.physic_offset == first.physic_offset + first.physic_size
         assert (first.tags_code, world.store.search.record_at(first.physic_offset) is not None) == (0, True)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="a"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t", sub_string="a"))
         found = await ask(world, QueryConsumeQueue("t", 0, 0, 1, "g"), QueueEntries)
         assert (len(found.queue_data), found.subscription_data.sub_string) == (1, "a")
 
@@ -87,14 +87,14 @@ async def test_entries_of_a_queue():
 )
 async def test_queues_that_there_are_not(fields, code):
     async with ClusterScene(topics={"t": 2}) as world:
-        assert (await world.talker.invoke(QueryConsumeQueue(*fields))).code == code
+        assert (await world.client.invoke(QueryConsumeQueue(*fields))).code == code
 
 
 @pytest.mark.parametrize(("index", "count"), [(3, 5), (-1, 5), (99, 1), (0, -4)])
 async def test_entries_that_there_are_not(index, count):
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
-        answer = await world.talker.ok(QueryConsumeQueue("t", 0, index, count))
+        answer = await world.client.ok(QueryConsumeQueue("t", 0, index, count))
         assert decode(answer.body, QueueEntries).queue_data == []
         assert bool(answer.remark) == (index != 0)
 
@@ -102,12 +102,12 @@ async def test_entries_that_there_are_not(index, count):
 async def test_all_groups_at_once():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
-        await world.talker.pull("t", max_msg_nums=2)
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
+        await world.client.pull("t", max_msg_nums=2)
         await commit(world, 1)
         found = await ask(world, GetBrokerConsumeStats(), ConsumeStatsList)
         assert (found.total_diff, found.total_inflight_diff) == (2, 1)
-        assert found.broker_addr == world.talker.address
+        assert found.broker_addr == world.client.address
         groups = {name: stats for each in found.consume_stats_list for name, stats in each.items()}
         (stats,) = groups["g"]
         assert isinstance(stats, ConsumeStats)
@@ -115,21 +115,21 @@ async def test_all_groups_at_once():
         assert groups["TOOLS_CONSUMER"] == []
         ordered = await ask(world, GetBrokerConsumeStats(True), ConsumeStatsList)
         assert (ordered.total_diff, ordered.consume_stats_list[-1]) == (0, {"g": []})
-        await world.talker.heartbeat("g", SubscriptionData(topic="elsewhere"))
+        await world.client.heartbeat("g", SubscriptionData(topic="elsewhere"))
         assert (await ask(world, GetBrokerConsumeStats(), ConsumeStatsList)).total_diff == 0
 
 
 async def test_a_group_is_forbidden_a_topic_and_allowed_again():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         ask_only = UpdateAndGetGroupForbidden("g", "t")
         assert (await ask(world, ask_only, GroupForbidden)).readable is True
         changed = await ask(world, UpdateAndGetGroupForbidden("g", "t", False), GroupForbidden)
         assert (changed.group, changed.topic, changed.readable) == ("g", "t", False)
-        assert (await world.talker.pull("t", sys_flag=0)).code == 16
+        assert (await world.client.pull("t", sys_flag=0)).code == 16
         await ask(world, UpdateAndGetGroupForbidden("g", "t", True), GroupForbidden)
-        assert (await world.talker.pull("t", sys_flag=0)).code == 0
+        assert (await world.client.pull("t", sys_flag=0)).code == 0
 
 
 async def counted(world, name, key):
@@ -139,8 +139,8 @@ async def counted(world, name, key):
 async def test_counts_of_puts_and_gets():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world, 6)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
-        await world.talker.pull("t", max_msg_nums=4)
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
+        await world.client.pull("t", max_msg_nums=4)
         await world.clock.aadvance(54)
         size = world.store.log.max_offset // 6
         puts = await counted(world, "TOPIC_PUT_NUMS", "t")
@@ -172,27 +172,27 @@ async def test_counts_of_puts_and_gets():
 async def test_counts_that_there_are_not(name, key):
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world, 1)
-        answer = await world.talker.invoke(ViewBrokerStatsData(name, key))
+        answer = await world.client.invoke(ViewBrokerStatsData(name, key))
         assert (answer.code, "no statistic" in answer.remark) == (1, True)
 
 
 async def test_counts_go_with_their_topic_and_group():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
-        await world.talker.pull("t")
-        await world.talker.ok(DeleteSubscriptionGroup("g"))
-        assert (await world.talker.invoke(ViewBrokerStatsData("GROUP_GET_NUMS", "t@g"))).code == 1
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
+        await world.client.pull("t")
+        await world.client.ok(DeleteSubscriptionGroup("g"))
+        assert (await world.client.invoke(ViewBrokerStatsData("GROUP_GET_NUMS", "t@g"))).code == 1
         await counted(world, "TOPIC_PUT_NUMS", "t")
-        await world.talker.ok(DeleteTopicInBroker("t"))
-        assert (await world.talker.invoke(ViewBrokerStatsData("TOPIC_PUT_NUMS", "t"))).code == 1
+        await world.client.ok(DeleteTopicInBroker("t"))
+        assert (await world.client.invoke(ViewBrokerStatsData("TOPIC_PUT_NUMS", "t"))).code == 1
 
 
 async def test_cleaning_up_now_leaves_what_is_used():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         for request in (CleanExpiredConsumeQueue(), CleanUnusedTopic(), DeleteExpiredCommitLog()):
-            await world.talker.ok(request)
+            await world.client.ok(request)
         assert (world.store.queues.min_offset("t", 0), world.store.queues.max_offset("t", 0)) == (0, 3)
 
 
@@ -200,15 +200,15 @@ async def test_queues_of_topics_that_are_not_there_any_more_are_cleaned_away():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
         await world.cluster.create_topic("gone", 1)
-        await world.talker.ok_send("gone", KEY)
+        await world.client.ok_send("gone", KEY)
         await world.cluster.stop_broker()
         file = world.cluster.directory / "broker-a" / "config" / "topics.json"
         saved = loads(file.read_bytes())
         del saved["topicConfigTable"]["gone"]
         file.write_bytes(dumps(saved))
         await world.cluster.start_broker()
-        world.talker = world.join()
+        await world.disconnect(world.client)
         assert ("gone", 0) in set(world.store.queues)
-        await world.talker.ok(CleanUnusedTopic())
+        await world.client.ok(CleanUnusedTopic())
         assert {topic for topic, _ in world.store.queues} == {"t"}
         assert world.store.queues.max_offset("t", 0) == 3

@@ -49,29 +49,29 @@ def full(monkeypatch):
 async def test_a_change_that_cannot_be_saved_is_no_success(full, request_, body):
     async with ClusterScene(topics={"t": 2}) as world:
         full.append(True)
-        answer = await world.talker.invoke(request_, body)
+        answer = await world.client.invoke(request_, body)
         assert (answer.code, "cannot be saved" in answer.remark) == (1, True)
         full.clear()
-        assert (await world.talker.invoke(request_, body)).code == 0
+        assert (await world.client.invoke(request_, body)).code == 0
 
 
 async def test_what_is_not_saved_is_not_announced(full):
     async with ClusterScene(topics={"t": 2}) as world:
         full.append(True)
-        await world.talker.invoke(NEW_TOPIC)
+        await world.client.invoke(NEW_TOPIC)
         request = GetRouteinfoByTopic(topic="new")
-        assert (await world.talker.client.invoke(world.cluster.nameserver, request)).code == 17
+        assert (await world.client.client.invoke(world.cluster.nameserver, request)).code == 17
         full.clear()
 
 
 async def test_what_was_answered_survives_a_kill():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(NEW_TOPIC)
-        await world.talker.ok(*GROUP)
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        await world.client.ok(NEW_TOPIC)
+        await world.client.ok(*GROUP)
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
-        talker = world.join()
+        talker = world.connect()
         await talker.ok(GetTopicConfig(topic="new"))
         await talker.ok(GetSubscriptionGroupConfig(group="h"))
         assert (await talker.invoke(GetTopicConfig(topic="t"))).code == 17
@@ -116,10 +116,10 @@ class SlowDisk:
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 async def test_sends_to_a_topic_that_is_not_on_disk_yet_are_answered_when_it_is(slow, flush):
     async with ClusterScene(topics={"t": 2}, store={"flush": flush}) as world:
-        second, third = world.join(), world.join()
+        second, third = world.connect(), world.connect()
         await second.ok_send("t")
         await third.ok_send("t")
-        made = await slow.stop(world.talker.send("by-itself"))
+        made = await slow.stop(world.client.send("by-itself"))
         again = asyncio.ensure_future(second.send("by-itself"))
         for _ in range(3):
             await third.ok_send("t")  # others, and other topics, are served as ever
@@ -135,8 +135,8 @@ async def test_many_topics_made_at_once_share_a_save(slow, monkeypatch):
     async with ClusterScene(topics={"t": 2}) as world:
         saves = []
         monkeypatch.setattr(ConfigFile, "save", counting(ConfigFile.save, saves))
-        first = await slow.stop(world.talker.invoke(NEW_TOPIC))
-        others = [world.join() for _ in range(4)]
+        first = await slow.stop(world.client.invoke(NEW_TOPIC))
+        others = [world.connect() for _ in range(4)]
         requests = [
             UpdateAndCreateTopic(topic=f"n{number}", read_queue_nums=1, write_queue_nums=1, perm=6)
             for number in range(40)
@@ -145,12 +145,12 @@ async def test_many_topics_made_at_once_share_a_save(slow, monkeypatch):
         await others[0].client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="t"))
         while "n39" not in world.cluster.broker.service_port.topics:
             await asyncio.sleep(0)
-        answer = await world.talker.client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="n0"))
+        answer = await world.client.client.invoke(world.cluster.nameserver, GetRouteinfoByTopic(topic="n0"))
         assert answer.code == 17, "no name server hears of what is not saved"
         slow.go_on()
         assert [(await each).code for each in (first, *waiting)] == [0] * 41
         assert saves.count("topics.json") <= 3
-        await world.talker.ok(GetTopicConfig(topic="n39"))
+        await world.client.ok(GetTopicConfig(topic="n39"))
 
 
 def counting(real, saves):
@@ -163,7 +163,7 @@ def counting(real, saves):
 
 async def test_a_broker_that_stops_saves_and_answers_before(slow):
     async with ClusterScene(topics={"t": 2}) as world:
-        made = await slow.stop(world.talker.send("by-itself"))
+        made = await slow.stop(world.client.send("by-itself"))
         stopping = asyncio.ensure_future(world.cluster.stop_broker())
         await world.settle_loop()
         assert (made.done(), stopping.done()) == (False, False)
@@ -177,10 +177,10 @@ async def test_a_broker_that_stops_saves_and_answers_before(slow):
 async def consumed(world, offset):
     """The group `g` is at `offset` of the topic `t`, and that is on disk."""
     for _ in range(9):
-        await world.talker.ok_send("t")
-    await world.talker.ok(*group("g"))
-    await world.talker.ok(UpdateConsumerOffset("g", "t", 0, offset))
-    await world.talker.ok(CloneGroupOffset(src_group="g", dest_group="first", topic="t", offline=True))
+        await world.client.ok_send("t")
+    await world.client.ok(*group("g"))
+    await world.client.ok(UpdateConsumerOffset("g", "t", 0, offset))
+    await world.client.ok(CloneGroupOffset(src_group="g", dest_group="first", topic="t", offline=True))
 
 
 def group(name):
@@ -201,11 +201,11 @@ MOVES = [
 async def test_where_an_operator_moved_a_group_survives_a_kill(move, name, offset):
     async with ClusterScene(topics={"t": 2}) as world:
         await consumed(world, 5)
-        await world.talker.ok(*group("h"))
-        await world.talker.ok(move)
+        await world.client.ok(*group("h"))
+        await world.client.ok(move)
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
-        answer = await world.join().ok(QueryConsumerOffset(name, "t", 0))
+        answer = await world.connect().ok(QueryConsumerOffset(name, "t", 0))
         assert answer.ext["offset"] == str(offset)
 
 
@@ -213,8 +213,8 @@ async def test_where_an_operator_moved_a_group_survives_a_kill(move, name, offse
 async def test_a_move_that_cannot_be_saved_is_no_success(full, move, name, offset):
     async with ClusterScene(topics={"t": 2}) as world:
         await consumed(world, 5)
-        await world.talker.ok(*group("h"))
+        await world.client.ok(*group("h"))
         full.append(True)
-        answer = await world.talker.invoke(move)
+        answer = await world.client.invoke(move)
         assert (answer.code, "cannot be saved" in answer.remark) == (1, True)
         full.clear()

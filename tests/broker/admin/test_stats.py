@@ -23,7 +23,7 @@ QUEUES = [MessageQueue("t", "broker-a", number) for number in (0, 1)]
 
 async def fill(world, count=3):
     for _ in range(count):
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         await world.clock.aadvance(1)
 
 
@@ -34,35 +34,35 @@ def reset(**fields):
 
 async def commit(world, offset, group="g", topic="t"):
     request = UpdateConsumerOffset(consumer_group=group, topic=topic, queue_id=0, commit_offset=offset)
-    return await world.talker.ok(request)
+    return await world.client.ok(request)
 
 
 async def test_a_topic_shows_what_its_queues_hold():
     async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
-        table = decode((await world.talker.ok(GetTopicStatsInfo(topic="t"))).body, TopicStatsTable)
+        table = decode((await world.client.ok(GetTopicStatsInfo(topic="t"))).body, TopicStatsTable)
         assert list(table.offset_table) == QUEUES
         first, second = table.offset_table.values()
         assert (first.min_offset, first.max_offset, first.last_update_timestamp) == (0, 3, start + 2000)
         assert (second.min_offset, second.max_offset, second.last_update_timestamp) == (0, 0, 0)
         assert table.topic_put_tps == pytest.approx(1.0, abs=0.1)
-        assert (await world.talker.invoke(GetTopicStatsInfo(topic="absent"))).code == 17
+        assert (await world.client.invoke(GetTopicStatsInfo(topic="absent"))).code == 17
 
 
 async def test_a_group_shows_how_far_it_is():
     async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
-        await world.talker.pull("t", max_msg_nums=2)
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
+        await world.client.pull("t", max_msg_nums=2)
         await commit(world, 1)
-        stats = decode((await world.talker.ok(GetConsumeStats(consumer_group="g"))).body, ConsumeStats)
+        stats = decode((await world.client.ok(GetConsumeStats(consumer_group="g"))).body, ConsumeStats)
         queue = stats.offset_table[QUEUES[0]]
         assert (queue.broker_offset, queue.consumer_offset, queue.pull_offset) == (3, 1, 2)
         assert queue.last_timestamp == start
         for fields in ({"topic": "t"}, {"topic_list": "t;absent"}):
-            answer = await world.talker.ok(GetConsumeStats(consumer_group="g", **fields))
+            answer = await world.client.ok(GetConsumeStats(consumer_group="g", **fields))
             assert list(decode(answer.body, ConsumeStats).offset_table) == QUEUES
 
 
@@ -70,28 +70,28 @@ async def test_a_reset_by_time_moves_the_next_pull_of_each_queue():
     async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 3)
-        answer = await world.talker.ok(reset(timestamp=start + 500))
+        answer = await world.client.ok(reset(timestamp=start + 500))
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 1, QUEUES[1]: 0}
         ignored = await commit(world, 3)
         assert ignored.remark
         query = QueryConsumerOffset(consumer_group="g", topic="t", queue_id=0)
-        assert (await world.talker.ok(query)).ext == {"offset": "1"}
-        answer = await world.talker.pull("t", 3)
+        assert (await world.client.ok(query)).ext == {"offset": "1"}
+        answer = await world.client.pull("t", 3)
         assert (answer.code, answer.remark, answer.ext["nextBeginOffset"]) == (21, "OFFSET_RESET", "1")
-        assert (await world.talker.pull("t", 1)).code == 0
+        assert (await world.client.pull("t", 1)).code == 0
         await commit(world, 2)
-        assert (await world.talker.ok(query)).ext == {"offset": "2"}
+        assert (await world.client.ok(query)).ext == {"offset": "2"}
 
 
 async def test_a_reset_of_one_queue_to_one_offset():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
-        await world.talker.heartbeat("g")
-        answer = await world.talker.ok(reset(queue_id=0, offset=2))
+        await world.client.heartbeat("g")
+        answer = await world.client.ok(reset(queue_id=0, offset=2))
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 2}
-        answer = await world.talker.ok(reset())
+        answer = await world.client.ok(reset())
         assert decode(answer.body, OffsetTableBody).offset_table == {QUEUES[0]: 3, QUEUES[1]: 0}
 
 
@@ -106,21 +106,21 @@ async def test_a_reset_of_one_queue_to_one_offset():
 )
 async def test_resets_that_make_no_sense_are_refused(fields, code):
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.heartbeat("g")
-        assert (await world.talker.invoke(reset(**fields))).code == code
+        await world.client.heartbeat("g")
+        assert (await world.client.invoke(reset(**fields))).code == code
 
 
 async def test_who_consumes_what():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="a"))
-        await world.talker.heartbeat("h")
+        await world.client.heartbeat("g", SubscriptionData(topic="t", sub_string="a"))
+        await world.client.heartbeat("h")
         await fill(world, 1)
         await commit(world, 1, "h")
-        answer = await world.talker.ok(QueryTopicConsumeByWho(topic="t"))
+        answer = await world.client.ok(QueryTopicConsumeByWho(topic="t"))
         assert decode(answer.body, GroupList).group_list == ["g", "h"]
-        answer = await world.talker.ok(QueryTopicsByConsumer(group="h"))
+        answer = await world.client.ok(QueryTopicsByConsumer(group="h"))
         assert decode(answer.body, TopicList).topic_list == ["t"]
-        answer = await world.talker.ok(QuerySubscriptionByConsumer(group="g", topic="t"))
+        answer = await world.client.ok(QuerySubscriptionByConsumer(group="g", topic="t"))
         assert decode(answer.body, SubscriptionAnswer).subscription_data.sub_string == "a"
-        answer = await world.talker.ok(QuerySubscriptionByConsumer(group="g", topic="u"))
+        answer = await world.client.ok(QuerySubscriptionByConsumer(group="g", topic="u"))
         assert decode(answer.body, SubscriptionAnswer).subscription_data is None

@@ -28,25 +28,25 @@ def create(topic, read=2, write=2, perm=6, **fields):
 
 
 async def show(world, topic):
-    return decode((await world.talker.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
+    return decode((await world.client.ok(GetTopicConfig(topic=topic))).body, TopicConfig)
 
 
 async def test_a_topic_is_made_and_changed():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(create("new", 3, 1, 4, order=True, attributes="+message.type=FIFO"))
+        await world.client.ok(create("new", 3, 1, 4, order=True, attributes="+message.type=FIFO"))
         topic = await show(world, "new")
         assert (topic.read_queue_nums, topic.write_queue_nums, topic.perm, topic.order) == (3, 1, 4, True)
         assert topic.attributes == {"message.type": "FIFO"}
-        await world.talker.ok(create("new", attributes="-message.type"))
+        await world.client.ok(create("new", attributes="-message.type"))
         assert (await show(world, "new")).attributes == {}
 
 
 async def test_fewer_queues_refuse_what_was_taken_before():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", KEY, queue_id=1)
-        await world.talker.ok(create("t", 1, 1))
-        assert (await world.talker.send("t", properties=KEY, queue_id=1)).code == 29
-        assert (await world.talker.pull("t", queue_id=1)).code == 29
+        await world.client.ok_send("t", KEY, queue_id=1)
+        await world.client.ok(create("t", 1, 1))
+        assert (await world.client.send("t", properties=KEY, queue_id=1)).code == 29
+        assert (await world.client.pull("t", queue_id=1)).code == 29
 
 
 @pytest.mark.parametrize(
@@ -69,30 +69,30 @@ async def test_fewer_queues_refuse_what_was_taken_before():
 )
 async def test_what_cannot_be_is_refused(request_, code):
     async with ClusterScene(topics={"t": 2}) as world:
-        assert (await world.talker.invoke(request_)).code == code
+        assert (await world.client.invoke(request_)).code == code
 
 
 async def test_a_deleted_topic_is_gone_with_its_messages_and_offsets():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", KEY)
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
-        assert (await world.talker.pull("t")).code == 17
-        await world.talker.ok(create("t"))
-        assert (await world.talker.pull("t")).code == 19
-        answer = await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
+        assert (await world.client.pull("t")).code == 17
+        await world.client.ok(create("t"))
+        assert (await world.client.pull("t")).code == 19
+        answer = await world.client.ok_send("t", KEY)
         assert answer.ext["queueOffset"] == "0"
 
 
 async def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(create("other"))
+        await world.client.ok(create("other"))
         for topic in ("t", "other"):
-            await world.talker.ok_send(topic, KEY)
-        waiting = world.talker.pull("t", 1, sys_flag=WAITS)
-        elsewhere = world.talker.pull("other", 1, sys_flag=WAITS)
+            await world.client.ok_send(topic, KEY)
+        waiting = world.client.pull("t", 1, sys_flag=WAITS)
+        elsewhere = world.client.pull("other", 1, sys_flag=WAITS)
         await world.settle()
         assert not waiting.done()
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
         answer = await waiting
         assert (answer.code, answer.remark) == (17, "topic t was deleted")
         assert not elsewhere.done()
@@ -103,43 +103,43 @@ async def test_a_pull_that_waits_is_told_at_once_that_its_topic_was_deleted():
 @pytest.mark.parametrize("count", [3, 12])
 async def test_members_of_a_deleted_topic_are_sent_to_the_beginning_of_the_new_one(count):
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         for _ in range(10):
-            await world.talker.ok_send("t", KEY)
-        await world.talker.pull("t", consumer_group="offline")
+            await world.client.ok_send("t", KEY)
+        await world.client.pull("t", consumer_group="offline")
         for group in ("g", "offline"):
-            await world.talker.ok(UpdateConsumerOffset(group, "t", 0, 10))
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
-        await world.talker.ok(create("t"))
+            await world.client.ok(UpdateConsumerOffset(group, "t", 0, 10))
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
+        await world.client.ok(create("t"))
         for _ in range(count):
-            await world.talker.ok_send("t", KEY)
+            await world.client.ok_send("t", KEY)
         if count > 10:  # what a member holds of the old topic is not stored
-            await world.talker.ok(UpdateConsumerOffset("g", "t", 0, 10))
-        answer = await world.talker.pull("t", 10, consumer_group="g", commit_offset=10, sys_flag=COMMITS)
+            await world.client.ok(UpdateConsumerOffset("g", "t", 0, 10))
+        answer = await world.client.pull("t", 10, consumer_group="g", commit_offset=10, sys_flag=COMMITS)
         assert (answer.code, answer.ext["nextBeginOffset"]) == (21, "0")
-        assert (await world.talker.pull("t", 0, consumer_group="g")).code == 0
+        assert (await world.client.pull("t", 0, consumer_group="g")).code == 0
         query = QueryConsumerOffset("offline", "t", 0, set_zero_if_not_found=False)
-        assert (await world.talker.invoke(query)).code == 22
+        assert (await world.client.invoke(query)).code == 22
 
 
 async def test_several_topics_are_made_at_once_or_none():
     async with ClusterScene(topics={"t": 2}) as world:
         good = [TopicConfig(topic_name=name, read_queue_nums=1, write_queue_nums=1) for name in ("x", "y")]
-        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topic_config_list=good)))
+        await world.client.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topic_config_list=good)))
         assert (await show(world, "y")).read_queue_nums == 1
         bad = [TopicConfig(topic_name="z"), TopicConfig(topic_name="no good")]
         body = dumps(TopicConfigList(topic_config_list=bad))
-        assert (await world.talker.invoke(UpdateAndCreateTopicList(), body)).code == 29
-        assert (await world.talker.invoke(GetTopicConfig(topic="z"))).code == 17
+        assert (await world.client.invoke(UpdateAndCreateTopicList(), body)).code == 29
+        assert (await world.client.invoke(GetTopicConfig(topic="z"))).code == 17
 
 
 async def test_all_topics_are_listed():
     async with ClusterScene(topics={"t": 2}) as world:
-        answer = await world.talker.ok(GetAllTopicConfig())
+        answer = await world.client.ok(GetAllTopicConfig())
         table = decode(answer.body, TopicConfigTable)
         assert answer.ext == {"totalTopicNum": str(len(table.topic_config_table))}
         assert {"t", "TBW102"} <= table.topic_config_table.keys()
-        answer = await world.talker.ok(GetSystemTopicListFromBroker())
+        answer = await world.client.ok(GetSystemTopicListFromBroker())
         names = decode(answer.body, TopicList).topic_list
         assert "TBW102" in names
         assert "t" not in names
@@ -152,7 +152,7 @@ async def test_a_deletion_touches_no_folder_but_the_topics_own(tmp_path):
     async with ClusterScene(topics={"t": 2}) as world:
         for name in (str(outside), f"../../{outside.name}", "../config/empty"):
             (world.store.settings.directory / "config" / "empty").mkdir(exist_ok=True)
-            assert (await world.talker.invoke(DeleteTopicInBroker(topic=name))).code == 29
+            assert (await world.client.invoke(DeleteTopicInBroker(topic=name))).code == 29
             assert outside.is_dir()
             assert (world.store.settings.directory / "config" / "empty").is_dir()
 
@@ -168,26 +168,26 @@ async def test_a_deletion_touches_no_folder_but_the_topics_own(tmp_path):
 )
 async def test_a_topic_has_only_so_much(request_, remark):
     async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 8, "attributes_max": 2}) as world:
-        answer = await world.talker.invoke(request_)
+        answer = await world.client.invoke(request_)
         assert (answer.code, remark in answer.remark) == (29, True), answer.remark
-        assert (await world.talker.invoke(GetTopicConfig(topic="new"))).code == 17
+        assert (await world.client.invoke(GetTopicConfig(topic="new"))).code == 17
 
 
 async def test_attributes_do_not_grow_from_one_change_to_the_next():
     async with ClusterScene(topics={"t": 2}, broker={"attributes_max": 2}) as world:
-        await world.talker.ok(create("new", attributes="+a=1,+b=2"))
-        assert (await world.talker.invoke(create("new", attributes="+c=3"))).code == 29
-        await world.talker.ok(create("new", attributes="-a"))
-        await world.talker.ok(create("new", attributes="+c=3"))
+        await world.client.ok(create("new", attributes="+a=1,+b=2"))
+        assert (await world.client.invoke(create("new", attributes="+c=3"))).code == 29
+        await world.client.ok(create("new", attributes="-a"))
+        await world.client.ok(create("new", attributes="+c=3"))
         assert (await show(world, "new")).attributes == {"b": "2", "c": "3"}
 
 
 async def test_a_topic_with_more_queues_than_are_made_today_keeps_them():
     async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 8}) as world:
         world.cluster.broker.service_port.topics.ensure("wide", 100)
-        await world.talker.ok(create("wide", 100, 90, 4))
+        await world.client.ok(create("wide", 100, 90, 4))
         assert (await show(world, "wide")).perm == 4
-        assert (await world.talker.invoke(create("wide", 101, 90))).code == 29
+        assert (await world.client.invoke(create("wide", 101, 90))).code == 29
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ async def test_of_a_list_with_a_bad_topic_none_is_made_or_changed(bad, code):
         wanted = [TopicConfig(topic_name=name) for name in ("a", "b", "a")]
         wanted += [TopicConfig(topic_name="t", read_queue_nums=7, write_queue_nums=7), bad]
         body = dumps(TopicConfigList(wanted))
-        assert (await world.talker.invoke(UpdateAndCreateTopicList(), body)).code == code
+        assert (await world.client.invoke(UpdateAndCreateTopicList(), body)).code == code
         assert topics.dump() == before
-        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(wanted[:-1])))
+        await world.client.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(wanted[:-1])))
         assert {"a", "b"} <= set(topics)
         assert topics.need("t").read_queue_nums == 7
 
@@ -218,13 +218,13 @@ async def test_many_topics_are_made_and_shown_in_slices():
     async with ClusterScene(topics={"t": 2}) as world:
         count = 2 * SLICE + 7
         topics = [TopicConfig(topic_name=f"null-{number}") for number in range(count)]
-        await world.talker.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topics)))
-        answer = await world.talker.ok(GetAllTopicConfig())
+        await world.client.ok(UpdateAndCreateTopicList(), dumps(TopicConfigList(topics)))
+        answer = await world.client.ok(GetAllTopicConfig())
         table = decode(answer.body, TopicConfigTable).topic_config_table
         assert [table[f"null-{number}"] for number in range(count)] == topics
         assert answer.ext["totalTopicNum"] == str(len(table))
         saved = (world.cluster.directory / "broker-a/config/topics.json").read_bytes()
         assert decode(saved, TopicConfigTable).topic_config_table == table
         many = dumps(TopicConfigList([TopicConfig(topic_name="t")] * (LIST_MAX + 1)))
-        answer = await world.talker.invoke(UpdateAndCreateTopicList(), many)
+        answer = await world.client.invoke(UpdateAndCreateTopicList(), many)
         assert (answer.code, "5001 topics at once, at most 5000" in answer.remark) == (29, True)

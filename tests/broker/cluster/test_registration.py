@@ -256,8 +256,8 @@ async def test_who_never_registered_does_not_unregister() -> None:
         assert servers.take() == []
 
 
-def test_a_broker_is_known_while_one_name_server_takes_its_registrations() -> None:
-    async def play(servers: Any, topics: Any, registration: Any, clock: Any) -> None:
+async def test_a_broker_is_known_while_one_name_server_takes_its_registrations() -> None:
+    async with staged() as (servers, _topics, registration, clock):
         servers.away = {"one", "two"}
         await registration.start()
         assert not registration.is_known

@@ -33,7 +33,7 @@ ODD = {"expression_type": "SQL92", "subscription": "odd = 'yes'"}
 async def send(world, count, first=0):
     for number in range(first, first + count):
         odd = "yes" if number % 2 else "no"
-        await world.talker.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01{odd}\x02")
+        await world.client.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01{odd}\x02")
 
 
 def numbers(answer):
@@ -45,7 +45,7 @@ def sql(text, version=1, topic="t"):
 
 
 def pull_as_member(world, offset=0, version=1, **fields):
-    return world.talker.pull(
+    return world.client.pull(
         "t", offset, sys_flag=fields.pop("sys_flag", 0), subscription=None, sub_version=version, **fields
     )
 
@@ -53,11 +53,11 @@ def pull_as_member(world, offset=0, version=1, **fields):
 async def test_a_pull_brings_its_expression_along():
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
-        answer = await world.talker.pull("t", **ODD)
+        answer = await world.client.pull("t", **ODD)
         assert (answer.code, numbers(answer), answer.ext["nextBeginOffset"]) == (0, [1, 3, 5], "6")
-        answer = await world.talker.pull("t", max_msg_nums=2, **ODD)
+        answer = await world.client.pull("t", max_msg_nums=2, **ODD)
         assert (numbers(answer), answer.ext["nextBeginOffset"]) == ([1, 3], "4")
-        answer = await world.talker.pull("t", expression_type="SQL92", subscription="n > 100")
+        answer = await world.client.pull("t", expression_type="SQL92", subscription="n > 100")
         assert (answer.code, answer.remark) == (20, "NO_MATCHED_MESSAGE")
         assert answer.ext["nextBeginOffset"] == "6"
 
@@ -65,9 +65,9 @@ async def test_a_pull_brings_its_expression_along():
 async def test_a_pull_goes_by_the_heartbeats_expression():
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
-        await world.talker.heartbeat("g", sql("n BETWEEN 2 AND 4"))
+        await world.client.heartbeat("g", sql("n BETWEEN 2 AND 4"))
         assert numbers(await pull_as_member(world)) == [2, 3, 4]
-        await world.talker.heartbeat("g", sql("n = 5", 2))
+        await world.client.heartbeat("g", sql("n = 5", 2))
         assert numbers(await pull_as_member(world, version=2)) == [5]
 
 
@@ -78,7 +78,7 @@ async def test_a_pull_goes_by_the_heartbeats_expression():
 async def test_a_group_whose_expression_is_none_hears_so(text, code, words):
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 6)
-        await world.talker.heartbeat("g", sql(text))
+        await world.client.heartbeat("g", sql(text))
         answer = await pull_as_member(world)
         assert answer.code == code
         assert words in answer.remark
@@ -87,7 +87,7 @@ async def test_a_group_whose_expression_is_none_hears_so(text, code, words):
 async def test_a_pull_that_knows_a_newer_expression():
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        await world.talker.heartbeat("g", sql("n > 0", 5))
+        await world.client.heartbeat("g", sql("n > 0", 5))
         answer = await pull_as_member(world, version=6)
         assert answer.code == 25
         assert numbers(await pull_as_member(world, version=5)) == [1]
@@ -96,10 +96,10 @@ async def test_a_pull_that_knows_a_newer_expression():
 async def test_a_restarted_group_with_an_older_expression():
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        await world.talker.heartbeat("g", sql("n > 0", 5))
-        await world.talker.ok(UnregisterClient("c1", None, "g"))
+        await world.client.heartbeat("g", sql("n > 0", 5))
+        await world.client.ok(UnregisterClient("c1", None, "g"))
         # The version of the expression that is kept is the newer one; what it says counts.
-        await world.talker.heartbeat("g", sql("n = 0", 4))
+        await world.client.heartbeat("g", sql("n = 0", 4))
         assert numbers(await pull_as_member(world, version=4)) == [1]
 
 
@@ -110,18 +110,18 @@ async def test_expressions_end_with_the_last_member_and_come_back_with_it(tmp_pa
             file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
             return json.loads(file.read_text())["filterDataByTopic"]["t"]["groupFilterData"]["g"]
 
-        await world.talker.heartbeat("g", sql("n > 0"))
+        await world.client.heartbeat("g", sql("n > 0"))
         assert await until(lambda: kept()["dead"] is False, world.clock)
-        await world.talker.ok(UnregisterClient("c1", None, "g"))
+        await world.client.ok(UnregisterClient("c1", None, "g"))
         assert await until(lambda: kept()["dead"] is True, world.clock)
         assert kept()["deadTime"] > kept()["bornTime"]
-        await world.talker.heartbeat("g", sql("n > 0"))
-        other = world.join()
+        await world.client.heartbeat("g", sql("n > 0"))
+        other = world.connect()
         await other.heartbeat("g", sql("n > 0"), client_id="c2")
         await other.client.close()
         await world.settle()
         assert await until(lambda: kept()["dead"] is False, world.clock)
-        await world.talker.client.close()
+        await world.client.client.close()
         assert await until(lambda: kept()["dead"] is True, world.clock)
 
 
@@ -142,27 +142,27 @@ async def until(holds, clock=None):
 async def test_switched_off():
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        await world.talker.heartbeat("g", sql("n > 0"))
-        await world.talker.ok(UpdateBrokerConfig(), b"enablePropertyFilter=false")
+        await world.client.heartbeat("g", sql("n > 0"))
+        await world.client.ok(UpdateBrokerConfig(), b"enablePropertyFilter=false")
         for answer in (
-            await world.talker.pull("t", **ODD),
+            await world.client.pull("t", **ODD),
             await pull_as_member(world),
-            await world.talker.invoke(
+            await world.client.invoke(
                 CheckClientConfig(), dumps(CheckClientBody(subscription_data=sql("n")))
             ),
         ):
             assert (answer.code, "enablePropertyFilter" in answer.remark) == (1, True)
-        assert numbers(await world.talker.pull("t")) == [0, 1]
+        assert numbers(await world.client.pull("t")) == [0, 1]
 
 
 async def test_a_filter_that_is_not_installed():
     async with ClusterScene(topics={"t": 2}, plugins=PluginManager(list)) as world:
         await send(world, 2)
-        await world.talker.heartbeat("g", sql("n > 0"))
+        await world.client.heartbeat("g", sql("n > 0"))
         for answer in (
-            await world.talker.pull("t", **ODD),
+            await world.client.pull("t", **ODD),
             await pull_as_member(world),
-            await world.talker.invoke(
+            await world.client.invoke(
                 CheckClientConfig(), dumps(CheckClientBody(subscription_data=sql("n")))
             ),
         ):
@@ -176,16 +176,16 @@ async def test_a_blocked_filter_by_tags_serves_nobody():
 
     async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
         await send(world, 2)
-        await world.talker.heartbeat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
-        for answer in (await world.talker.pull("t", subscription="paid"), await pull_as_member(world)):
+        await world.client.heartbeat("g", SubscriptionData(topic="t", sub_string="paid", sub_version=1))
+        for answer in (await world.client.pull("t", subscription="paid"), await pull_as_member(world)):
             assert (answer.code, answer.remark) == (1, "message_filter 'TAG' is blocked")
 
 
 async def test_only_wanted_messages_wake_a_waiting_pull():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+        waiting = world.client.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
-        other = world.join()
+        other = world.connect()
         for number in (0, 2, 4):
             await other.ok_send("t", f"{KEY}n\x01{number}\x02odd\x01no\x02")
         await world.settle()
@@ -197,9 +197,9 @@ async def test_only_wanted_messages_wake_a_waiting_pull():
 
 async def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+        waiting = world.client.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
-        await world.join().ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02")
+        await world.connect().ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02")
         await world.settle()
         assert not waiting.done()
         await world.clock.aadvance(5)
@@ -210,9 +210,9 @@ async def test_unwanted_messages_move_a_waiting_pull_on_at_the_sweep():
 
 async def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_for_one():
     async with ClusterScene(topics={"t": 2}, store={"scan_entries_max": 4}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT, **ODD)
+        waiting = world.client.pull("t", sys_flag=WAIT, **ODD)
         await world.settle()
-        sends = [world.talker.ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02") for _ in range(9)]
+        sends = [world.client.ok_send("t", f"{KEY}n\x010\x02odd\x01no\x02") for _ in range(9)]
         await asyncio.gather(*sends)
         answer = await waiting
         assert answer.code == 20
@@ -222,25 +222,25 @@ async def test_a_waiting_pull_is_answered_when_more_arrives_than_is_looked_at_fo
 async def test_a_pull_looks_at_a_bounded_number_of_messages():
     async with ClusterScene(topics={"t": 2}, store={"scan_entries_max": 4}) as world:
         await send(world, 10)
-        answer = await world.talker.pull("t", expression_type="SQL92", subscription="n > 100", max_msg_nums=1)
+        answer = await world.client.pull("t", expression_type="SQL92", subscription="n > 100", max_msg_nums=1)
         assert (answer.code, answer.ext["nextBeginOffset"]) == (20, "4")
 
 
 async def test_a_message_that_breaks_the_evaluation_is_not_wanted():
     async with ClusterScene(topics={"t": 2}) as world:
         for value in ("1", "x", "7"):
-            await world.talker.ok_send("t", f"{KEY}n\x01{value}\x02")
-        assert numbers(await world.talker.pull("t", expression_type="SQL92", subscription="n > 0")) == [1, 7]
+            await world.client.ok_send("t", f"{KEY}n\x01{value}\x02")
+        assert numbers(await world.client.pull("t", expression_type="SQL92", subscription="n > 0")) == [1, 7]
 
 
 async def test_retried_messages_are_chosen_by_the_topic_that_they_came_from():
     async with ClusterScene(topics={"t": 2}) as world:
         retry = "%RETRY%g"
-        await world.talker.heartbeat("g", sql("n > 5"), sql("n > 0", topic=retry))
+        await world.client.heartbeat("g", sql("n > 5"), sql("n > 0", topic=retry))
         for number, origin in ((3, "t"), (7, "t"), (2, "other"), (4, None)):
             text = f"{KEY}n\x01{number}\x02" + (f"RETRY_TOPIC\x01{origin}\x02" if origin else "")
-            await world.talker.ok_send(retry, text)
-        answer = await world.talker.pull(retry, sys_flag=0, subscription=None, sub_version=1)
+            await world.client.ok_send(retry, text)
+        answer = await world.client.pull(retry, sys_flag=0, subscription=None, sub_version=1)
         assert numbers(answer) == [7, 2, 4]
 
 
@@ -248,12 +248,12 @@ async def test_far_behind_the_end_expressions_are_evaluated_in_a_thread(monkeypa
     async with ClusterScene(topics={"t": 2}, store={"mapped_read_bytes": 0}) as world:
         await send(world, 6)
         monkeypatch.setattr("mqframe.store.files.log_file.LogFile.read_now", lambda *args: None)
-        assert numbers(await world.talker.pull("t", **ODD)) == [1, 3, 5]
+        assert numbers(await world.client.pull("t", **ODD)) == [1, 3, 5]
 
 
 async def test_saved_expressions_can_be_read_back(tmp_path):
     async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
-        await world.talker.heartbeat("g", sql("n > 0", 7))
+        await world.client.heartbeat("g", sql("n > 0", 7))
     file = tmp_path / "broker-a" / "config" / "consumerFilter.json"
     data = decode(file.read_bytes(), dict)["filterDataByTopic"]["t"]["groupFilterData"]["g"]
     assert (data["expression"], data["clientVersion"], data["bloomFilterData"]) == (
@@ -264,7 +264,7 @@ async def test_saved_expressions_can_be_read_back(tmp_path):
 
     async with ClusterScene(topics={"t": 2}, directory=tmp_path) as world:
         await send(world, 2)
-        await world.talker.heartbeat("g", sql("n > 0", 7))
+        await world.client.heartbeat("g", sql("n > 0", 7))
         assert numbers(await pull_as_member(world, version=7)) == [1]
 
 
@@ -304,9 +304,9 @@ async def test_a_filter_that_raises_leaves_messages_out_and_stops_nothing(caplog
     plugins.register(Plugin({"SQL92": Raising}), "raising")
 
     async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT, expression_type="SQL92", subscription="x")
+        waiting = world.client.pull("t", sys_flag=WAIT, expression_type="SQL92", subscription="x")
         await world.settle()
-        other = world.join()
+        other = world.connect()
         for number in (0, 0, 4):
             await other.ok_send("t", f"{KEY}n\x01{number}\x02")
         assert numbers(await waiting) == [4]

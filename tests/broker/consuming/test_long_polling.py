@@ -24,10 +24,10 @@ WAIT = PullFlag.SUBSCRIPTION | PullFlag.SUSPEND
 
 async def test_a_waiting_pull_gets_the_message_when_it_arrives():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT)
+        waiting = world.client.pull("t", sys_flag=WAIT)
         await world.settle()
         assert not waiting.done()
-        await world.join().ok_send("t", KEY)
+        await world.connect().ok_send("t", KEY)
         answer = await waiting
         assert (answer.code, answer.remark) == (0, "FOUND")
         assert [m.stored_body for m in decode_records(answer.body)] == [b"body"]
@@ -36,13 +36,13 @@ async def test_a_waiting_pull_gets_the_message_when_it_arrives():
 
 async def test_a_pull_that_may_not_wait_is_answered_at_once():
     async with ClusterScene(topics={"t": 2}) as world:
-        answer = await world.talker.pull("t")
+        answer = await world.client.pull("t")
         assert (answer.code, answer.remark) == (19, "NO_MATCHED_LOGIC_QUEUE")
 
 
 async def test_a_pull_waits_as_long_as_it_asked_for_and_until_the_next_look():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT, suspend_timeout_millis=12_000)
+        waiting = world.client.pull("t", sys_flag=WAIT, suspend_timeout_millis=12_000)
         await world.settle()
         await world.clock.aadvance(11)
         assert not waiting.done()
@@ -53,9 +53,9 @@ async def test_a_pull_waits_as_long_as_it_asked_for_and_until_the_next_look():
 
 async def test_only_a_wanted_tag_wakes_and_others_move_the_offset_on():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT, subscription="paid || refunded")
+        waiting = world.client.pull("t", sys_flag=WAIT, subscription="paid || refunded")
         await world.settle()
-        other = world.join()
+        other = world.connect()
         await other.ok_send("t", f"TAGS\x01open\x02{KEY}")
         await world.settle()
         assert not waiting.done()
@@ -63,7 +63,7 @@ async def test_only_a_wanted_tag_wakes_and_others_move_the_offset_on():
         answer = await waiting
         assert (answer.code, answer.remark) == (20, "NO_MATCHED_MESSAGE")
         assert answer.ext["nextBeginOffset"] == "1"
-        waiting = world.talker.pull("t", 1, sys_flag=WAIT, subscription="paid || refunded")
+        waiting = world.client.pull("t", 1, sys_flag=WAIT, subscription="paid || refunded")
         await world.settle()
         await other.ok_send("t", f"TAGS\x01refunded\x02{KEY}")
         assert (await waiting).code == 0
@@ -71,32 +71,32 @@ async def test_only_a_wanted_tag_wakes_and_others_move_the_offset_on():
 
 async def test_messages_of_other_queues_wake_nobody():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT, queue_id=1)
+        waiting = world.client.pull("t", sys_flag=WAIT, queue_id=1)
         await world.settle()
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         await world.settle()
         assert not waiting.done()
-        await world.talker.ok_send("t", KEY, queue_id=1)
+        await world.client.ok_send("t", KEY, queue_id=1)
         assert (await waiting).code == 0
 
 
 async def test_many_pulls_of_one_queue_are_all_woken():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = [world.join().pull("t", sys_flag=WAIT, consumer_group=f"g{n}") for n in range(5)]
+        waiting = [world.connect().pull("t", sys_flag=WAIT, consumer_group=f"g{n}") for n in range(5)]
         await world.settle()
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         answers = await asyncio.gather(*waiting)
         assert [answer.code for answer in answers] == [0] * 5
 
 
 async def test_a_woken_pull_is_not_held_again():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.heartbeat(
+        await world.client.heartbeat(
             "g", SubscriptionData(topic="t", sub_string="a", code_set=[java_hash("a")])
         )
-        waiting = world.talker.pull("t", sys_flag=PullFlag.SUSPEND, subscription=None)
+        waiting = world.client.pull("t", sys_flag=PullFlag.SUSPEND, subscription=None)
         await world.settle()
-        await world.talker.ok_send("t", f"TAGS\x01b\x02{KEY}")
+        await world.client.ok_send("t", f"TAGS\x01b\x02{KEY}")
         await world.settle()
         await world.clock.aadvance(5)
         assert (await waiting).code == 20
@@ -105,41 +105,41 @@ async def test_a_woken_pull_is_not_held_again():
 async def test_a_waiting_pull_commits_once():
     async with ClusterScene(topics={"t": 2}) as world:
         flags = WAIT | PullFlag.COMMIT_OFFSET
-        waiting = world.talker.pull("t", sys_flag=flags, commit_offset=0)
+        waiting = world.client.pull("t", sys_flag=flags, commit_offset=0)
         await world.settle()
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         await waiting
-        answer = await world.talker.pull("t", 1, sys_flag=4 | PullFlag.COMMIT_OFFSET, commit_offset=1)
+        answer = await world.client.pull("t", 1, sys_flag=4 | PullFlag.COMMIT_OFFSET, commit_offset=1)
         assert answer.remark == "OFFSET_OVERFLOW_ONE"
 
 
 async def test_pulls_of_a_closed_connection_are_forgotten():
     async with ClusterScene(topics={"t": 2}) as world:
-        leaving = world.join()
+        leaving = world.connect()
         waiting = asyncio.ensure_future(leaving.pull("t", sys_flag=WAIT))
         await world.settle()
         await leaving.client.close()
         await asyncio.gather(waiting, return_exceptions=True)
         await world.settle()
-        stays = world.talker.pull("t", sys_flag=WAIT)
+        stays = world.client.pull("t", sys_flag=WAIT)
         await world.settle()
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         assert (await stays).code == 0
 
 
 async def test_deleting_the_topic_ends_the_wait():
     async with ClusterScene(topics={"t": 2}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT)
+        waiting = world.client.pull("t", sys_flag=WAIT)
         await world.settle()
-        await world.talker.ok(DeleteTopicInBroker(topic="t"))
+        await world.client.ok(DeleteTopicInBroker(topic="t"))
         await world.clock.aadvance(20)
         assert (await waiting).code == 17
 
 
 async def test_without_long_polling_a_pull_waits_a_short_time():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(UpdateBrokerConfig(), b"longPollingEnable=false\nshortPollingTimeMills=2000\n")
-        waiting = world.talker.pull("t", sys_flag=WAIT, suspend_timeout_millis=600_000)
+        await world.client.ok(UpdateBrokerConfig(), b"longPollingEnable=false\nshortPollingTimeMills=2000\n")
+        waiting = world.client.pull("t", sys_flag=WAIT, suspend_timeout_millis=600_000)
         await world.settle()
         await world.clock.aadvance(5)
         assert (await waiting).code == 19
@@ -148,9 +148,9 @@ async def test_without_long_polling_a_pull_waits_a_short_time():
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 async def test_nobody_sees_a_message_before_it_is_confirmed(flush):
     async with ClusterScene(topics={"t": 2}, store={"flush": flush}) as world:
-        waiting = world.talker.pull("t", sys_flag=WAIT)
+        waiting = world.client.pull("t", sys_flag=WAIT)
         await world.settle()
-        await world.join().ok_send("t", KEY)
+        await world.connect().ok_send("t", KEY)
         answer = await waiting
         assert answer.ext["maxOffset"] == "1"
         assert world.store.log.confirmed_offset == world.store.log.max_offset
@@ -158,10 +158,10 @@ async def test_nobody_sees_a_message_before_it_is_confirmed(flush):
 
 async def test_many_that_wait_are_answered_in_several_turns():
     async with ClusterScene(topics={"t": 2}) as world:
-        others = [world.join() for _ in range(2)]
+        others = [world.connect() for _ in range(2)]
         waiting = [talker.pull("t", sys_flag=WAIT) for talker in others for _ in range(TURN_PULLS)]
         await world.settle()
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         answers = await asyncio.gather(*waiting)
         assert {(answer.code, answer.ext["nextBeginOffset"]) for answer in answers} == {(0, "1")}
 

@@ -14,14 +14,14 @@ def body(client_id, queues=QUEUES, group="g", **fields):
 
 async def join(world, *names):
     """Members of group g, each on a connection of its own."""
-    members = [world.join() for _ in names]
+    members = [world.connect() for _ in names]
     for member, name in zip(members, names, strict=True):
         await member.heartbeat("g", client_id=name)
     return members
 
 
 async def lock(world, client_id, queues=QUEUES, **fields):
-    answer = await world.talker.ok(LockBatchMq(), body(client_id, queues, **fields))
+    answer = await world.client.ok(LockBatchMq(), body(client_id, queues, **fields))
     return [queue.queue_id for queue in decode(answer.body, LockAnswerBody).lock_ok_mq_set]
 
 
@@ -50,16 +50,16 @@ async def test_a_lock_can_be_given_back_by_its_holder_alone():
     async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "one", "two")
         assert await lock(world, "one") == [0, 1]
-        await world.talker.ok(UnlockBatchMq(), body("two"))
+        await world.client.ok(UnlockBatchMq(), body("two"))
         assert await lock(world, "two") == []
-        await world.talker.ok(UnlockBatchMq(), body("one", QUEUES[1:]))
+        await world.client.ok(UnlockBatchMq(), body("one", QUEUES[1:]))
         assert await lock(world, "two") == [1]
 
 
 async def test_strangers_get_no_lock():
     async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "one")
-        answer = await world.talker.invoke(LockBatchMq(), body("stranger"))
+        answer = await world.client.invoke(LockBatchMq(), body("stranger"))
         assert answer.code == 206
         assert "stranger is no member of consumer group g" in answer.remark
         assert await lock(world, "one") == [0, 1]
@@ -69,7 +69,7 @@ async def test_a_group_that_no_heartbeat_has_named_yet_is_locked_for_who_asks():
     async with ClusterScene(topics={"t": 2}) as world:
         assert await lock(world, "one", QUEUES[:1], group="new") == [0]
         assert await lock(world, "two", group="new") == [1]
-        await world.talker.ok(UnlockBatchMq(), body("one", group="new"))
+        await world.client.ok(UnlockBatchMq(), body("one", group="new"))
         assert await lock(world, "two", group="new") == [0, 1]
 
 
@@ -104,5 +104,5 @@ async def test_the_lock_of_a_member_outlives_its_connection(leaves):
 async def test_bodies_that_say_nothing(kind, bad):
     async with ClusterScene(topics={"t": 2}) as world:
         await join(world, "one")
-        assert (await world.talker.invoke(kind(), bad)).code == 1
+        assert (await world.client.invoke(kind(), bad)).code == 1
         assert await lock(world, "one") == [0, 1]

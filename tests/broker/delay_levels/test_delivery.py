@@ -34,15 +34,13 @@ async def restart(world, kill=False):
         await world.cluster.start_broker()
     else:
         await world.cluster.restart_broker()
-    await world.talker.client.close()
-    world.talkers.remove(world.talker)
-    world.talker = world.join()
+    await world.disconnect(world.client)
 
 
 @pytest.mark.parametrize("level", [1, 4, 18])
 async def test_a_level_is_kept_to_the_millisecond(level):
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", f"DELAY\x01{level}\x02")
+        await world.client.ok_send("t", f"DELAY\x01{level}\x02")
         await world.clock.aadvance(LEVELS[level - 1] - 0.001)
         assert delivered(world) == []
         await world.clock.aadvance(0.001)
@@ -53,7 +51,7 @@ async def test_a_level_is_kept_to_the_millisecond(level):
 async def test_what_is_delivered_is_the_message_that_was_sent():
     async with ClusterScene(topics={"t": 2}) as world:
         properties = "UNIQ_KEY\x01u1\x02TAGS\x01red\x02KEYS\x01k1 k2\x02DELAY\x012\x02colour\x01blue\x02"
-        await world.talker.ok_send("t", properties, queue_id=1, flag=7, born_timestamp=123_456)
+        await world.client.ok_send("t", properties, queue_id=1, flag=7, born_timestamp=123_456)
         await world.clock.aadvance(5)
         (message,) = delivered(world, queue_id=1)
         assert (message.body, message.flag, message.born_timestamp) == (b"body", 7, 123_456)
@@ -73,7 +71,7 @@ async def test_what_is_delivered_is_the_message_that_was_sent():
 async def test_levels_do_not_wait_for_each_other():
     async with ClusterScene(topics={"t": 2}) as world:
         for level in (3, 1, 2, 1):
-            await world.talker.send("t", str(level).encode(), f"DELAY\x01{level}\x02")
+            await world.client.send("t", str(level).encode(), f"DELAY\x01{level}\x02")
         assert bodies(world) == []
         await world.clock.aadvance(1)
         assert bodies(world) == ["1", "1"]
@@ -86,10 +84,10 @@ async def test_levels_do_not_wait_for_each_other():
 @pytest.mark.parametrize("kill", [False, True])
 async def test_a_restart_in_the_middle_delivers_what_is_left(kill):
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.send("t", b"one", "DELAY\x012\x02")
+        await world.client.send("t", b"one", "DELAY\x012\x02")
         await world.clock.aadvance(3)
-        await world.talker.send("t", b"two", "DELAY\x012\x02")
-        await world.talker.send("t", b"far", "DELAY\x019\x02")
+        await world.client.send("t", b"two", "DELAY\x012\x02")
+        await world.client.send("t", b"far", "DELAY\x019\x02")
         await world.clock.aadvance(2.5)
         assert bodies(world) == ["one"]
         await restart(world, kill)
@@ -108,7 +106,7 @@ async def test_a_restart_in_the_middle_delivers_what_is_left(kill):
 async def test_what_fell_due_while_the_broker_was_down_comes_at_its_start():
     async with ClusterScene(topics={"t": 2}) as world:
         for number in range(200):
-            await world.talker.send("t", str(number).encode(), "DELAY\x011\x02")
+            await world.client.send("t", str(number).encode(), "DELAY\x011\x02")
         await world.cluster.stop_broker()
         await world.clock.aadvance(60)
         await world.cluster.start_broker()
@@ -119,8 +117,8 @@ async def test_what_fell_due_while_the_broker_was_down_comes_at_its_start():
 async def test_how_far_each_level_is_lies_in_the_file():
     async with ClusterScene(topics={"t": 2}) as world:
         for _ in range(3):
-            await world.talker.ok_send("t", "DELAY\x011\x02")
-        await world.talker.ok_send("t", "DELAY\x012\x02")
+            await world.client.ok_send("t", "DELAY\x011\x02")
+        await world.client.ok_send("t", "DELAY\x012\x02")
         await world.clock.aadvance(2)
         await world.cluster.stop_broker()
         path = world.cluster.directory / "broker-a" / "config" / "delayOffset.json"
@@ -129,10 +127,8 @@ async def test_how_far_each_level_is_lies_in_the_file():
         # An offset beyond the queue would hide what comes next.
         path.write_text('{"dataVersion":{"counter":1,"stateVersion":0,"timestamp":1},"offsetTable":{1:99}}')
         await world.cluster.start_broker()
-        await world.talker.client.close()
-        world.talkers.remove(world.talker)
-        world.talker = world.join()
-        await world.talker.ok_send("t", "DELAY\x011\x02")
+        await world.disconnect(world.client)
+        await world.client.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(1)
         assert len(delivered(world)) == 4
         await world.cluster.stop_broker()
@@ -144,7 +140,7 @@ async def test_how_far_each_level_is_lies_in_the_file():
 async def test_what_the_store_refuses_waits_until_it_does_not(wish):
     async with ClusterScene(topics={"t": 2}) as world:
         for number in range(5):
-            await world.talker.send("t", str(number).encode(), wish)
+            await world.client.send("t", str(number).encode(), wish)
         put, taken = world.store.writes.put, []
 
         def take_two(incoming):
@@ -165,7 +161,7 @@ async def test_what_the_store_refuses_waits_until_it_does_not(wish):
 async def test_what_the_store_will_never_take_holds_nobody_up(wish):
     async with ClusterScene(topics={"t": 2}) as world:
         for number in range(3):
-            await world.talker.send("t", str(number).encode(), wish)
+            await world.client.send("t", str(number).encode(), wish)
         put = world.store.writes.put
 
         def refuse_one(incoming):
@@ -186,7 +182,7 @@ async def test_strangers_in_the_delay_topic_hold_nobody_up():
             "REAL_TOPIC\x01RMQ_SYS_TRANS_HALF_TOPIC\x02REAL_QID\x010\x02",
         ):
             put_stranger(world, properties)
-        await world.talker.send("t", b"mine", "DELAY\x011\x02")
+        await world.client.send("t", b"mine", "DELAY\x011\x02")
         await world.clock.aadvance(1)
         assert bodies(world) == ["mine"]
 
@@ -209,9 +205,9 @@ async def test_no_stored_message_stops_the_delivery_of_others_nor_after_a_start(
         wish = "DELAY\x011\x02" if topic == "SCHEDULE_TOPIC_XXXX" else "TIMER_DELAY_MS\x01900\x02"
         when = world.clock.now_ms() + 1
         for number, properties in enumerate(POISON):
-            await world.talker.send("t", str(number).encode(), wish)
+            await world.client.send("t", str(number).encode(), wish)
             put_stranger(world, f"TIMER_OUT_MS\x01{when}\x02{properties}", topic)
-        await world.talker.send("t", b"last", wish)
+        await world.client.send("t", b"last", wish)
         await advance_and_settle(world, 2)
         expected = [*map(str, range(len(POISON))), "last"]
         assert bodies(world) == expected
@@ -219,11 +215,11 @@ async def test_no_stored_message_stops_the_delivery_of_others_nor_after_a_start(
         assert counters["leftOutMessages"] == str(len(POISON))
         assert all("log offset" in counters[f"leftOut.{n:02d}"] for n in range(1, len(POISON) + 1))
         lost = counters["leftOut.01"].split()[0]
-        found = await world.talker.ok(ViewMessageById(offset=int(lost[-16:], 16)))
+        found = await world.client.ok(ViewMessageById(offset=int(lost[-16:], 16)))
         assert next(decode_records(found.body)).body == b"stranger"
         await advance_and_settle(world, 10)
         await restart(world, kill)
-        await world.talker.send("t", b"more", wish)
+        await world.client.send("t", b"more", wish)
         await advance_and_settle(world, 2)
         again = bodies(world)
         assert again == [*expected, "more"] or (kill and list(dict.fromkeys(again)) == [*expected, "more"])
@@ -236,7 +232,7 @@ async def advance_and_settle(world, seconds):
 
 
 async def runtime(world):
-    return decode((await world.talker.ok(GetBrokerRuntimeInfo())).body, KVTable).table
+    return decode((await world.client.ok(GetBrokerRuntimeInfo())).body, KVTable).table
 
 
 def put_stranger(world, properties, topic="SCHEDULE_TOPIC_XXXX"):
@@ -249,7 +245,7 @@ def put_stranger(world, properties, topic="SCHEDULE_TOPIC_XXXX"):
 async def test_a_kill_long_after_a_delivery_does_not_repeat_it(wish):
     async with ClusterScene(topics={"t": 2}) as world:
         for number in range(3):
-            await world.talker.send("t", str(number).encode(), wish)
+            await world.client.send("t", str(number).encode(), wish)
         for _ in range(40):
             await world.clock.aadvance(0.5)
             await world.settle()
@@ -262,14 +258,14 @@ async def test_a_kill_long_after_a_delivery_does_not_repeat_it(wish):
 async def test_a_level_that_is_behind_its_queue_goes_on_at_the_end_and_misses_nothing_new():
     async with ClusterScene(topics={"t": 2}) as world:
         saved = world.cluster.directory / "broker-a/config/delayOffset.json"
-        await world.talker.ok_send("t", "DELAY\x011\x02")
+        await world.client.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(1)
         await world.cluster.stop_broker()
         saved.write_text('{"offsetTable":{1:50}}')
         await world.cluster.start_broker()
         assert json.loads(saved.read_text())["offsetTable"] == {"1": 1}
         for _ in range(2):
-            await world.talker.ok_send("t", "DELAY\x011\x02")
+            await world.client.ok_send("t", "DELAY\x011\x02")
         await restart(world, kill=True)
         await world.clock.aadvance(1)
         assert len(delivered(world)) == 3

@@ -16,7 +16,7 @@ def test_it_is_registered_like_a_plugin() -> None:
 
 async def test_what_is_delivered_is_remembered_by_a_broker_that_stops() -> None:
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", "DELAY\x011\x02")
+        await world.client.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(2)
         assert world.store.queues.max_offset("t", 0) == 1
         await world.cluster.restart_broker()
@@ -28,9 +28,9 @@ async def test_what_is_delivered_is_remembered_by_a_broker_that_stops() -> None:
 
 async def test_without_it_what_names_a_level_is_refused() -> None:
     async with ClusterScene(topics={"t": 2}, broker={"services_blocked": ("delay_levels",)}) as world:
-        answer = await world.talker.send("t", properties="DELAY\x011\x02")
+        answer = await world.client.send("t", properties="DELAY\x011\x02")
         told = "its service delay_levels is left out (broker.services_blocked)"
         assert (answer.code, answer.remark) == (1, f"this broker delivers no delayed messages: {told}")
         await world.settle()
         assert world.store.log.max_offset == 0
-        assert (await world.talker.invoke(GetAllDelayOffset())).code == 3
+        assert (await world.client.invoke(GetAllDelayOffset())).code == 3

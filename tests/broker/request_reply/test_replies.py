@@ -27,7 +27,7 @@ def reply(kind=SendReplyMessageV2, properties=TO_C1, **fields):
 
 async def requester(world, answer=None, client_id="c1"):
     """A producer that takes replies; gives it and the list of what it got."""
-    talker, got = world.join(), []
+    talker, got = world.connect(), []
 
     @serves(PushReplyMessageToClient)
     def take(fields, call):
@@ -44,7 +44,7 @@ async def test_a_reply_goes_to_the_client_that_it_names(kind):
     async with ClusterScene(topics={"t": 2}) as world:
         _, got = await requester(world)
         _, others = await requester(world, client_id="c2")
-        answer = await world.talker.invoke(reply(kind, reconsume_times=0, unit_mode=False), b"answer")
+        answer = await world.client.invoke(reply(kind, reconsume_times=0, unit_mode=False), b"answer")
         assert (answer.code, answer.remark) == (0, None)
         [(ext, body)] = got
         assert (body, others) == (b"answer", [])
@@ -54,7 +54,7 @@ async def test_a_reply_goes_to_the_client_that_it_names(kind):
         assert ext == {
             "producerGroup": "p", "topic": TOPIC, "defaultTopic": "TBW102", "defaultTopicQueueNums": "4",
             "queueId": "0", "sysFlag": "0", "bornTimestamp": "17", "flag": "3", "reconsumeTimes": "0",
-            "unitMode": "false", "storeHost": world.talker.address, "storeTimestamp": now_ms,
+            "unitMode": "false", "storeHost": world.client.address, "storeTimestamp": now_ms,
         }  # fmt: skip
         assert pairs == decode_properties(TO_C1) | {
             "PUSH_REPLY_TIME": now_ms, "MSG_REGION": "DefaultRegion", "TRACE_ON": "true",
@@ -64,10 +64,10 @@ async def test_a_reply_goes_to_the_client_that_it_names(kind):
 async def test_replies_are_kept_in_their_topic():
     async with ClusterScene(topics={"t": 2}) as world:
         await requester(world)
-        answer = await world.talker.invoke(reply(), b"answer")
+        answer = await world.client.invoke(reply(), b"answer")
         assert answer.ext["queueOffset"] == "0"
         assert len(answer.ext["msgId"]) == 32
-        kept = await world.talker.pull(TOPIC)
+        kept = await world.client.pull(TOPIC)
         [message] = decode_records(kept.body)
         assert (message.body, message.flag, message.properties["CORRELATION_ID"]) == (b"answer", 3, "r1")
         assert answer.ext["msgId"] == message.offset_message_id
@@ -76,10 +76,10 @@ async def test_replies_are_kept_in_their_topic():
 async def test_replies_need_not_be_kept():
     async with ClusterScene(topics={"t": 2}) as world:
         await requester(world)
-        await world.talker.ok(UpdateBrokerConfig(), b"storeReplyMessageEnable=false")
-        answer = await world.talker.invoke(reply(), b"answer")
+        await world.client.ok(UpdateBrokerConfig(), b"storeReplyMessageEnable=false")
+        answer = await world.client.invoke(reply(), b"answer")
         assert (answer.code, answer.ext["msgId"], answer.ext["queueOffset"]) == (0, "0", "0")
-        assert (await world.talker.pull(TOPIC)).code == 19
+        assert (await world.client.pull(TOPIC)).code == 19
 
 
 @pytest.mark.parametrize(
@@ -92,24 +92,24 @@ async def test_replies_need_not_be_kept():
 async def test_who_cannot_be_reached(properties, words):
     async with ClusterScene(topics={"t": 2}) as world:
         await requester(world)
-        answer = await world.talker.invoke(reply(properties=properties), b"answer")
+        answer = await world.client.invoke(reply(properties=properties), b"answer")
         assert answer.code == 1
         assert words in answer.remark
         # Stored all the same, as Apache RocketMQ does.
-        assert (await world.talker.pull(TOPIC)).code == 0
+        assert (await world.client.pull(TOPIC)).code == 0
 
 
 @pytest.mark.parametrize("leave", ["unregister", "close"])
 async def test_a_client_that_left(leave):
     async with ClusterScene(topics={"t": 2}) as world:
         talker, got = await requester(world)
-        assert (await world.talker.invoke(reply(), b"answer")).code == 0
+        assert (await world.client.invoke(reply(), b"answer")).code == 0
         if leave == "unregister":
             await talker.ok(UnregisterClient("c1", "p", None))
         else:
             await talker.client.close()
             await world.settle()
-        answer = await world.talker.invoke(reply(), b"answer")
+        answer = await world.client.invoke(reply(), b"answer")
         assert (answer.code, "no producer c1" in answer.remark, len(got)) == (1, True, 1)
 
 
@@ -118,16 +118,16 @@ async def test_a_client_in_two_groups_is_reached_as_long_as_it_is_in_one():
         talker, got = await requester(world)
         await talker.heartbeat("", producers=["p", "q"], client_id="c1")
         await talker.ok(UnregisterClient("c1", "p", None))
-        assert (await world.talker.invoke(reply(), b"answer")).code == 0
+        assert (await world.client.invoke(reply(), b"answer")).code == 0
         await talker.ok(UnregisterClient("c1", "q", None))
-        assert (await world.talker.invoke(reply(), b"answer")).code == 1
+        assert (await world.client.invoke(reply(), b"answer")).code == 1
         assert len(got) == 1
 
 
 async def test_a_client_that_refuses_its_reply():
     async with ClusterScene(topics={"t": 2}) as world:
         await requester(world, Reply(1, remark="no"))
-        answer = await world.talker.invoke(reply(), b"answer")
+        answer = await world.client.invoke(reply(), b"answer")
         assert (answer.code, "client c1 refused the reply: 1 no" in answer.remark) == (1, True)
 
 
@@ -135,7 +135,7 @@ async def test_a_client_that_does_not_answer():
     async with ClusterScene(topics={"t": 2}) as world:
         talker, _ = await requester(world)
         talker.client.serve(serves(PushReplyMessageToClient)(lambda fields, call: None))
-        waiting = world.talker.invoke(reply(), b"answer")
+        waiting = world.client.invoke(reply(), b"answer")
         await world.settle()
         assert not waiting.done()
         await world.clock.aadvance(10)
@@ -155,12 +155,12 @@ async def test_a_client_that_does_not_answer():
 async def test_replies_that_are_none(fields, body, code):
     async with ClusterScene(topics={"t": 2}) as world:
         _, got = await requester(world)
-        answer = await world.talker.invoke(reply(**fields), body)
+        answer = await world.client.invoke(reply(**fields), body)
         assert (answer.code, got) == (code, [])
 
 
 async def test_the_broker_chooses_the_queue_where_none_is_named():
     async with ClusterScene(topics={"t": 2}) as world:
         _, got = await requester(world)
-        answer = await world.talker.invoke(reply(queue_id=-1), b"answer")
+        answer = await world.client.invoke(reply(queue_id=-1), b"answer")
         assert (answer.code, answer.ext["queueId"], got[0][0]["queueId"]) == (0, "0", "-1")

@@ -33,13 +33,13 @@ def lying(world, topic, queue_id=0):
 
 async def sent(world, properties=KEY, **fields):
     """Send one message; gives its log offset."""
-    answer = await world.talker.ok_send("t", properties, **fields)
+    answer = await world.client.ok_send("t", properties, **fields)
     return parse_offset_id(answer.ext["msgId"])[1]
 
 
 async def back(world, offset, level=0, group="g", *, talker=None, **fields) -> Frame:
     request = ConsumerSendMsgBack(offset, group, level, **fields)
-    answer: Frame = await (talker or world.talker).invoke(request)
+    answer: Frame = await (talker or world.client).invoke(request)
     return answer
 
 
@@ -50,7 +50,7 @@ async def ok_back(world, offset, level=0, **fields):
 
 async def make_group(world, **settings):
     body = dumps({"groupName": "g", **settings})
-    await world.talker.ok(UpdateAndCreateSubscriptionGroup(), body)
+    await world.client.ok(UpdateAndCreateSubscriptionGroup(), body)
 
 
 async def test_a_copy_waits_at_level_three_and_comes_to_the_retry_topic():
@@ -121,18 +121,18 @@ async def test_a_negative_level_gives_a_message_up_at_once():
         await ok_back(world, await sent(world, f"DELAY\x010\x02{KEY}"), -1)
         (dead,) = lying(world, "%DLQ%g")
         assert (dead.reconsume_times, dead.body) == (1, b"body")
-        topic = loads((await world.talker.ok(GetTopicConfig(topic="%DLQ%g"))).body)
+        topic = loads((await world.client.ok(GetTopicConfig(topic="%DLQ%g"))).body)
         assert (topic["perm"], topic["writeQueueNums"], topic["readQueueNums"]) == (6, 1, 1)
-        assert (await world.talker.pull("%DLQ%g")).code == 0
+        assert (await world.client.pull("%DLQ%g")).code == 0
 
 
 async def test_a_dead_letter_topic_that_was_closed_to_readers_stays_so():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(
+        await world.client.ok(
             UpdateAndCreateTopic(topic="%DLQ%g", read_queue_nums=1, write_queue_nums=1, perm=2)
         )
         await ok_back(world, await sent(world), -1)
-        assert (await world.talker.pull("%DLQ%g")).code == 16
+        assert (await world.client.pull("%DLQ%g")).code == 16
         assert [message.body for message in lying(world, "%DLQ%g")] == [b"body"]
 
 
@@ -152,7 +152,7 @@ async def test_the_maximum_of_the_group_counts_unless_the_request_names_one():
 
 async def test_the_maximum_of_the_member_that_started_last_wins():
     async with ClusterScene(topics={"t": 2}) as world:
-        old, new = world.join(), world.join()
+        old, new = world.connect(), world.connect()
         data = SubscriptionData("t")
         await old.heartbeat("g", data, client_id="old")
         await new.heartbeat("g", data, client_id="new")
@@ -241,7 +241,7 @@ async def test_a_customized_policy_counts_from_its_third_wait():
 async def test_a_policy_that_cannot_be_kept_is_refused(policy, word):
     async with ClusterScene(topics={"t": 2}) as world:
         body = dumps({"groupName": "g", "groupRetryPolicy": policy})
-        answer = await world.talker.invoke(UpdateAndCreateSubscriptionGroup(), body)
+        answer = await world.client.invoke(UpdateAndCreateSubscriptionGroup(), body)
         assert answer.code == 29
         assert word in answer.remark
 
@@ -266,12 +266,12 @@ async def test_an_unknown_group_is_refused_where_none_is_made():
 async def test_a_broker_or_topic_that_takes_nothing_refuses():
     async with ClusterScene(topics={"t": 2}) as world:
         offset = await sent(world)
-        await world.talker.ok(
+        await world.client.ok(
             UpdateAndCreateTopic(topic="%RETRY%g", read_queue_nums=1, write_queue_nums=1, perm=4)
         )
         answer = await back(world, offset)
         assert (answer.code, "%RETRY%g" in answer.remark) == (16, True)
-        await world.talker.ok(UpdateBrokerConfig(), b"brokerPermission=4\n")
+        await world.client.ok(UpdateBrokerConfig(), b"brokerPermission=4\n")
         assert (await back(world, offset, group="other")).code == 16
 
 
@@ -300,7 +300,7 @@ async def test_recorded_requests_get_the_recorded_answer(frame: Recorded):
     async with ClusterScene(topics={"t": 2}) as world:
         # The recorded offset is one of another log.
         ext = {**frame.facts["extFields"], "offset": str(await sent(world))}
-        got = await world.talker.invoke(decode_fields(ext, ConsumerSendMsgBack))
+        got = await world.client.invoke(decode_fields(ext, ConsumerSendMsgBack))
         facts = answer.facts
         assert (got.code, got.remark, got.ext) == (facts["code"], facts["remark"], facts["extFields"])
         level = int(ext["delayLevel"]) or 3
@@ -320,9 +320,9 @@ async def test_a_stored_group_with_absurdly_many_retry_queues_stops_nobody():
         )
         offset = await sent(world)
         await ok_back(world, offset, level=1)
-        topic = loads((await world.talker.ok(GetTopicConfig(topic="%RETRY%g"))).body)
+        topic = loads((await world.client.ok(GetTopicConfig(topic="%RETRY%g"))).body)
         assert topic["writeQueueNums"] == 65_535
-        await world.talker.ok_send("t", f"DELAY\x011\x02{KEY}", queue_id=1)
+        await world.client.ok_send("t", f"DELAY\x011\x02{KEY}", queue_id=1)
         await world.clock.aadvance(1.0)
         assert len(lying(world, "t", 1)) == 1
         came = [message for n in range(65_535) for message in lying(world, "%RETRY%g", n)]

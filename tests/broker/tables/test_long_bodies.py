@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -48,7 +47,7 @@ async def test_queues_as_keys_and_lists_are_written_as_at_once(count: int) -> No
     assert joined(reply.body) == dumps(ConsumeTimeSpans(spans))
 
 
-def test_only_what_changed_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_what_changed_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[object] = []
 
     def counted(value: object) -> bytes:
@@ -56,21 +55,21 @@ def test_only_what_changed_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> N
             written.append(value)
         return dumps(value)
 
-    def text(body: TopicConfigTable) -> bytes:
-        return b"".join(asyncio.run(body_parts(body, rewritten)))
+    async def text(body: TopicConfigTable) -> bytes:
+        return b"".join(await body_parts(body, rewritten))
 
     monkeypatch.setattr("mqframe.broker.tables.long_bodies.dumps", counted)
     count = 2 * SLICE + 3
     rewritten, body = Rewritten(), topics(count)
-    assert text(body) == dumps(body)
+    assert await text(body) == dumps(body)
     assert len(written) == count
     written.clear()
     body.topic_config_table["t7"] = TopicConfig(topic_name="t7", perm=2)
     del body.topic_config_table["t8"]
-    assert text(body) == dumps(body)
+    assert await text(body) == dumps(body)
     assert written == [body.topic_config_table["t7"]]
     for number in range(4):  # what is gone is not kept for ever
         other = TopicConfigTable()
         other.topic_config_table = {f"x{number}-{at}": TopicConfig() for at in range(SLICE + 1)}
-        assert text(other) == dumps(other)
+        assert await text(other) == dumps(other)
     assert len(rewritten._known["topic_config_table"]) <= 3 * (SLICE + 1)

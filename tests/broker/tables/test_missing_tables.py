@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +38,10 @@ def test_what_is_told_depends_on_what_queues_hold(
     assert tell_of_missing({"other.json"}, CONFIG, messages) == []
 
 
-def test_a_start_without_progress_says_so_once_and_no_more_when_it_was_made(
+async def test_a_start_without_progress_says_so_once_and_no_more_when_it_was_made(
     tmp_path: Path, caplog: Any
 ) -> None:
-    async def run(*, send: bool = False) -> list[str]:
+    async def lines(*, send: bool = False) -> list[str]:
         caplog.clear()
         store = StoreSettings(directory=tmp_path, commit_log_file_bytes=1 << 20, disk_limits=False)
         settings = BrokerSettings(port=0, vip_port=False)
@@ -55,18 +54,15 @@ def test_a_start_without_progress_says_so_once_and_no_more_when_it_was_made(
         await broker.stop()
         return [line for line in caplog.messages if "is missing" in line]
 
-    async def scenario() -> None:
-        assert await run() == []
-        assert await run(send=True) == []
-        assert await run() == []
-        config = tmp_path / "config"
-        (config / "consumerOffset.json").unlink()
-        assert await run() == []  # the copy is there
-        for name in ("consumerOffset.json", "consumerOffset.json.bak"):
-            (config / name).unlink(missing_ok=True)
-        (line,) = await run()
-        assert "consumerOffset.json" in line
-        assert "the progress of all groups" in line
-        assert await run() == []
-
-    asyncio.run(scenario())
+    assert await lines() == []
+    assert await lines(send=True) == []
+    assert await lines() == []
+    config = tmp_path / "config"
+    (config / "consumerOffset.json").unlink()
+    assert await lines() == []  # the copy is there
+    for name in ("consumerOffset.json", "consumerOffset.json.bak"):
+        (config / name).unlink(missing_ok=True)
+    (line,) = await lines()
+    assert "consumerOffset.json" in line
+    assert "the progress of all groups" in line
+    assert await lines() == []

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from old_broker import GROUP, TOPIC, play
+from old_broker import GROUP, TOPIC, administered
 from request_kinds import ROCKETMQ_S
 
 from mqframe import MessageQueue
@@ -55,68 +55,60 @@ NEWER: dict[str, tuple[Any, type[Request], str, str]] = {
 
 
 @pytest.mark.parametrize(("act", "request_kind", "before", "since"), NEWER.values(), ids=NEWER)
-def test_a_call_whose_parameters_a_server_would_pass_over_sends_nothing(act, request_kind, before, since):
-    async def refused(admin, broker):
+async def test_a_call_whose_parameters_a_server_would_pass_over_sends_nothing(
+    act, request_kind, before, since
+):
+    async with administered(before) as (admin, broker):
         with pytest.raises(FixError, match=rf"from Apache RocketMQ {since} on, .* is {before}, which"):
             await act(admin)
+    assert broker.sent(request_kind) == []
 
-    assert play(before, refused).sent(request_kind) == []
-
-    async def done(admin, broker):
+    async with administered(since) as (admin, broker):
         await act(admin)
+    assert len(broker.sent(request_kind)) == 1
 
-    assert len(play(since, done).sent(request_kind)) == 1
 
-
-def test_no_broker_is_changed_when_one_of_them_would_pass_over_a_part():
-    async def story(admin, broker):
+async def test_no_broker_is_changed_when_one_of_them_would_pass_over_a_part():
+    async with administered("5.3.3") as (admin, broker):
         broker.second = "4.9.7"
         with pytest.raises(FixError, match=r"10\.0\.0\.2:10911 is 4\.9\.7"):
             await admin.topics.create("t", attributes={"message.type": "FIFO"})
         assert broker.sent(UpdateAndCreateTopic) == []
         await admin.topics.create("t", attributes={"message.type": "FIFO"}, broker="broker-a")
         await admin.topics.create("t")
+    assert len(broker.sent(UpdateAndCreateTopic)) == 3
 
-    assert len(play("5.3.3", story).sent(UpdateAndCreateTopic)) == 3
 
-
-def test_what_all_versions_understand_costs_no_question_for_the_version():
-    async def story(admin, broker):
+async def test_what_all_versions_understand_costs_no_question_for_the_version():
+    async with administered("4.9.0") as (admin, broker):
         await admin.topics.create("t", queues=4)
         await admin.groups.create(SubscriptionGroupConfig(GROUP, retry_max_times=3))
         await admin.offsets.search(QUEUE, 0)
         await admin.topics.delete(TOPIC)
-
-    broker = play("4.9.0", story)
     assert broker.sent(HeartBeat) == []
     assert [request.cluster_name for request in broker.sent(DeleteTopicInNamesrv)] == [None]
 
 
-def test_name_servers_that_answer_no_heartbeat_are_asked_for_their_version_another_way():
-    async def story(admin, broker):
+async def test_name_servers_that_answer_no_heartbeat_are_asked_for_their_version_another_way():
+    async with administered("4.9.3") as (admin, broker):
         with pytest.raises(
             FixError, match=r"clusterName=DefaultCluster .* 10\.0\.0\.1:9876 is 4\.9\.3, which"
         ):
             await admin.topics.delete(TOPIC, cluster="DefaultCluster")
+    assert broker.sent(HeartBeat) == []
 
-    assert play("4.9.3", story).sent(HeartBeat) == []
 
-
-def test_servers_of_this_project_are_sent_everything():
-    async def story(admin, broker):
+async def test_servers_of_this_project_are_sent_everything():
+    async with administered("4.9.7") as (admin, broker):
         broker.language = "PYTHON"
         await admin.topics.create("t", attributes={"message.type": "FIFO"})
-
-    assert [each.attributes for each in play("4.9.7", story).sent(UpdateAndCreateTopic)] == [
-        "+message.type=FIFO"
-    ]
+    assert [each.attributes for each in broker.sent(UpdateAndCreateTopic)] == ["+message.type=FIFO"]
 
 
-def test_progress_goes_with_a_group_by_the_name_that_each_version_has_for_it():
-    async def story(admin, broker):
+async def test_progress_goes_with_a_group_by_the_name_that_each_version_has_for_it():
+    async with administered("4.9.7") as (admin, broker):
         await admin.groups.delete(GROUP, clean_offsets=True)
-
-    [request] = play("4.9.7", story).sent(DeleteSubscriptionGroup)
+    [request] = broker.sent(DeleteSubscriptionGroup)
     assert (request.clean_offset, request.remove_offset) == (True, True)
 
 
@@ -131,7 +123,7 @@ ALTERING = [
 @pytest.mark.parametrize(
     ("kind", "parameter"), ALTERING, ids=[f"{kind.__name__}.{each.name}" for kind, each in ALTERING]
 )
-def test_no_request_goes_to_a_broker_that_would_pass_over_one_of_its_fields(kind, parameter):
+async def test_no_request_goes_to_a_broker_that_would_pass_over_one_of_its_fields(kind, parameter):
     ext = dict.fromkeys(kind.__struct_encode_fields__[: -len(kind.__struct_defaults__)], "1")
     for value in ("7", "false" if True in parameter.since.idle else "true"):
         try:
@@ -140,8 +132,7 @@ def test_no_request_goes_to_a_broker_that_would_pass_over_one_of_its_fields(kind
             continue  # a switch
         break
 
-    async def story(admin, broker):
+    async with administered("4.9.0") as (admin, broker):
         with pytest.raises(FixError, match=f"{parameter.wire_name}=.* of {kind.__name__} is understood from"):
             await admin.brokers.call("broker-a", request)
-
-    assert play("4.9.0", story).sent(kind) == []
+    assert broker.sent(kind) == []

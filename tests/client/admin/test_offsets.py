@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import old_broker
 import pytest
+from old_broker import administered
 from operators import GROUP, QUEUES, OperatorScene
 
 from mqframe import (
@@ -181,39 +182,34 @@ BEFORE_ONE_QUEUE = pytest.mark.parametrize("version", ["4.9.7", "5.0.0", "5.1.4"
 
 
 @BEFORE_ONE_QUEUE
-def test_one_queue_of_a_group_that_is_offline_is_committed_where_a_broker_would_reset_them_all(version):
-    async def story(admin, broker):
+async def test_one_queue_of_a_group_that_is_offline_is_committed_where_a_broker_would_reset_them_all(version):
+    async with administered(version) as (admin, broker):
         assert await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 1) == 1
-
-    broker = old_broker.play(version, story)
     assert broker.progress == [3, 1, 3]
     assert broker.sent(InvokeBrokerToResetOffset) == []
 
 
 @BEFORE_ONE_QUEUE
-def test_one_queue_of_a_group_with_members_is_not_reset_where_a_broker_would_reset_them_all(version):
-    async def story(admin, broker):
+async def test_one_queue_of_a_group_with_members_is_not_reset_where_a_broker_would_reset_them_all(version):
+    async with administered(version) as (admin, broker):
         broker.online = True
         with pytest.raises(
             FixError, match=rf"from Apache RocketMQ 5\.2\.0 on, .* is {version}: stop the members"
         ):
             await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 1)
-
-    broker = old_broker.play(version, story)
     assert (broker.progress, broker.told) == ([3, 3, 3], {})
     assert broker.sent(InvokeBrokerToResetOffset) == broker.sent(UpdateConsumerOffset) == []
 
 
-def test_a_broker_whose_settings_have_it_pass_over_the_queue_resets_nothing():
-    async def story(admin, broker):
+async def test_a_broker_whose_settings_have_it_pass_over_the_queue_resets_nothing():
+    async with administered("5.3.3") as (admin, broker):
         broker.online = True
         with pytest.raises(FixError, match="set useServerSideResetOffset=true there"):
             await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 1)
         assert broker.told == {0: 3, 1: 3, 2: 3}, "members go on from where they are"
         broker.online = False
         assert await admin.offsets.reset_queue(old_broker.GROUP, OLD_QUEUE, 4) == 4
-
-    assert old_broker.play("5.3.3", story).progress == [3, 4, 3]
+    assert broker.progress == [3, 4, 3]
 
 
 @pytest.mark.parametrize(
@@ -224,18 +220,16 @@ def test_a_broker_whose_settings_have_it_pass_over_the_queue_resets_nothing():
         (old_broker.GROUP, MessageQueue(old_broker.TOPIC, "broker-a", 3), 1, "no such queue"),
     ],
 )
-def test_nothing_is_committed_that_a_newer_broker_would_refuse(group, queue, offset, fault):
-    async def story(admin, broker):
+async def test_nothing_is_committed_that_a_newer_broker_would_refuse(group, queue, offset, fault):
+    async with administered("4.9.7") as (admin, broker):
         with pytest.raises(FixError, match=fault):
             await admin.offsets.reset_queue(group, queue, offset)
-
-    broker = old_broker.play("4.9.7", story)
     assert broker.sent(UpdateConsumerOffset) == []
 
 
 @pytest.mark.parametrize("pushing", [False, True])
-def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it(pushing):
-    async def story(admin, broker):
+async def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it(pushing):
+    async with administered("5.3.3") as (admin, broker):
         broker.online = True
         broker.keeps_resets = not pushing
         broker.offsets[old_broker.GROUP, broker.queue(old_broker.TOPIC, 1)] = 0
@@ -244,17 +238,14 @@ def test_without_force_no_queue_moves_forward_where_a_broker_does_not_look_at_it
         assert broker.progress == [3, 0, 3]
         found = await admin.offsets.reset(old_broker.GROUP, old_broker.TOPIC, 0, force=False)
         assert list(found.values()) == [0, 0, 0]
-
-    broker = old_broker.play("5.3.3", story)
     assert broker.told == ({0: 0, 1: 0, 2: 0} if pushing else {})
     assert broker.progress == ([3, 0, 3] if pushing else [0, 0, 0])
 
 
-def test_without_force_a_queue_without_any_offset_goes_where_it_is_sent():
-    async def story(admin, broker):
+async def test_without_force_a_queue_without_any_offset_goes_where_it_is_sent():
+    async with administered("5.3.3") as (admin, broker):
         broker.online = broker.keeps_resets = True
         del broker.offsets[old_broker.GROUP, broker.queue(old_broker.TOPIC, 1)]
         found = await admin.offsets.reset(old_broker.GROUP, old_broker.TOPIC, -1, force=False)
         assert list(found.values()) == [3, 5, 3]
-
-    assert old_broker.play("5.3.3", story).progress == [3, 5, 3]
+    assert broker.progress == [3, 5, 3]

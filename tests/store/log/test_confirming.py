@@ -159,18 +159,15 @@ async def test_with_too_few_nothing_is_stored_in_any_way(opened: Opened, message
     put(store, message())
 
 
-def test_a_stop_keeps_what_slaves_do_not_have_and_the_next_start_shows_it(
+async def test_a_stop_keeps_what_slaves_do_not_have_and_the_next_start_shows_it(
     opened: Opened, message: Message, tmp_path: Path
 ) -> None:
-    async def scenario() -> None:
-        store = opened(options=Slaves(0).options)
-        store.start()
-        store.writes.put(message())
-        store.dispatch.now()
-        assert store.queues.max_offset("t", 0) == 0
-        await store.stop()
-
-    asyncio.run(scenario())
+    store = opened(options=Slaves(0).options)
+    store.start()
+    store.writes.put(message())
+    store.dispatch.now()
+    assert store.queues.max_offset("t", 0) == 0
+    await store.stop()
     assert not (tmp_path / "store/abort").exists()
     slaves = Slaves(least=2)
     store = opened(options=slaves.options)

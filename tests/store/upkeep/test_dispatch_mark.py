@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 
@@ -57,21 +56,18 @@ def test_no_damaged_one_counts(layout) -> None:
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_a_start_after_a_kill_checks_the_last_part_of_the_log(
+async def test_a_start_after_a_kill_checks_the_last_part_of_the_log(
     opened, message, clock, tmp_path, monkeypatch, copied
 ):
     monkeypatch.setattr(dispatch_mark, "CHECKED_AGAIN_BYTES", 32 << 10)
 
-    async def scenario():
-        store = opened(commit_log_file_bytes=64 << 10)
-        store.start()
-        for n in range(90):
-            store.writes.put(message("t", n % 3, bytes(1 << 10), KEYS=f"k{n}"))
-            store.dispatch.now()
-            await clock.aadvance(1)
-        store.abandon()
-
-    asyncio.run(scenario())
+    store = opened(commit_log_file_bytes=64 << 10)
+    store.start()
+    for n in range(90):
+        store.writes.put(message("t", n % 3, bytes(1 << 10), KEYS=f"k{n}"))
+        store.dispatch.now()
+        await clock.aadvance(1)
+    store.abandon()
     place = tmp_path / "store"
     if copied:
         shutil.copytree(place, tmp_path / "copy")

@@ -191,17 +191,14 @@ async def test_a_log_that_is_gone_stops_the_start_where_it_is_known_that_there_w
     assert bodies(opened()) == expected(1)
 
 
-def test_a_record_whose_keys_were_on_their_way_into_two_files_is_found_after_a_kill(
+async def test_a_record_whose_keys_were_on_their_way_into_two_files_is_found_after_a_kill(
     opened, message, clock, tmp_path
 ):
-    async def scenario():
-        store = opened(index_entries=5)
-        store.start()
-        put(store, message(KEYS="k0"), message(KEYS="k1 k2 k3 k4 k5"))
-        await clock.aadvance(2)
-        store.abandon()
-
-    asyncio.run(scenario())
+    store = opened(index_entries=5)
+    store.start()
+    put(store, message(KEYS="k0"), message(KEYS="k1 k2 k3 k4 k5"))
+    await clock.aadvance(2)
+    store.abandon()
     first, second = sorted((tmp_path / "store/index").iterdir())
     _, last_time, _, last_offset, _, _ = HEADER.unpack_from(first.read_bytes())
     made = HEADER.pack(last_time, last_time, last_offset, last_offset, 0, 1)
@@ -226,20 +223,17 @@ def test_half_allocated_file_is_removed(opened, message, tmp_path):
     assert bodies(opened()) == expected(3)
 
 
-def test_checkpoint_limits_what_is_checked(opened, message, clock, tmp_path):
-    async def scenario():
-        store = opened(commit_log_file_bytes=4096)
-        store.start()
-        for n in range(30):
-            fill(store, message, 1, n)
-            await clock.aadvance(1)
-        for _ in range(400):
-            await clock.aadvance(0.2)
-            await at_rest()
-        fill(store, message, 1, 30)
-        store.abandon()
-
-    asyncio.run(scenario())
+async def test_checkpoint_limits_what_is_checked(opened, message, clock, tmp_path):
+    store = opened(commit_log_file_bytes=4096)
+    store.start()
+    for n in range(30):
+        fill(store, message, 1, n)
+        await clock.aadvance(1)
+    for _ in range(400):
+        await clock.aadvance(0.2)
+        await at_rest()
+    fill(store, message, 1, 30)
+    store.abandon()
     store = opened(commit_log_file_bytes=4096)
     assert 0 < store.recovered.records < 31
     assert bodies(store) == expected(31)

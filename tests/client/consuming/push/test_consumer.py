@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from mqframe_testing.consuming import AllQueues, CollectingListener, MemoryOffsets
 from mqframe_testing.scripted_broker import ScriptedBroker
-from push_scenes import GROUP, OK, PushScene, play, running
+from push_scenes import GROUP, OK, PushScene, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
@@ -320,17 +320,14 @@ class TestHandlers:
 
 
 class TestTopicsThatAreMadeLater:
-    def test_they_are_looked_for_soon_and_then_less_often(self, caplog) -> None:
-        async def story(scene):
+    async def test_they_are_looked_for_soon_and_then_less_often(self, caplog) -> None:
+        async with PushScene(topics={"others": 1}) as scene:
             listener = CollectingListener()
             async with running(scene, listener):
                 await scene.pass_time(59.9)
                 asked = [each.topic for each in scene.broker.sent(GetRouteinfoByTopic)]
                 assert 6 <= asked.count("orders") <= 14
                 assert caplog.text.count("topic has no route") == 1
-            return listener
-
-        play(story, topics={"others": 1})
 
     @pytest.mark.parametrize("waited", [0.0, 3.0])
     async def test_they_are_consumed_within_a_second_or_as_long_as_was_waited(self, waited) -> None:
