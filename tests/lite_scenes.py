@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.client.consuming.lite_pull.consumer import AsyncLitePullConsumer
@@ -71,14 +69,6 @@ class LiteScene(ClusterScene):
     @property
     def broker(self) -> str:
         return self.cluster.broker.address
-
-
-def play(story, **options):
-    async def whole():
-        async with LiteScene(**options) as scene:
-            await story(scene)
-
-    asyncio.run(whole())
 
 
 def numbered(prefix: bytes, count: int) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import cast
 
-from mqframe_testing.consuming import AllQueues, ClientScene, play_in
+from mqframe_testing.consuming import AllQueues, ClientScene
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.consuming.consume_result import ConsumeResult
@@ -49,11 +49,6 @@ class PushScene(ClientScene):
 
     def committed(self) -> list[tuple[int, int]]:
         return [(r.queue_id, r.commit_offset) for r in self.broker.sent(UpdateConsumerOffset)]
-
-
-def play(story, **options):
-    """Run `story(scene)` with a consumer that is not started yet."""
-    play_in(lambda: PushScene(**options), story)
 
 
 @asynccontextmanager

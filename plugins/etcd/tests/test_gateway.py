@@ -23,30 +23,9 @@ PATIENT = 20.0
 UNAVAILABLE = bad(14, "etcdserver: no leader", 503)
 
 
-def run(
-    check: Callable[..., object], *answers: Callable[[Asked], Answer] | Answer, **options: object
-) -> None:
-    """`check(gateway, members)` with a member for each of `answers`, and a gateway to them in this order."""
-
-    async def with_members() -> None:
-        async with AsyncExitStack() as stack:
-            members = []
-            for each in answers:
-                answer = each if callable(each) else lambda _, each=each: each
-                members.append(await stack.enter_async_context(ScriptedMember(answer)))
-            endpoints = tuple(member.endpoint for member in members)
-            gateway = Gateway(EtcdOptions(**{"endpoints": endpoints, "timeout_seconds": PATIENT, **options}))
-            try:
-                await check(gateway, *members)
-            finally:
-                await gateway.close()
-
-    asyncio.run(with_members())
-
-
 @asynccontextmanager
 async def staged(*answers: Callable[[Asked], Answer] | Answer, **options: object) -> AsyncIterator[Any]:
-    """`check(gateway, members)` with a member for each of `answers`, and a gateway to them in this order."""
+    """A gateway, and the members that it asks in this order, one for each of `answers`."""
     async with AsyncExitStack() as stack:
         members = []
         for each in answers:
@@ -55,7 +34,7 @@ async def staged(*answers: Callable[[Asked], Answer] | Answer, **options: object
         endpoints = tuple(member.endpoint for member in members)
         gateway = Gateway(EtcdOptions(**{"endpoints": endpoints, "timeout_seconds": PATIENT, **options}))
         try:
-            yield (gateway, *members)
+            yield gateway, *members
         finally:
             await gateway.close()
 
@@ -139,15 +118,13 @@ async def test_when_nobody_answers_each_is_named() -> None:
         assert (len(first.asked), len(second.asked)) == (1, 1)
 
 
-def test_a_call_ends_within_its_time_limit_however_many_members_are_silent() -> None:
-    async def check(gateway: Gateway, *members: ScriptedMember) -> None:
+async def test_a_call_ends_within_its_time_limit_however_many_members_are_silent() -> None:
+    async with staged(SILENCE, SILENCE, SILENCE, timeout_seconds=LIMIT) as (gateway, *members):
         loop = asyncio.get_running_loop()
         begun = loop.time()
         assert (await fails(gateway, again=True)).maybe_stored
         assert loop.time() - begun >= LIMIT * 0.9
         assert 1 <= sum(len(member.asked) for member in members) <= 3
-
-    run(check, SILENCE, SILENCE, SILENCE, timeout_seconds=LIMIT)
 
 
 async def test_proxies_of_the_environment_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker.conftest import run as run
 from halves import HALF, batch, send_batch
 from mqframe_cli.settings.configuration import load
 from mqframe_testing.cluster_scene import ClusterScene
