@@ -50,8 +50,8 @@ def blocked() -> PluginManager:
 )
 async def test_a_pop_is_refused_with_what_is_to_be_done(options: dict[str, Any], remark: str) -> None:
     async with ClusterScene(topics={"t": 2}, **options) as world:
-        await world.talker.ok_send("t")
-        answer = await world.talker.invoke(pop_request())
+        await world.client.ok_send("t")
+        answer = await world.client.invoke(pop_request())
         assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
         assert world.store.queues.max_offset("t", 0) == 1
 

@@ -34,13 +34,13 @@ async def test_a_half_is_refused_and_never_stored(services_blocked: tuple[str, .
     async with ClusterScene(
         topics={"t": 2}, plugins=without(OURS), broker={"services_blocked": services_blocked}
     ) as world:
-        sent = await world.talker.send("t", properties=HALF)
+        sent = await world.client.send("t", properties=HALF)
         assert (sent.code, sent.remark) == (16, told(services_blocked))
         whole = await send_batch(world, batch([b"one", b"two"]), 2)
         assert (whole.code, f"{SendHalfBatch.CODE} is not supported" in whole.remark) == (3, True)
         await world.settle()
         assert world.store.log.max_offset == 0
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         await world.settle()
         assert world.store.queues.max_offset("t", 0) == 1
 

@@ -21,9 +21,7 @@ async def restart(world, how):
         await world.cluster.start_broker()
     else:
         return
-    await world.talker.client.close()
-    world.talkers.remove(world.talker)
-    world.talker = world.join()
+    await world.disconnect(world.client)
 
 
 async def pass_time(world, seconds):

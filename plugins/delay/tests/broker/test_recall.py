@@ -19,7 +19,7 @@ async def test_what_is_recalled_does_not_come():
     async with ClusterScene(topics={"t": 2}) as world:
         handles = {name: await send(world, name, TIMER_DELAY_SEC=10) for name in "abc"}
         await world.clock.aadvance(1)
-        answer = await world.talker.ok(RecallMessage(topic="t", recall_handle=handles["b"]))
+        answer = await world.client.ok(RecallMessage(topic="t", recall_handle=handles["b"]))
         assert answer.ext["MSG_REGION"] == "DefaultRegion"
         await world.clock.aadvance(10)
         assert bodies(world) == ["a", "c"]
@@ -29,7 +29,7 @@ async def test_a_recall_in_the_last_moment_counts():
     async with ClusterScene(topics={"t": 2}) as world:
         handle = await send(world, "a", TIMER_DELAY_SEC=2)
         await world.clock.aadvance(0.999)  # the handle's time is one ms after the slot began
-        await world.talker.ok(RecallMessage(topic="t", recall_handle=handle))
+        await world.client.ok(RecallMessage(topic="t", recall_handle=handle))
         await world.clock.aadvance(10)
         assert bodies(world) == []
 
@@ -58,7 +58,7 @@ async def test_a_recall_in_the_last_moment_counts():
 )
 async def test_a_recall_that_means_nothing_is_refused(fields, code, words):
     async with ClusterScene(topics={"t": 2}) as world:
-        answer = await world.talker.invoke(RecallMessage(**({"topic": "t"} | fields)))
+        answer = await world.client.invoke(RecallMessage(**({"topic": "t"} | fields)))
         assert answer.code == code
         assert words in answer.remark
         assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 0
@@ -67,7 +67,7 @@ async def test_a_recall_that_means_nothing_is_refused(fields, code, words):
 async def test_recalls_can_be_forbidden():
     async with ClusterScene(topics={"t": 2}, sections=[DelaySettings(recall=False)]) as world:
         handle = recall_handle("t", "broker-a", NOW + 5000, "u")
-        answer = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
+        answer = await world.client.invoke(RecallMessage(topic="t", recall_handle=handle))
         assert (answer.code, "recallMessageEnable" in answer.remark) == (16, True)
 
 
@@ -79,5 +79,5 @@ async def test_a_recall_that_does_not_reach_the_disk_is_no_success(monkeypatch):
             raise OSError(5, "Input/output error")
 
         monkeypatch.setattr("mqframe.store.files.log_file.LogFile.sync", fail)
-        recalled = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
+        recalled = await world.client.invoke(RecallMessage(topic="t", recall_handle=handle))
         assert (recalled.code, "not on disk in time" in recalled.remark) == (10, True)

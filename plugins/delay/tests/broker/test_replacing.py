@@ -16,9 +16,7 @@ HOUR = 3600
 async def restart(world):
     await world.cluster.kill_broker()
     await world.cluster.start_broker()
-    await world.talker.client.close()
-    world.talkers.remove(world.talker)
-    world.talker = world.join()
+    await world.disconnect(world.client)
 
 
 async def pass_time(world, seconds):
@@ -51,7 +49,7 @@ async def test_a_recall_reaches_a_message_whose_slot_was_changed():
         clock.jump(HOUR)
         handle = await send(world, "recalled", TIMER_DELAY_SEC=20, UNIQ_KEY="u1")
         await send(world, "kept", TIMER_DELAY_SEC=20, UNIQ_KEY="u2")
-        await world.talker.ok(RecallMessage(producer_group="g", topic="t", recall_handle=handle))
+        await world.client.ok(RecallMessage(producer_group="g", topic="t", recall_handle=handle))
         await pass_time(world, 1)
         clock.jump(-HOUR)
         await pass_time(world, 21)

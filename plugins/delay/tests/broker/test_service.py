@@ -16,12 +16,12 @@ def test_its_distribution_brings_it() -> None:
 
 async def test_without_it_what_asks_for_a_time_is_refused_and_levels_are_delivered() -> None:
     async with ClusterScene(topics={"t": 2}, broker={"services_blocked": ("delay",)}) as world:
-        answer = await world.talker.send("t", properties="TIMER_DELAY_SEC\x011\x02")
+        answer = await world.client.send("t", properties="TIMER_DELAY_SEC\x011\x02")
         told = "its service delay is left out (broker.services_blocked)"
         assert (answer.code, answer.remark) == (1, f"this broker delivers nothing at a given time: {told}")
-        assert (await world.talker.invoke(GetTimerMetrics())).code == 3
+        assert (await world.client.invoke(GetTimerMetrics())).code == 3
         await world.settle()
         assert world.store.log.max_offset == 0
-        await world.talker.ok_send("t", "DELAY\x011\x02TIMER_DELAY_SEC\x019\x02")
+        await world.client.ok_send("t", "DELAY\x011\x02TIMER_DELAY_SEC\x019\x02")
         await world.clock.aadvance(1)
         assert world.store.queues.max_offset("t", 0) == 1

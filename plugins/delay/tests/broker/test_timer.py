@@ -26,9 +26,7 @@ NOW = 1_700_000_000_000
 
 
 async def reconnect(world):
-    await world.talker.client.close()
-    world.talkers.remove(world.talker)
-    world.talker = world.join()
+    await world.disconnect(world.client)
 
 
 async def advance_and_settle(world, seconds):
@@ -58,7 +56,7 @@ async def test_a_message_comes_when_its_second_has_ended(wanted, after):
 async def test_what_is_delivered_is_the_message_that_was_sent():
     async with ClusterScene(topics={"t": 2}) as world:
         properties = f"UNIQ_KEY\x01u1\x02TAGS\x01red\x02KEYS\x01k1\x02TIMER_DELIVER_MS\x01{NOW + 2000}\x02"
-        answer = await world.talker.ok_send("t", properties, queue_id=1, flag=7, born_timestamp=123_456)
+        answer = await world.client.ok_send("t", properties, queue_id=1, flag=7, born_timestamp=123_456)
         assert base64.urlsafe_b64decode(answer.ext["recallHandle"]).decode() == (
             f"v1 t broker-a {NOW + 1001} u1"
         )
@@ -103,22 +101,22 @@ async def test_a_time_that_has_passed_does_not_wait(wanted):
 )
 async def test_a_time_that_cannot_be_kept_is_refused(properties, code, words):
     async with ClusterScene(topics={"t": 2}) as world:
-        answer = await world.talker.send("t", properties=properties)
+        answer = await world.client.send("t", properties=properties)
         assert answer.code == code
         assert words in answer.remark
-        await world.talker.ok_send("t", "TIMER_DELAY_SEC\x01259200\x02")
+        await world.client.ok_send("t", "TIMER_DELAY_SEC\x01259200\x02")
 
 
 @pytest.mark.parametrize("level", ["0", "-1", "-3"])
 async def test_a_level_of_nothing_is_no_delay(level):
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", f"DELAY\x01{level}\x02")
+        await world.client.ok_send("t", f"DELAY\x01{level}\x02")
         assert len(delivered(world)) == 1
 
 
 async def test_a_level_beats_a_time():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", "DELAY\x0199\x02TIMER_DELAY_SEC\x0110\x02TIMER_DELIVER_MS\x011\x02")
+        await world.client.ok_send("t", "DELAY\x0199\x02TIMER_DELAY_SEC\x0110\x02TIMER_DELIVER_MS\x011\x02")
         ((offset, _, _),) = world.store.reads.entries("SCHEDULE_TOPIC_XXXX", 17, 0, 10)
         (waiting,) = decode_records(world.store.search.record_at(offset))
         assert waiting.properties["DELAY"] == "18"
@@ -127,7 +125,7 @@ async def test_a_level_beats_a_time():
 
 async def test_the_timer_can_be_switched_off():
     async with ClusterScene(topics={"t": 2}, sections=[DelaySettings(timer_enabled=False)]) as world:
-        answer = await world.talker.send("t", properties="TIMER_DELAY_SEC\x0110\x02")
+        answer = await world.client.send("t", properties="TIMER_DELAY_SEC\x0110\x02")
         assert (answer.code, "timerWheelEnable" in answer.remark) == (1, True)
         assert not (world.cluster.directory / "broker-a" / "timerwheel").exists()
 
@@ -212,7 +210,7 @@ async def test_small_wheels_roll_as_often_as_necessary():
         await send(world, "stays", TIMER_DELAY_SEC=100)
         await world.clock.aadvance(3)
         request = RecallMessage(topic="t", recall_handle=handle)
-        assert (await world.talker.ok(request)).ext["msgId"]
+        assert (await world.client.ok(request)).ext["msgId"]
         await advance_and_settle(world, 96.999)
         assert bodies(world) == []
         await advance_and_settle(world, 0.001)
@@ -264,24 +262,24 @@ async def test_operators_see_what_waits():
     async with ClusterScene(topics={"t": 2}) as world:
         for _ in range(3):
             await send(world, "x", TIMER_DELAY_SEC=100)
-        await world.talker.ok_send("t", "DELAY\x013\x02")
+        await world.client.ok_send("t", "DELAY\x013\x02")
         await advance_and_settle(world, 70)
-        table = bytes((await world.talker.ok(GetBrokerRuntimeInfo())).body).decode()
+        table = bytes((await world.client.ok(GetBrokerRuntimeInfo())).body).decode()
         for pair in ('"timerCongestNum":"3"', '"timerOffsetBehind":"0"', '"scheduleMessageOffset_3":"1,1"'):
             assert pair in table
         assert '"timerReadBehind":"0"' in table, "what waits for its time is not behind"
-        metrics = bytes((await world.talker.ok(GetTimerMetrics())).body).decode()
+        metrics = bytes((await world.client.ok(GetTimerMetrics())).body).decode()
         assert '"t":{"count":3' in metrics
-        numbers = CHECKPOINT.unpack((await world.talker.ok(GetTimerCheckPoint())).body)
+        numbers = CHECKPOINT.unpack((await world.client.ok(GetTimerCheckPoint())).body)
         assert numbers[0] >= NOW + 60_000
         assert numbers[1:4] == (3 * 52, 3, 3)
         await advance_and_settle(world, 31)
-        assert '"t":{"count":0' in bytes((await world.talker.ok(GetTimerMetrics())).body).decode()
+        assert '"t":{"count":0' in bytes((await world.client.ok(GetTimerMetrics())).body).decode()
 
 
 async def test_operators_see_how_fast_messages_come_and_go():
     async def rates(world):
-        answer = await world.talker.ok(GetBrokerRuntimeInfo())
+        answer = await world.client.ok(GetBrokerRuntimeInfo())
         table = loads(answer.body)["table"]
         return table["timerEnqueueTps"], table["timerDequeueTps"]
 
@@ -299,7 +297,7 @@ async def test_properties_without_room_for_what_the_broker_adds():
     async with ClusterScene(topics={"t": 2}) as world:
         for size in range(32_700, 32_000, -20):
             properties = f"UNIQ_KEY\x01u\x02long\x01{'x' * size}\x02TIMER_DELAY_SEC\x012\x02"
-            answer = await world.talker.send("t", properties=properties)
+            answer = await world.client.send("t", properties=properties)
             if answer.code == 0:
                 break
             assert answer.code == 13

@@ -26,11 +26,11 @@ NO_MEANING = {
 
 async def test_what_apache_s_broker_shows_is_shown_with_its_kinds_and_labels():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"), producers=("p",))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"), producers=("p",))
         world.metrics = BrokerSource(world.cluster.broker)
         await send(world, b"1", b"2")
-        await world.talker.pull("t")
-        await world.talker.ok_send("t", f"{KEY}TIMER_DELAY_MS\x011000\x02")
+        await world.client.pull("t")
+        await world.client.ok_send("t", f"{KEY}TIMER_DELAY_MS\x011000\x02")
         await pop(world)
         await world.clock.aadvance(15)
         await world.settle()
@@ -51,8 +51,8 @@ async def test_numbers_of_the_broker():
         assert shown.value("rocketmq_broker_permission", node_type="broker", node_id="broker-a") == 6
         before = shown.value("rocketmq_topic_number", cluster="DefaultCluster")
         groups = shown.value("rocketmq_consumer_group_number")
-        await world.talker.ok(UpdateAndCreateTopic(topic="u", read_queue_nums=1, write_queue_nums=1, perm=6))
-        await world.talker.heartbeat("fresh")
+        await world.client.ok(UpdateAndCreateTopic(topic="u", read_queue_nums=1, write_queue_nums=1, perm=6))
+        await world.client.heartbeat("fresh")
         later = await of_broker(world)
         assert later.value("rocketmq_topic_number") == before + 2, (
             "the topic, and the retry topic of the group"
@@ -100,7 +100,7 @@ async def test_a_part_whose_metrics_fail_hides_no_others(monkeypatch):
 async def test_topics_beyond_the_limit_are_one_series():
     async with ClusterScene(topics={"t": 2}) as world:
         for number in range(6):
-            await world.talker.ok_send(f"topic-{number}", KEY)
+            await world.client.ok_send(f"topic-{number}", KEY)
         shown = await of_broker(world, series_max=4)
         series = shown.labels("rocketmq_messages_in_total")
         assert [labels.get("topic") for labels in series] == [*(f"topic-{n}" for n in range(4)), None]

@@ -19,7 +19,7 @@ async def test_the_store_says_what_is_behind_and_how_old_it_is():
         empty = await of_broker(world)
         assert empty.value("rocketmq_storage_message_reserve_time_milliseconds") is None
         world.store.followers.add(Nothing())
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         behind = world.store.log.max_offset - world.store.log.flushed_offset
         await world.settle_loop()
         shown = await of_broker(world)

@@ -20,11 +20,11 @@ def rows(table):
 
 async def test_what_comes_in_counts_by_topic_and_type():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", KEY)
-        await world.talker.send("t", b"x" * 3000, KEY)
-        await world.talker.ok_send("t", f"{KEY}__SHARDINGKEY\x01k\x02")
-        await world.talker.ok_send("t", f"{KEY}DELAY\x011\x02")
-        await world.talker.ok_send("t", f"{KEY}TRAN_MSG\x01true\x02PGROUP\x01p\x02")
+        await world.client.ok_send("t", KEY)
+        await world.client.send("t", b"x" * 3000, KEY)
+        await world.client.ok_send("t", f"{KEY}__SHARDINGKEY\x01k\x02")
+        await world.client.ok_send("t", f"{KEY}DELAY\x011\x02")
+        await world.client.ok_send("t", f"{KEY}TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         shown = await of_broker(world)
         for topic, kind, count, system in (
             ("t", "normal", 2, "false"),
@@ -48,8 +48,8 @@ async def test_what_comes_in_counts_by_topic_and_type():
 async def test_what_goes_out_counts_by_topic_and_group():
     async with ClusterScene(topics={"t": 2}) as world:
         for _ in range(3):
-            await world.talker.ok_send("t", KEY)
-        await world.talker.pull("t")
+            await world.client.ok_send("t", KEY)
+        await world.client.pull("t")
         shown = await of_broker(world)
         labels = {"topic": "t", "consumer_group": "g", "is_retry": "false", "is_system": "false"}
         assert shown.value("rocketmq_messages_out_total", **labels) == 3
@@ -95,8 +95,8 @@ def test_dead_letters_count_by_group_and_first_topic():
 
 async def test_a_message_that_its_sender_gave_up_is_a_dead_letter():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.heartbeat("g")
-        await world.talker.ok_send(
+        await world.client.heartbeat("g")
+        await world.client.ok_send(
             "%RETRY%g", f"{KEY}RETRY_TOPIC\x01t\x02", reconsume_times=17, max_reconsume_times=16
         )
         shown = await of_broker(world)

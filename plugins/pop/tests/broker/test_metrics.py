@@ -13,7 +13,7 @@ async def test_pops_in_flight_and_what_comes_back_are_shown():
         assert shown.value("rocketmq_pop_revive_lag_milliseconds", queue_id="7") == 0
         assert shown.value("rocketmq_pop_revive_latency_milliseconds", queue_id="7") == 0
         await world.clock.aadvance(11)
-        await world.talker.ok(first.ack())
+        await world.client.ok(first.ack())
         await world.clock.aadvance(2)
         written = {"consumer_group": "g", "topic": "t", "put_status": "PUT_OK"}
         shown = await of_broker(world)

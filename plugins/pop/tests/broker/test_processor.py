@@ -25,7 +25,7 @@ async def test_popped_messages_are_hidden_until_they_are_acknowledged():
         assert await pop(world) == []
         assert await committed(world) == 0
         for message in first:
-            assert (await world.talker.ok(message.ack())).ext is None
+            assert (await world.client.ok(message.ack())).ext is None
         assert await committed(world) == 2
 
 
@@ -33,13 +33,13 @@ async def test_what_is_out_shows_in_the_group_s_statistics():
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world, max_msg_nums=2)
-        await world.talker.ok(first[0].ack())
-        answer = await world.talker.ok(GetConsumeStats(consumer_group="g", topic="t"))
+        await world.client.ok(first[0].ack())
+        answer = await world.client.ok(GetConsumeStats(consumer_group="g", topic="t"))
         table = decode(answer.body, ConsumeStats).offset_table
         wrapper = table[MessageQueue("t", "broker-a", 0)]
         assert (wrapper.broker_offset, wrapper.consumer_offset, wrapper.pull_offset) == (3, 0, 2)
-        await world.talker.ok(first[1].ack())
-        answer = await world.talker.ok(GetConsumeStats(consumer_group="g", topic="t"))
+        await world.client.ok(first[1].ack())
+        answer = await world.client.ok(GetConsumeStats(consumer_group="g", topic="t"))
         wrapper = decode(answer.body, ConsumeStats).offset_table[MessageQueue("t", "broker-a", 0)]
         assert (wrapper.consumer_offset, wrapper.pull_offset) == (2, 2)
 

@@ -19,7 +19,7 @@ async def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_
     async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", properties=f"TAGS\x01a\x02{KEY}")
         first = await pop(world)
-        await world.talker.ok(first[0].ack())
+        await world.client.ok(first[0].ack())
         await world.clock.aadvance(59.9)
         assert await pop(world) == []
         await world.clock.aadvance(0.1)
@@ -28,7 +28,7 @@ async def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_
         assert (again.topic, again.handle.mark) == ("%RETRY%g_t", "1")
         assert again.message.properties["1ST_POP_TIME"] == str(first[1].handle.pop_time)
         assert again.message.message_id == "FD00AA"
-        await world.talker.ok(again.ack())
+        await world.client.ok(again.ack())
         await world.clock.aadvance(3600)
         assert await pop(world) == []
         assert await committed(world) == 2
@@ -38,7 +38,7 @@ async def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_
 async def test_beyond_the_group_s_maximum_messages_are_dead_letters():
     async with ClusterScene(topics={"t": 2}) as world:
         group = dumps({"groupName": "g", "retryMaxTimes": 2})
-        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
+        await world.client.ok(UpdateAndCreateSubscriptionGroup(), group)
         await send(world, b"1")
         tries = []
         for _ in range(5):
@@ -57,7 +57,7 @@ async def test_messages_of_a_group_or_topic_that_is_gone_are_let_go():
         await send(world, b"1")
         await pop(world, invisible_time=20_000)
         await world.clock.aadvance(11)
-        await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
+        await world.client.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
         await world.clock.aadvance(10)
         assert world.store.queues.max_offset("%RETRY%g_t", 0) == 0
 
@@ -132,7 +132,7 @@ async def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(monk
 
 async def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_dead_letters():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(
+        await world.client.ok(
             UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2})
         )
         own = len("MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02")
@@ -151,10 +151,10 @@ async def test_properties_without_room_for_what_the_broker_adds_come_again_or_be
 
 async def test_a_number_of_tries_that_no_record_holds_more_of_stays():
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok(
+        await world.client.ok(
             UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2**31 - 1})
         )
-        await world.talker.ok_send("t", KEY, body=b"often", reconsume_times=2**31 - 1)
+        await world.client.ok_send("t", KEY, body=b"often", reconsume_times=2**31 - 1)
         await pop(world, invisible_time=5000)
         await world.clock.aadvance(6)
         (letter,) = decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0])
@@ -168,7 +168,7 @@ async def test_a_sender_does_not_say_where_a_message_comes_from_that_comes_again
             producer_group="p", topic="t", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0,
             sys_flag=0, born_timestamp=5, flag=0, batch=True,
         )  # fmt: skip
-        await world.talker.ok(batch, brought)
+        await world.client.ok(batch, brought)
         (first,) = await pop(world)
         await world.clock.aadvance(60)
         (again,) = await pop(world)

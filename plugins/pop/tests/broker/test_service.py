@@ -23,13 +23,13 @@ def test_it_is_registered_like_a_plugin() -> None:
 
 async def test_what_is_in_flight_stays_so_over_a_restart_and_comes_back_when_its_time_is_over() -> None:
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         await world.settle()
-        assert (await world.talker.invoke(pop())).remark == "FOUND"
+        assert (await world.client.invoke(pop())).remark == "FOUND"
         await world.cluster.restart_broker()
-        assert (await world.join().invoke(pop())).remark == "NO_MESSAGE_IN_QUEUE"
+        assert (await world.connect().invoke(pop())).remark == "NO_MESSAGE_IN_QUEUE"
         await world.clock.aadvance(70)
-        assert (await world.join().invoke(pop())).remark == "FOUND"
+        assert (await world.connect().invoke(pop())).remark == "FOUND"
 
 
 async def test_it_works_without_the_service_that_delays() -> None:
@@ -37,8 +37,8 @@ async def test_it_works_without_the_service_that_delays() -> None:
     plugins.block("broker_service.delay")
 
     async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         await world.settle()
-        assert (await world.talker.invoke(pop())).remark == "FOUND"
+        assert (await world.client.invoke(pop())).remark == "FOUND"
         await world.clock.aadvance(70)
-        assert (await world.talker.invoke(pop())).remark == "FOUND"
+        assert (await world.client.invoke(pop())).remark == "FOUND"

@@ -82,7 +82,7 @@ class TestChecks:
             assert (await end(world, answer, COMMIT)).code == 0, "the sender itself, after three checks"
             asked.outcome = COMMIT
             for request in asked.requests:
-                refused = await world.talker.invoke(
+                refused = await world.client.invoke(
                     EndTransaction(
                         "p", request.tran_state_table_offset, request.commit_log_offset, COMMIT, "U1"
                     )
@@ -177,7 +177,7 @@ class TestChecks:
             other = await producer(world, COMMIT, client_id="c2")
             first = await producer(world)
             await half(world)
-            await world.talker.client.close()
+            await world.client.client.close()
             await world.settle()
             await rounds(world, 1)
             assert (len(other.requests), first.requests) == (1, [])
@@ -232,7 +232,7 @@ class TestResume:
             await half(world)
             await rounds(world, 3)
             [discarded] = stored(world, CHECK_MAX_TIME_TOPIC)
-            await world.talker.ok(ResumeCheckHalfMessage(discarded.offset_message_id))
+            await world.client.ok(ResumeCheckHalfMessage(discarded.offset_message_id))
             asked.outcome = COMMIT
             await rounds(world, 1)
             assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "1"]
@@ -243,19 +243,19 @@ class TestResume:
             asked = await producer(world)
             answer = await half(world)
             await rounds(world, 2)
-            await world.talker.ok(ResumeCheckHalfMessage(answer.ext["msgId"]))
+            await world.client.ok(ResumeCheckHalfMessage(answer.ext["msgId"]))
             await rounds(world, 1)
             assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "1"]
             await end(world, answer, COMMIT)
-            refused = await world.talker.invoke(ResumeCheckHalfMessage(answer.ext["msgId"]))
+            refused = await world.client.invoke(ResumeCheckHalfMessage(answer.ext["msgId"]))
             assert (refused.code, bodies(world)) == (604, [b"body"])
 
     @pytest.mark.parametrize("message_id", ["", "xyz", "F" * 32, "7F0000010000000000000000000000AA"])
     async def test_what_is_no_half_is_refused(self, message_id: str) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
-            plain = await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+            plain = await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             for wrong in (message_id, plain.ext["msgId"]):
-                assert (await world.talker.invoke(ResumeCheckHalfMessage(wrong))).code == 1
+                assert (await world.client.invoke(ResumeCheckHalfMessage(wrong))).code == 1
 
 
 class Channel:

@@ -119,7 +119,7 @@ class TestChecks:
             [discarded] = stored(world, CHECK_MAX_TIME_TOPIC)
             assert (len(asked.requests), discarded.body) == (2, batch(FOUR))
             asked.outcome = COMMIT
-            assert (await world.talker.invoke(ResumeCheckHalfMessage(discarded.offset_message_id))).code == 0
+            assert (await world.client.invoke(ResumeCheckHalfMessage(discarded.offset_message_id))).code == 0
             await rounds(world, 1)
             assert bodies(world) == FOUR
 

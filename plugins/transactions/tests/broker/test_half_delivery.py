@@ -164,9 +164,9 @@ class TestBatches:
 
     async def test_commit_delivers_all_in_order(self) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             answer = await prepare(world)
-            await world.talker.ok_send("t", "UNIQ_KEY\x01Y\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01Y\x02")
             world.clock.advance(2)
             assert (await end(world, answer, COMMIT)).code == 0
             found = stored(world, "t")
@@ -209,7 +209,7 @@ class TestBatches:
         async with ClusterScene(topics={"t": 2}, store={"commit_log_file_bytes": 8192}) as world:
             sets = [[b"%d-%d" % (number, part) for part in range(5)] for number in range(20)]
             answers = [await prepare(world, each) for each in sets]
-            for done in [world.talker.invoke(end_request(answer, COMMIT)) for answer in answers]:
+            for done in [world.client.invoke(end_request(answer, COMMIT)) for answer in answers]:
                 assert (await done).code == 0
             delivered = stored(world, "t")
             assert [m.body for m in delivered] == [body for each in sets for body in each]

@@ -327,7 +327,7 @@ class TestCrashes:
     @pytest.mark.parametrize("number", range(6))
     async def test_a_batch_comes_whole_and_once(self, number: int, torn: int) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             other = await prepare(world, [b"other"])
             answer = await prepare(world)
             begin = world.store.log.max_offset
@@ -395,7 +395,7 @@ class TestCrashes:
     async def test_a_message_that_only_looks_committed_closes_nothing(self) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world, b"open")  # at log offset 0, which stands for "none" elsewhere
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02", sys_flag=8)
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02", sys_flag=8)
             await cut(world, world.store.log.max_offset)
             assert (await end(world, answer, COMMIT)).code == 0
             assert bodies(world) == [b"body", b"open"]
@@ -419,7 +419,7 @@ class TestRestarts:
             assert (await end(world, answers[0], COMMIT)).code == 604
             assert (await end(world, answers[1], COMMIT)).code == 604
             assert (await end(world, answers[3], COMMIT)).code == 0
-            asked = Asked(world.talker, COMMIT)
+            asked = Asked(world.client, COMMIT)
             await rounds(world, 2)
             assert [half.body for half in asked.halves] == [b"open"]
             assert bodies(world) == [b"committed", b"late", b"open"]

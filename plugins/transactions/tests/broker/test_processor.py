@@ -52,14 +52,14 @@ class TestHalves:
 
     async def test_a_message_that_only_has_the_word_is_ordinary(self) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01U\x02TRAN_MSG\x01false\x02")
-            await world.talker.ok_send("t", "UNIQ_KEY\x01U\x02note\x01TRAN_MSG\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01U\x02TRAN_MSG\x01false\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01U\x02note\x01TRAN_MSG\x02")
             assert len(bodies(world)) == 2
             assert bodies(world, HALF_TOPIC) == []
 
     async def test_a_broker_may_take_none(self) -> None:
         async with ClusterScene(topics={"t": 2}, sections=[TransactionSettings(reject=True)]) as world:
-            answer = await world.talker.send("t", properties=HALF)
+            answer = await world.client.send("t", properties=HALF)
             assert (answer.code, answer.remark) == (16, "this broker takes no transactional messages")
 
 
@@ -89,7 +89,7 @@ class TestEnds:
     async def test_an_end_may_be_one_way(self) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world)
-            await world.talker.client.oneway(world.talker.address, end_request(answer, COMMIT))
+            await world.client.client.oneway(world.client.address, end_request(answer, COMMIT))
             await world.settle()
             assert bodies(world) == [b"body"]
 
@@ -126,7 +126,7 @@ class TestEnds:
     )
     async def test_wrong_ends_change_nothing(self, fields: dict[str, Any], code: int, words: str) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             answer = await half(world)
             for outcome in (COMMIT, ROLLBACK):
                 refused = await end(world, answer, **({"outcome": outcome} | renamed(fields)))
@@ -139,7 +139,7 @@ class TestEnds:
 
     async def test_an_offset_of_another_message_ends_nothing(self) -> None:
         async with ClusterScene(topics={"t": 2}) as world:
-            plain = await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02PGROUP\x01p\x02")
+            plain = await world.client.ok_send("t", "UNIQ_KEY\x01X\x02PGROUP\x01p\x02")
             refused = await end(world, plain, COMMIT)
             assert (refused.code, bodies(world)) == (1, [b"body"])
 
@@ -231,9 +231,7 @@ class TestIsolation:
             await half(world, b"other")
             if restart:
                 await world.cluster.restart_broker()
-                await world.talker.client.close()
-                world.talkers.remove(world.talker)
-                world.talker = world.join()
+                await world.disconnect(world.client)
             asked = await producer(world, COMMIT)
             await rounds(world, 2)
             assert sorted(each.body for each in asked.halves) == [b"full", b"other"]

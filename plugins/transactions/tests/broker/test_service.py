@@ -17,7 +17,7 @@ def test_it_is_registered_like_a_plugin() -> None:
 
 async def test_half_messages_are_hidden_while_it_is_there() -> None:
     async with ClusterScene(topics={"t": 2}) as world:
-        await world.talker.ok_send("t", "TRAN_MSG\x01true\x02PGROUP\x01p\x02")
+        await world.client.ok_send("t", "TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         await world.settle()
         assert world.store.queues.max_offset("t", 0) == 0
         assert world.store.queues.max_offset("RMQ_SYS_TRANS_HALF_TOPIC", 0) == 1
@@ -28,7 +28,7 @@ async def test_without_it_they_are_refused() -> None:
     plugins.block("broker_service.transactions")
 
     async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
-        answer = await world.talker.send("t", properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02")
+        answer = await world.client.send("t", properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         assert answer.code == ResponseCode.NO_PERMISSION
         await world.settle()
         assert world.store.log.max_offset == 0
