@@ -32,14 +32,6 @@ async def running_instance(topics=None, **settings):
         await instance.stop()
 
 
-def scene(play, topics=None, **settings):
-    async def run():
-        async with running_instance(topics, **settings) as made:
-            await play(*made)
-
-    asyncio.run(run())
-
-
 async def settle():
     for _ in range(10):
         await asyncio.sleep(0)

@@ -6,8 +6,7 @@ parameters that came later are not looked at.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mqframe_testing.manual_clock import ManualClock
@@ -148,17 +147,6 @@ async def administered(version: str) -> AsyncIterator[tuple[OldAdmin, OldBroker]
         yield OldAdmin(instance), broker
     finally:
         await instance.stop()
-
-
-def play(version: str, story: Callable[[OldAdmin, OldBroker], Awaitable[None]]) -> OldBroker:
-    """Run `story` with an administrator of servers of `version`, which are returned."""
-
-    async def whole() -> OldBroker:
-        async with administered(version) as (admin, broker):
-            await story(admin, broker)
-        return broker
-
-    return asyncio.run(whole())
 
 
 def _body(body: object) -> Frame:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe import (
@@ -54,11 +52,3 @@ class OperatorScene(ClusterScene):
 
     async def send(self, *bodies: bytes):
         return [await self.producer.send(Message("orders", body, "paid"), queue=QUEUES[0]) for body in bodies]
-
-
-def play(story, **options):
-    async def whole():
-        async with OperatorScene(**options) as scene:
-            await story(scene)
-
-    asyncio.run(whole())

@@ -21,7 +21,7 @@ from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.ports import lasting_port
 from mqframe_testing.simulation.pools import work_at_once
 from prometheus_client import REGISTRY
-from replicas import Pair, play
+from replicas import Pair
 from scrapes import scrape
 
 from mqframe.broker.broker import Broker
@@ -89,19 +89,18 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The names of all samples of a broker, alone or with a slave, and of the slave, each with its labels."""
     gathered: list[tuple[Family, set[str]]] = []
 
-    async def alone() -> None:
+    async def of_all() -> None:
         async with AsyncCluster(clock=ManualClock()) as cluster:
             cluster.broker.store.writes.put(Incoming("t", 0, b"body", "", 0, bytes(8), bytes(8)))
             cluster.broker.store.dispatch.now()
             gathered.extend(await families_of(cluster.broker))
 
-    async def pair(both: Pair) -> None:
-        for folder, role in (("master", "ASYNC_MASTER"), ("slave", "SLAVE")):
-            gathered.extend(await families_of(await both.start(folder, role)))
+        async with Pair(tmp_path_factory.mktemp("pair")) as pair:
+            for folder, role in (("master", "ASYNC_MASTER"), ("slave", "SLAVE")):
+                gathered.extend(await families_of(await pair.start(folder, role)))
+        await group(tmp_path_factory.mktemp("group"), gathered)
 
-    asyncio.run(alone())
-    play(tmp_path_factory.mktemp("pair"), pair)
-    asyncio.run(group(tmp_path_factory.mktemp("group"), gathered))
+    asyncio.run(of_all())
     found = {}
     for family, labels in gathered:
         ends = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)

@@ -136,5 +136,5 @@ async def test_stacks_show_threads_and_tasks_innermost_frame_first():
         task.cancel()
 
         assert "MainThread" in text
-        assert text.index("inner(") < text.index("story(")
+        assert text.index("inner(") < text.index("test_stacks_show_threads_and_tasks_innermost_frame_first(")
         assert any(line.startswith("stuck") and "waits_for_ever(" in line for line in text.splitlines())

@@ -58,11 +58,11 @@ async def test_all_pass_while_nobody_is_busy_whatever_fails():
         tasks = scene.start(*"abcdef")
         await scene.turns()
         assert scene.names == "abcdef"
-        await scene.finish(6, ConnectError("x"))
+        await scene.end(6, ConnectError("x"))
         more = scene.start(*"ghijkl")
         await scene.turns()
         assert scene.names == "ghijkl"
-        await scene.finish(6)
+        await scene.end(6)
         await asyncio.gather(*tasks, *more, return_exceptions=True)
 
 
@@ -70,36 +70,36 @@ async def test_after_a_refusal_half_as_many_are_let_in_in_their_order_and_more_w
     async with staged() as scene:
         first = scene.start(*"abcd")
         await scene.turns()
-        await scene.finish(4, BUSY)
+        await scene.end(4, BUSY)
         assert all(isinstance(task.exception(), AnswerError) for task in first)
         scene.start(*"efghijkl")
         await scene.turns()
         assert scene.names == "ef"
         scene.clock.advance(2.0)
-        await scene.finish()
+        await scene.end()
         assert scene.names == "fg"
-        await scene.finish()
+        await scene.end()
         assert scene.names == "gh"
-        await scene.finish()
+        await scene.end()
         assert scene.names == "hij"  # two were let in, and three are now
         assert {name: scene.waited[name] for name in "efgh"} == {"e": 0.0, "f": 0.0, "g": 2.0, "h": 2.0}
-        await scene.finish(3)
+        await scene.end(3)
         assert scene.names == "kl"
-        await scene.finish(2)
+        await scene.end(2)
 
 
 async def test_brokers_have_gates_of_their_own():
     async with staged() as scene:
         scene.start(*"ab")
         await scene.turns()
-        await scene.finish(2, BUSY)
+        await scene.end(2, BUSY)
         scene.start(*"cd")
         scene.start(*"xyz", broker="other")
         await scene.turns()
         assert sorted(scene.names) == ["c", "x", "y", "z"]
-        await scene.finish(4)
+        await scene.end(4)
         assert scene.names == "d"
-        await scene.finish()
+        await scene.end()
 
 
 @pytest.mark.parametrize("when", ["waiting", "as its turn comes", "inside"])
@@ -107,13 +107,13 @@ async def test_whoever_gives_up_makes_room(when):
     async with staged() as scene:
         scene.start("a")
         await scene.turns()
-        await scene.finish(1, BUSY)
+        await scene.end(1, BUSY)
         c, d, e = scene.start(*"cde")
         await scene.turns()
         assert scene.names == "c"
         if when == "waiting":
             d.cancel()
-            await scene.finish()
+            await scene.end()
         elif when == "as its turn comes":
             scene.inside.pop(0)[1].set_result(None)
             await asyncio.sleep(0)
@@ -122,9 +122,9 @@ async def test_whoever_gives_up_makes_room(when):
             c.cancel()
             scene.inside.pop(0)
             await scene.turns()
-            await scene.finish()
+            await scene.end()
         await scene.turns()
         assert scene.names.endswith("e")
-        await scene.finish(len(scene.inside))
+        await scene.end(len(scene.inside))
         await asyncio.gather(c, d, e, return_exceptions=True)
         assert scene.gates._windows["b"].under_way == 0

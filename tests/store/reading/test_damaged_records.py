@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from mqframe.core.storage.record import decode_records
@@ -14,14 +12,14 @@ from mqframe.store.upkeep.quarantine import Quarantine
 def stopped(opened, message, tmp_path):
     """Makes a store of 40 messages, stopped in good order, and damages some bodies; where records lie."""
 
-    def make(*damaged):
+    async def make(*damaged):
         store = opened()
         places = [
             store.writes.put(message("t", 0, b"%d|" % n * 100, TAGS="ab"[n % 2])).commit_log_offset
             for n in range(40)
         ]
         store.dispatch.now()
-        asyncio.run(store.stop())
+        await store.stop()
         (path,) = (tmp_path / "store/commitlog").iterdir()
         raw = bytearray(path.read_bytes())
         for number in damaged:
@@ -52,7 +50,7 @@ def numbers(found):
 async def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(
     opened, stopped, tmp_path, damaged, cold
 ):
-    places = stopped(*damaged)
+    places = await stopped(*damaged)
     store = opened()
     assert store.recovered.set_aside == ()
 
@@ -73,8 +71,8 @@ async def test_a_damaged_body_is_never_delivered_and_costs_itself_alone(
     assert report.queues[0].start == damaged[0]
 
 
-def test_by_tags_too(opened, stopped):
-    stopped(6)
+async def test_by_tags_too(opened, stopped):
+    await stopped(6)
     store = opened()
     code = next(code for _, _, code in store.reads.entries("t", 0, 0, 1))
     assert numbers(store.reads.get("t", 0, 0, 40, codes={code})) == [n for n in range(0, 40, 2) if n != 6]
@@ -90,7 +88,7 @@ def test_what_this_process_wrote_is_not_checked_again(opened, message):
 
 @pytest.mark.parametrize("cold", [False, True])
 async def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, cold):
-    stopped()
+    await stopped()
     store = opened()
 
     async def read(offset, count):
@@ -104,8 +102,8 @@ async def test_what_a_read_has_checked_is_not_checked_again(opened, stopped, col
     assert await read(12, 20) == [n for n in range(12, 32) if n not in (15, 25)]
 
 
-def test_what_a_filter_left_out_was_not_checked(opened, stopped):
-    stopped()
+async def test_what_a_filter_left_out_was_not_checked(opened, stopped):
+    await stopped()
     store = opened()
     code = next(code for _, _, code in store.reads.entries("t", 0, 0, 1))
     assert numbers(store.reads.get("t", 0, 0, 40, codes={code})) == list(range(0, 40, 2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 from collections.abc import Callable
@@ -50,11 +49,11 @@ def missing_keys(store, count=COUNT):
     return [n for n in range(count) if len(store.search.query(PLACES[n % 3][0], f"k{n}", 9).records) != 1]
 
 
-def end(store, killed):
+async def end(store, killed):
     if killed:
         store.abandon()
     else:
-        asyncio.run(store.stop())
+        await store.stop()
 
 
 def queue_file(root: Path, number: int, place: str = "a/0") -> Path:
@@ -122,16 +121,16 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_start_heals(opened, message, tmp_path, damage, killed):
+async def test_a_start_heals(opened, message, tmp_path, damage, killed):
     root = tmp_path / "store"
     store = opened(**SMALL)
     fill(store, message)
     before = content(store)
     assert missing_keys(store) == []
-    end(store, False)
+    await end(store, False)
     if killed:
         store = opened(**SMALL)
-        end(store, True)
+        await end(store, True)
     DAMAGES[damage](root)
     store = opened(**SMALL)
     assert content(store) == before
@@ -140,22 +139,22 @@ def test_a_start_heals(opened, message, tmp_path, damage, killed):
     again = content(store)
     assert {place: high for place, (_, high, *_) in again.items()} == dict.fromkeys(PLACES, 50)
     assert missing_keys(store, COUNT + 30) == []
-    end(store, False)
+    await end(store, False)
     store = opened(**SMALL)
     assert store.recovered.records == 0
     assert content(store) == again
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
-def test_queues_of_files_of_another_size_are_built_again(opened, message, killed):
+async def test_queues_of_files_of_another_size_are_built_again(opened, message, killed):
     store = opened(**SMALL)
     fill(store, message)
     before = content(store)
-    end(store, killed)
+    await end(store, killed)
     other = SMALL | {"queue_file_bytes": 17 * ENTRY.size}
     store = opened(**other)
     assert content(store) == before
-    end(store, False)
+    await end(store, False)
     store = opened(**other)
     assert store.recovered.records == 0
     assert content(store) == before
@@ -171,12 +170,12 @@ async def test_queues_of_a_deleted_topic_do_not_come_back(opened, message, tmp_p
         store.writes.put(message("a", 0, b"new %d" % n))
     store.dispatch.now()
     before = content(store)
-    end(store, killed)
+    await end(store, killed)
     shutil.rmtree(tmp_path / "store/consumequeue")
     store = opened(**SMALL)
     assert content(store) == before
     assert before["a", 0][:2] == (0, again)
-    end(store, False)
+    await end(store, False)
     store = opened(**SMALL)
     assert store.recovered.records == 0
     assert content(store) == before
@@ -185,11 +184,11 @@ async def test_queues_of_a_deleted_topic_do_not_come_back(opened, message, tmp_p
 async def test_a_deletion_that_was_cut_off_is_finished(opened, message, tmp_path):
     store = opened(**SMALL)
     fill(store, message)
-    end(store, False)
+    await end(store, False)
     shutil.copytree(tmp_path / "store/consumequeue", tmp_path / "kept")
     store = opened(**SMALL)
     await store.delete_topic("a")
-    end(store, False)
+    await end(store, False)
     shutil.rmtree(tmp_path / "store/consumequeue")
     (tmp_path / "kept").rename(tmp_path / "store/consumequeue")
     (tmp_path / "store/queue-ends").unlink()
@@ -199,7 +198,9 @@ async def test_a_deletion_that_was_cut_off_is_finished(opened, message, tmp_path
 
 
 @pytest.mark.parametrize("part", ["consumequeue", "consumequeue/a/0"])
-def test_offsets_go_on_where_the_log_has_nothing_left_of_a_queue(opened, message, clock, tmp_path, part):
+async def test_offsets_go_on_where_the_log_has_nothing_left_of_a_queue(
+    opened, message, clock, tmp_path, part
+):
     """Its messages expired; who has read up to the end must get what comes next."""
     options = SMALL | {"keep_hours": 1}
     store = opened(**options)
@@ -212,7 +213,7 @@ def test_offsets_go_on_where_the_log_has_nothing_left_of_a_queue(opened, message
     clock.advance(80 * 365 * 86_400)
     store.clean(any_hour=True)
     assert store.queues.min_offset("a", 0) == store.queues.max_offset("a", 0) == 25
-    end(store, False)
+    await end(store, False)
     shutil.rmtree(tmp_path / "store" / part)
     store = opened(**options)
     assert store.queues.max_offset("a", 0) == 25
@@ -223,7 +224,9 @@ def test_offsets_go_on_where_the_log_has_nothing_left_of_a_queue(opened, message
     assert got.body == b"next"
 
 
-def test_a_queue_that_lists_nothing_of_what_the_log_has_is_built_again(opened, message, clock, tmp_path):
+async def test_a_queue_that_lists_nothing_of_what_the_log_has_is_built_again(
+    opened, message, clock, tmp_path
+):
     store = opened(commit_log_file_bytes=16384)
     for n in range(5):
         store.writes.put(message("last", 0, b"%d" % n))
@@ -232,7 +235,7 @@ def test_a_queue_that_lists_nothing_of_what_the_log_has_is_built_again(opened, m
     store.dispatch.now()
     clock.advance(100 * 365 * 86400)
     assert len(store.clean(any_hour=True)) == 1
-    end(store, killed=False)
+    await end(store, killed=False)
     path = queue_file(tmp_path / "store", 0, "last/0")
     path.write_bytes(bytes(path.stat().st_size))
     store = opened(commit_log_file_bytes=16384)
@@ -249,14 +252,14 @@ def record_offsets(store, *place):
     [(5, 4096), (5, 13), (8, 0), (0, 7), (5, -1), (19, 3), (19, 40)],
     ids=str,
 )
-def test_a_record_with_a_wrong_queue_offset_hides_no_other(opened, message, tmp_path, number, says):
+async def test_a_record_with_a_wrong_queue_offset_hides_no_other(opened, message, tmp_path, number, says):
     """No CRC guards the offset that a record names: one alone is not believed."""
     store = opened()
     for n in range(20):
         store.writes.put(message("a", 0, b"%d" % n))
     store.dispatch.now()
     at = record_offsets(store, "a", 0)[number]
-    end(store, False)
+    await end(store, False)
     overwrite(tmp_path / "store/commitlog" / ("0" * 20), at + 20, says.to_bytes(8, "big", signed=True))
     shutil.rmtree(tmp_path / "store/consumequeue")
     store = opened()
@@ -269,19 +272,19 @@ def test_a_record_with_a_wrong_queue_offset_hides_no_other(opened, message, tmp_
 
 @pytest.mark.parametrize("name", ["queue-ends", "dispatched"])
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
-def test_no_bit_of_a_note_misleads(opened, message, tmp_path, name, killed):
+async def test_no_bit_of_a_note_misleads(opened, message, tmp_path, name, killed):
     store = opened()
     fill(store, message, 30)
     before = content(store)
-    end(store, False)
+    await end(store, False)
     if killed:
-        end(opened(), True)
+        await end(opened(), True)
     path = tmp_path / "store" / name
     good = path.read_bytes() if path.exists() else bytes(68)
     for at in range(0, len(good), max(1, len(good) // 25)):
         path.write_bytes(good[:at] + bytes([good[at] ^ 1 << at % 8]) + good[at + 1 :])
         store = opened()
         assert content(store) == before
-        end(store, False)
+        await end(store, False)
         if killed:
-            end(opened(), True)
+            await end(opened(), True)

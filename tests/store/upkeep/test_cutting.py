@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -165,19 +164,19 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-def filled(directory: Path, count: int = 40) -> list[int]:
+async def filled(directory: Path, count: int = 40) -> list[int]:
     clock = ManualClock(NOW)
     store = open_store(directory, clock)
     for number in range(count):
         send(store, number, ("plain", "ab"[number % 2], 0, 300, number % 4))
         store.dispatch.now()
         clock.advance(1)
-    asyncio.run(store.stop())
+    await store.stop()
     return record_starts(directory)
 
 
 async def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(tmp_path, monkeypatch) -> None:
-    starts = filled(tmp_path / "whole")
+    starts = await filled(tmp_path / "whole")
     offset = starts[13]
     await open_store(tmp_path / "whole", ManualClock(NOW)).stop()
     store = open_store(tmp_path / "whole", ManualClock(NOW))
@@ -234,9 +233,9 @@ async def test_an_interrupted_cut_is_finished_by_the_next_start_or_never_began(t
 
 
 @pytest.mark.parametrize("number", range(41))
-def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
+async def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     whole = log_bytes(root)
     cut = cut_log(root, starts[number], PluginManager().cut_backs(), why="a test", now_ms=NOW)
     assert (cut.start, cut.records) == (starts[number], 40 - number)
@@ -258,9 +257,9 @@ def test_every_boundary_may_be_cut_at(tmp_path, number) -> None:
     store.abandon()
 
 
-def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_path) -> None:
+async def test_only_the_start_of_a_record_is_cut_at_and_nothing_changes_otherwise(tmp_path) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     for offset, words in (
         (starts[3] + 1, f"the one before ends at {starts[3]}"),
@@ -284,9 +283,9 @@ async def test_a_record_that_ends_with_zeros_is_kept_to_its_last_byte(tmp_path) 
     assert (tmp_path / "cut" / cut.file).read_bytes() == whole[starts[1] : starts[2]]
 
 
-def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
+async def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     store = open_store(root, ManualClock(NOW))
     with pytest.raises(StoreError, match="in use by another broker"):
         cut_log(root, starts[3], PluginManager().cut_backs(), why="a test", now_ms=NOW)
@@ -294,9 +293,9 @@ def test_the_store_of_a_running_broker_is_not_cut(tmp_path) -> None:
     store.abandon()
 
 
-def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None:
+async def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None:
     root = tmp_path / "store"
-    starts = filled(root)
+    starts = await filled(root)
     first = cut_log(root, starts[30], PluginManager().cut_backs(), why="once", now_ms=NOW)
     second = cut_log(root, starts[20], PluginManager().cut_backs(), why="twice", now_ms=NOW + 1)
     third = cut_log(root, starts[20], PluginManager().cut_backs(), why="nothing is left", now_ms=NOW + 2)
@@ -314,9 +313,9 @@ def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None:
     assert messages == [b"%d" % number for number in range(20, 40)]
 
 
-def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path) -> None:
+async def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path) -> None:
     root = tmp_path / "store"
-    filled(root)
+    await filled(root)
     folder = root / "cut"
     folder.mkdir()
     (folder / f"{0:020d}-0.records").write_bytes(b"x")
@@ -326,9 +325,9 @@ def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path)
 
 
 @pytest.mark.parametrize("broken", [b"{", b'{"file":"\xb4"}'])
-def test_a_report_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path, broken) -> None:
+async def test_a_report_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path, broken) -> None:
     root = tmp_path / "store"
-    filled(root)
+    await filled(root)
     (root / "cut").mkdir()
     (root / "cut" / "1.json").write_bytes(broken)
     with pytest.raises(StoreError, match="move it away to go on"):

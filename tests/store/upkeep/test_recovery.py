@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
 
@@ -34,22 +33,22 @@ def expected(count, first=0):
     return [b"%d" % n * 50 for n in range(first, first + count)]
 
 
-def stop(store):
-    asyncio.run(store.stop())
+async def stop(store):
+    await store.stop()
 
 
 def last_file(root: Path) -> Path:
     return max((root / "commitlog").iterdir())
 
 
-def test_orderly_stop_is_trusted_without_checking_records(opened, message, tmp_path):
+async def test_orderly_stop_is_trusted_without_checking_records(opened, message, tmp_path):
     store = opened(commit_log_file_bytes=4096)
     fill(store, message, 30)
     ends = {
         place: (store.queues.min_offset(*place), store.queues.max_offset(*place)) for place in store.queues
     }
     end = store.log.max_offset
-    stop(store)
+    await stop(store)
     assert not (tmp_path / "store/abort").exists()
     store = opened(commit_log_file_bytes=4096)
     assert (tmp_path / "store/abort").exists()
@@ -64,21 +63,21 @@ def test_orderly_stop_is_trusted_without_checking_records(opened, message, tmp_p
     assert [len(store.search.query("t", f"k{n}", 9).records) for n in range(35)] == [1] * 35
 
 
-def test_a_thorough_start_takes_no_sound_index_for_a_short_one(opened, message, tmp_path, caplog):
+async def test_a_thorough_start_takes_no_sound_index_for_a_short_one(opened, message, tmp_path, caplog):
     store = opened()
     fill(store, message, 10)
-    stop(store)
+    await stop(store)
     (before,) = (tmp_path / "store/index").iterdir()
     content = before.read_bytes()
-    stop(opened(options={"care": Care.THOROUGH}))
+    await stop(opened(options={"care": Care.THOROUGH}))
     assert "index file" not in caplog.text
     assert before.read_bytes() == content
 
 
-def test_orderly_stop_without_the_note_of_queue_ends(opened, message, tmp_path):
+async def test_orderly_stop_without_the_note_of_queue_ends(opened, message, tmp_path):
     store = opened(commit_log_file_bytes=4096, queue_file_bytes=200)
     fill(store, message, 30)
-    stop(store)
+    await stop(store)
     (tmp_path / "store/queue-ends").unlink()
     store = opened(commit_log_file_bytes=4096, queue_file_bytes=200)
     assert store.recovered.records == 0
@@ -88,22 +87,22 @@ def test_orderly_stop_without_the_note_of_queue_ends(opened, message, tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xc1", b"\x00" * 50])
-def test_damaged_note_of_queue_ends_is_passed_over(opened, message, tmp_path, damage):
+async def test_damaged_note_of_queue_ends_is_passed_over(opened, message, tmp_path, damage):
     store = opened()
     fill(store, message, 3)
-    stop(store)
+    await stop(store)
     (tmp_path / "store/queue-ends").write_bytes(damage)
     assert bodies(opened()) == expected(3)
 
 
-def test_note_of_queue_ends_is_stale_once_another_broker_wrote(opened, message, tmp_path):
+async def test_note_of_queue_ends_is_stale_once_another_broker_wrote(opened, message, tmp_path):
     store = opened()
     fill(store, message, 3)
-    stop(store)
+    await stop(store)
     note = (tmp_path / "store/queue-ends").read_bytes()
     store = opened()
     fill(store, message, 4, 3)
-    stop(store)
+    await stop(store)
     (tmp_path / "store/queue-ends").write_bytes(note)
     # A later checkpoint says that the note is old; here the clock stands still, so say it by hand.
     checkpoint = tmp_path / "store/checkpoint"
@@ -155,10 +154,10 @@ def test_lost_queues_or_index_are_built_again(opened, message, tmp_path, part):
 @pytest.mark.parametrize(
     "damage", [lambda raw: raw[:100], lambda raw: raw[:36] + b"\x7f\xff\xff\xff" + raw[40:]]
 )
-def test_damaged_index_after_an_orderly_stop(opened, message, tmp_path, damage):
+async def test_damaged_index_after_an_orderly_stop(opened, message, tmp_path, damage):
     store = opened()
     fill(store, message, 10)
-    stop(store)
+    await stop(store)
     (path,) = (tmp_path / "store/index").iterdir()
     path.write_bytes(damage(path.read_bytes()))
     store = opened()
@@ -276,7 +275,7 @@ def test_the_committed_messages_that_a_log_ends_with(opened, message):
     assert opened(commit_log_file_bytes=4096).recovered.last_commits == ()
 
 
-def test_room_is_made_in_one_file(opened, message):
+async def test_room_is_made_in_one_file(opened, message):
     store = opened(commit_log_file_bytes=4096)
     store.writes.put(message("t", 0, b"x" * 2000))
     store.writes.make_room(1000)
@@ -289,7 +288,7 @@ def test_room_is_made_in_one_file(opened, message):
         store.writes.make_room(4089)
     fill(store, message, 1)
     assert bodies(store) == [b"x" * 2000, *expected(1)]
-    stop(store)
+    await stop(store)
     with pytest.raises(StoreUnavailable, match="has stopped"):
         store.writes.make_room(1)
 
@@ -305,7 +304,7 @@ def test_room_is_made_in_one_file(opened, message):
     ],
     ids=["outside", "long", "queue id", "queue offset", "level"],
 )
-def test_odd_records_that_others_stored_stop_no_start(opened, message, tmp_path, odd):
+async def test_odd_records_that_others_stored_stop_no_start(opened, message, tmp_path, odd):
     store = opened()
     fill(store, message, 3)
     host = encode_host("127.0.0.1:1")
@@ -324,7 +323,7 @@ def test_odd_records_that_others_stored_stop_no_start(opened, message, tmp_path,
     assert store.log.max_offset == end + len(raw)
     fill(store, message, 2, 3)
     assert bodies(store) == expected(5)
-    stop(store)
+    await stop(store)
     assert bodies(opened()) == expected(5)
     assert not (tmp_path / "up").exists()
     assert not (tmp_path / "store" / "up").exists()

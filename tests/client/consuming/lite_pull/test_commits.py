@@ -30,7 +30,7 @@ async def test_stop_commits_and_the_next_member_goes_on() -> None:
         await scene.send(*numbered(b"m", 6))
         one = await scene.join()
         assert await scene.drain(one, 6) == numbered(b"m", 6)
-        await scene.leave(one)
+        await scene.close(one)
         assert await scene.stored(0) == 6
         await scene.send(b"later")
         two = await scene.join("m2")
@@ -70,7 +70,7 @@ async def test_without_auto_commit_only_commit_stores() -> None:
         assert await scene.stored(0) == 6
         await scene.send(b"more")
         await scene.drain(consumer, 1)
-        await scene.leave(consumer)
+        await scene.close(consumer)
         assert await scene.stored(0) == 6
 
 

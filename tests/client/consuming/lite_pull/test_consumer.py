@@ -72,7 +72,7 @@ async def test_seek_goes_before_the_pull_offset_and_that_before_the_stored_one()
         await scene.send(*numbered(b"m", 10))
         before = await scene.assigned(0)
         await scene.poll(before, max_messages=4)
-        await scene.leave(before)
+        await scene.close(before)
         consumer = await scene.assigned(0)
         assert await scene.poll(consumer, max_messages=2) == [b"m4", b"m5"]
         await consumer.seek(queue(0), 1)
@@ -188,7 +188,7 @@ async def test_assigned_queues_may_have_expressions_by_topic() -> None:
         await scene.send(b"b", tag="b")
         consumer = scene.make()
         consumer.assign([queue(0), queue(0, "bills")], {"orders": "b"})
-        await scene.started(consumer)
+        await scene.open(consumer)
         assert sorted(await scene.drain(consumer, 2)) == [b"b", b"bill"]
         consumer.assign([queue(0)], "a")
         assert consumer.assignment == [queue(0)]
@@ -199,7 +199,7 @@ async def test_assigned_queues_may_have_expressions_by_topic() -> None:
 async def test_what_is_assigned_while_it_runs_is_not_shared_out() -> None:
     async with LiteScene() as scene:
         consumer = scene.make()
-        await scene.started(consumer)
+        await scene.open(consumer)
         consumer.assign([queue(1), queue(2)])
         await scene.clock.aadvance(60.0)  # some rebalances
         assert consumer.assignment == [queue(1), queue(2)]
@@ -247,7 +247,7 @@ async def test_members_share_queues_and_each_message_comes_once() -> None:
             await scene.send(*numbered(b"%d-" % number, 10), to=number)
         got = await scene.drain(one, 20) + await scene.drain(two, 20)
         assert Counter(got) == Counter(b"%d-%d" % (q, n) for q in range(4) for n in range(10))
-        await scene.leave(one)
+        await scene.close(one)
         await scene.until(lambda: len(two.assignment) == 4)
         for number in range(4):
             await scene.send(b"later-%d" % number, to=number)
@@ -283,7 +283,7 @@ async def test_listeners_are_told_of_queues_that_came_and_went() -> None:
         one = scene.make("m1")
         one.subscribe("orders", "*", assigned)
         await one.on_queue_change("orders", changed)
-        await scene.started(one)
+        await scene.open(one)
         await scene.until(lambda: told == [("orders", 4, [0, 1, 2, 3])])
         await scene.join("m2")
         await scene.until(lambda: told[-1:] == [("orders", 4, [0, 1])])
@@ -297,7 +297,7 @@ async def test_subscribing_after_the_start_and_unsubscribing() -> None:
     async with LiteScene() as scene:
         await scene.send(*numbered(b"m", 3))
         consumer = scene.make()
-        await scene.started(consumer)
+        await scene.open(consumer)
         assert consumer.assignment == []
         consumer.subscribe("orders")
         assert await scene.drain(consumer, 3) == numbered(b"m", 3)
@@ -316,7 +316,7 @@ async def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
         await scene.send(*numbered(b"m", 5))
         assert await scene.drain(one, 5) == await scene.drain(two, 5) == numbered(b"m", 5)
         assert len(one.assignment) == len(two.assignment) == 4
-        await scene.leave(one)
+        await scene.close(one)
         await scene.send(b"later")
         again = await scene.join("m1", **options)
         assert await scene.drain(again, 1) == [b"later"]
@@ -328,7 +328,7 @@ async def test_an_offset_that_is_gone_is_replaced_by_one_that_exists() -> None:
         await scene.send(*numbered(b"m", 3))
         before = await scene.assigned(0, auto_commit=False)
         await before.commit({queue(0): 100})
-        await scene.leave(before)
+        await scene.close(before)
         assert await scene.stored(0) is None, "brokers take no offset behind the end"
         scene.cluster.broker.service_port.offsets.commit("billing", "orders", 0, 100)
         consumer = await scene.assigned(0)
@@ -394,7 +394,7 @@ async def test_hooks_that_send_messages_of_their_own_get_a_port() -> None:
     async with LiteScene() as scene:
         consumer = await scene.assigned(0, consume_hooks=[Attached()])
         assert seen == ["attached"]
-        await scene.leave(consumer)
+        await scene.close(consumer)
         assert seen == ["attached", "detached"]
 
 
@@ -435,7 +435,7 @@ async def test_bad_input_is_named() -> None:
         with pytest.raises(RouteError):
             await running.queues("nowhere")
         await running.start()
-        await scene.leave(running)
+        await scene.close(running)
         await running.stop()
         with pytest.raises(ClosedError, match="was stopped"):
             await running.start()
@@ -447,7 +447,7 @@ async def test_a_topic_that_is_made_later_is_polled_within_a_second() -> None:
     async with LiteScene() as scene:
         consumer = scene.make()
         consumer.subscribe("later")
-        await scene.started(consumer)
+        await scene.open(consumer)
         assert await scene.poll(consumer, 0.2) == []
         await scene.cluster.create_topic("later", 1)
         await scene.producer.send(Message("later", b"a"))
