@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
 from mqframe_pop.rules.popped import PoppedMessage
 from mqframe_testing.cluster_scene import ClusterScene
@@ -52,14 +50,6 @@ class SimpleScene(ClusterScene):
     async def nothing(self, consumer: AsyncSimpleConsumer) -> None:
         """There is nothing to receive for the whole time of a wait."""
         assert await self.finish(consumer.receive(32, 30.0)) == []
-
-
-def play(story, **options):
-    async def whole():
-        async with SimpleScene(**options) as scene:
-            await story(scene)
-
-    asyncio.run(whole())
 
 
 def numbered(prefix: bytes, count: int) -> list[bytes]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from mqframe_testing.cluster_scene import ClusterScene
@@ -117,16 +115,3 @@ class BatchScene(ClusterScene):
     def forget_half_batches(self, broker: int = 0) -> None:
         """Have the broker answer 3 from now on, as Apache's does."""
         del self.handlers(broker)[SendHalfBatch.CODE]
-
-
-S = TypeVar("S", bound=ClusterScene)
-
-
-def play_in(kind: type[S], scenario: Callable[[S], Awaitable[None]], brokers: int, **options: Any) -> None:
-    """Run `scenario` in a new cluster; its producers are stopped in the end."""
-
-    async def whole() -> None:
-        async with kind(brokers, **options) as scene:
-            await scenario(scene)
-
-    asyncio.run(whole())

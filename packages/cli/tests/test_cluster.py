@@ -32,18 +32,15 @@ def test_cluster_says_where_settings_come_from(at: str) -> None:
     run("cluster", "--origins", code=2)
 
 
-def test_a_broker_that_does_not_answer_is_listed_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_does_not_answer_is_listed_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = f"127.0.0.1:{lasting_port()}"
 
-    async def scenario() -> None:
-        async with Place() as place:
-            answer = await place.call(RegisterBroker("broker-a", nowhere, "C", "127.0.0.1:1", 0))
-            assert answer.code == 0
-            monkeypatch.setenv("NAMESRV_ADDR", place.server.address)
-            (row,) = await asyncio.to_thread(read, "cluster")
-        assert (row["broker"], row["address"], row["version"], row["disk_percent"]) == (
-            "broker-a", nowhere, None, None
-        )  # fmt: skip
-        assert f"no connection to {nowhere}" in row["problem"]
-
-    asyncio.run(scenario())
+    async with Place() as place:
+        answer = await place.call(RegisterBroker("broker-a", nowhere, "C", "127.0.0.1:1", 0))
+        assert answer.code == 0
+        monkeypatch.setenv("NAMESRV_ADDR", place.server.address)
+        (row,) = await asyncio.to_thread(read, "cluster")
+    assert (row["broker"], row["address"], row["version"], row["disk_percent"]) == (
+        "broker-a", nowhere, None, None
+    )  # fmt: skip
+    assert f"no connection to {nowhere}" in row["problem"]

@@ -1,5 +1,3 @@
-import asyncio
-
 import pytest
 from mqframe_testing.cluster import AsyncCluster, Cluster
 from mqframe_testing.manual_clock import ManualClock
@@ -20,40 +18,34 @@ async def ask(address, request):
         await client.close()
 
 
-def test_a_blocking_test_gets_a_cluster_that_goes_with_it():
+async def test_a_blocking_test_gets_a_cluster_that_goes_with_it():
     with Cluster() as cluster:
         directory = cluster.directory
         cluster.create_topic("orders", queues=3)
-        answer = asyncio.run(ask(cluster.nameserver, GetRouteinfoByTopic(topic="orders")))
+        answer = await ask(cluster.nameserver, GetRouteinfoByTopic(topic="orders"))
         assert loads(answer.body)["queueDatas"][0]["writeQueueNums"] == 3
         address = cluster.broker.address
     assert not directory.exists()
     with pytest.raises((ConnectError, ConnectionLost)):
-        asyncio.run(ask(address, GetTopicConfig(topic="orders")))
+        await ask(address, GetTopicConfig(topic="orders"))
 
 
-def test_a_blocking_cluster_comes_and_goes_beside_a_running_loop():
-    async def notebook() -> bool:
-        with Cluster() as cluster:
-            cluster.create_topic("orders", 1)
-        return cluster.loop.is_closed()
-
-    assert asyncio.run(notebook())
+async def test_a_blocking_cluster_comes_and_goes_beside_a_running_loop():
+    with Cluster() as cluster:
+        cluster.create_topic("orders", 1)
+    assert cluster.loop.is_closed()
 
 
-def test_a_topic_lies_on_all_brokers():
-    async def scenario():
-        async with AsyncCluster(brokers=2, clock=ManualClock()) as cluster:
-            await cluster.create_topic("orders", 2)
-            answer = await ask(cluster.nameserver, GetRouteinfoByTopic(topic="orders"))
-            names = {broker["brokerName"] for broker in loads(answer.body)["brokerDatas"]}
-            assert names == {"broker-a", "broker-b"}
-
-    asyncio.run(scenario())
+async def test_a_topic_lies_on_all_brokers():
+    async with AsyncCluster(brokers=2, clock=ManualClock()) as cluster:
+        await cluster.create_topic("orders", 2)
+        answer = await ask(cluster.nameserver, GetRouteinfoByTopic(topic="orders"))
+        names = {broker["brokerName"] for broker in loads(answer.body)["brokerDatas"]}
+        assert names == {"broker-a", "broker-b"}
 
 
 @pytest.mark.parametrize("end", ["restart_broker", "kill_broker"])
-def test_a_broker_comes_back_where_it_was(end, tmp_path):
+async def test_a_broker_comes_back_where_it_was(end, tmp_path):
     with Cluster(directory=tmp_path) as cluster:
         cluster.create_topic("orders")
         address = cluster.broker.address
@@ -62,5 +54,5 @@ def test_a_broker_comes_back_where_it_was(end, tmp_path):
             assert (tmp_path / "broker-a" / "abort").exists()
             cluster.start_broker()
         assert cluster.broker.address == address
-        assert asyncio.run(ask(address, GetTopicConfig(topic="orders"))).code == 0
+        assert (await ask(address, GetTopicConfig(topic="orders"))).code == 0
     assert (tmp_path / "broker-a" / "commitlog").exists()

@@ -77,8 +77,8 @@ async def lost_calls() -> None:
     assert await first.read() == before
 
 
-def test_who_is_cut_off_is_told_so_after_the_time_limit_and_changes_nothing() -> None:
-    asyncio.run(lost_calls())
+async def test_who_is_cut_off_is_told_so_after_the_time_limit_and_changes_nothing() -> None:
+    await lost_calls()
 
 
 async def done_calls() -> None:
@@ -93,8 +93,8 @@ async def done_calls() -> None:
     assert await first.change(b"state 2", seen.version) > seen.version
 
 
-def test_a_claim_whose_answer_was_lost_is_one() -> None:
-    asyncio.run(done_calls())
+async def test_a_claim_whose_answer_was_lost_is_one() -> None:
+    await done_calls()
 
 
 async def late_calls() -> None:
@@ -116,8 +116,8 @@ async def late_calls() -> None:
     assert seen.version > version
 
 
-def test_what_is_late_takes_effect_in_order_and_under_its_guards() -> None:
-    asyncio.run(late_calls())
+async def test_what_is_late_takes_effect_in_order_and_under_its_guards() -> None:
+    await late_calls()
 
 
 async def late_after_the_lease() -> None:
@@ -133,8 +133,8 @@ async def late_after_the_lease() -> None:
     assert not await first.renew()
 
 
-def test_what_is_late_after_the_lease_has_no_effect() -> None:
-    asyncio.run(late_after_the_lease())
+async def test_what_is_late_after_the_lease_has_no_effect() -> None:
+    await late_after_the_lease()
 
 
 async def all_away() -> None:
@@ -157,8 +157,8 @@ async def all_away() -> None:
     assert await second.renew()
 
 
-def test_nobody_is_answered_by_an_engine_that_is_away() -> None:
-    asyncio.run(all_away())
+async def test_nobody_is_answered_by_an_engine_that_is_away() -> None:
+    await all_away()
 
 
 async def unstoppable() -> None:
@@ -176,8 +176,8 @@ async def unstoppable() -> None:
     assert (seen.state, seen.leader, seen.replicas) == (b"state 1", None, {})
 
 
-def test_who_stops_while_it_is_cut_off_leaves_with_its_lease() -> None:
-    asyncio.run(unstoppable())
+async def test_who_stops_while_it_is_cut_off_leaves_with_its_lease() -> None:
+    await unstoppable()
 
 
 async def unstarted() -> None:
@@ -191,8 +191,8 @@ async def unstarted() -> None:
     assert await member.renew()
 
 
-def test_a_start_that_was_not_answered_is_tried_again() -> None:
-    asyncio.run(unstarted())
+async def test_a_start_that_was_not_answered_is_tried_again() -> None:
+    await unstarted()
 
 
 async def woken_to_the_moment() -> None:
@@ -209,8 +209,8 @@ async def woken_to_the_moment() -> None:
     assert not await first.renew()
 
 
-def test_who_waits_is_woken_when_a_lease_ends() -> None:
-    asyncio.run(woken_to_the_moment())
+async def test_who_waits_is_woken_when_a_lease_ends() -> None:
+    await woken_to_the_moment()
 
 
 @attrs.define

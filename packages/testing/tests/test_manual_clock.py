@@ -34,22 +34,19 @@ def test_a_cancelled_timer_does_not_fire_and_a_new_one_within_the_span_does() ->
     assert fired == [1, 3, 5]
 
 
-def test_sleepers_go_on_between_timers() -> None:
-    async def scenario() -> list[tuple[int, float]]:
-        clock = ManualClock()
-        seen: list[tuple[int, float]] = []
+async def test_sleepers_go_on_between_timers() -> None:
+    clock = ManualClock()
+    seen: list[tuple[int, float]] = []
 
-        async def walk() -> None:
-            for step in range(3):
-                await clock.sleep(10)
-                seen.append((step, clock.monotonic()))
+    async def walk() -> None:
+        for step in range(3):
+            await clock.sleep(10)
+            seen.append((step, clock.monotonic()))
 
-        task = asyncio.ensure_future(walk())
-        await clock.aadvance(30)
-        await task
-        return seen
-
-    assert asyncio.run(scenario()) == [(0, 10), (1, 20), (2, 30)]
+    task = asyncio.ensure_future(walk())
+    await clock.aadvance(30)
+    await task
+    assert seen == [(0, 10), (1, 20), (2, 30)]
 
 
 def test_what_follows_a_timer_has_come_to_its_end_before_the_next_one() -> None:

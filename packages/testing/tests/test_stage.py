@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -255,26 +254,23 @@ def test_what_does_not_end_is_named(
     mqframe_stage.settle()
 
 
-def test_asyncio_applications_have_one_in_their_loop() -> None:
-    async def story() -> list[float]:
-        async with AsyncStage() as stage:
-            await stage.create_topic("orders", 1)
-            handle = Noting(stage.clock, failures=2)
-            consumer = AsyncPushConsumer("billing", nameserver=stage.nameserver, consume_from="first")
+async def test_asyncio_applications_have_one_in_their_loop() -> None:
+    async with AsyncStage() as stage:
+        await stage.create_topic("orders", 1)
+        handle = Noting(stage.clock, failures=2)
+        consumer = AsyncPushConsumer("billing", nameserver=stage.nameserver, consume_from="first")
 
-            @consumer.on("orders", batch_max=4)
-            async def listen(messages, context) -> ConsumeResult:
-                for message in messages:
-                    handle(message)
-                return ConsumeResult.SUCCESS
+        @consumer.on("orders", batch_max=4)
+        async def listen(messages, context) -> ConsumeResult:
+            for message in messages:
+                handle(message)
+            return ConsumeResult.SUCCESS
 
-            async with consumer, AsyncProducer("shop", nameserver=stage.nameserver) as producer:
-                await producer.send(Message("orders", b"one"))
-                await stage.settle()
-                await stage.advance(40)
-            return handle.gaps
-
-    assert asyncio.run(story()) == [10, 30]
+        async with consumer, AsyncProducer("shop", nameserver=stage.nameserver) as producer:
+            await producer.send(Message("orders", b"one"))
+            await stage.settle()
+            await stage.advance(40)
+        assert handle.gaps == [10, 30]
 
 
 def test_it_is_used_in_a_with_block() -> None:

@@ -119,12 +119,12 @@ def put(key: str) -> Any:
     return lambda table: table["accounts"].append({"accessKey": key, "secretKey": f"of-{key}"})
 
 
-def test_a_change_counts_at_once_and_says_how_many_there_were(tmp_path: Path) -> None:
+async def test_a_change_counts_at_once_and_says_how_many_there_were(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.main.chmod(0o640)
     for number, key in enumerate(("shop-one", "shop-two"), 1):
         place.clock.advance(1)
-        asyncio.run(place.files.change(place.main, put(key)))
+        await place.files.change(place.main, put(key))
         found = place.files.current.files[place.main]
         assert (found.changes, found.changed_ms) == (number, place.clock.now_ms())
         assert key in place.files.current.accounts
@@ -136,29 +136,27 @@ def test_a_change_counts_at_once_and_says_how_many_there_were(tmp_path: Path) ->
     ]  # fmt: skip
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+async def test_a_link_stays_one(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.main.rename(tmp_path / "real.yml")
     place.main.symlink_to("real.yml")
-    asyncio.run(place.files.change(place.main, put("shop-one")))
+    await place.files.change(place.main, put("shop-one"))
     assert place.main.is_symlink()
     assert "shop-one" in (tmp_path / "real.yml").read_text()
 
 
-def test_what_cannot_be_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_cannot_be_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place(tmp_path)
     before = place.main.read_bytes()
     with pytest.raises(SettingError, match="account 2: accessKey and secretKey have 7"):
-        asyncio.run(
-            place.files.change(place.main, lambda table: table["accounts"].append({"accessKey": "x"}))
-        )
+        await place.files.change(place.main, lambda table: table["accounts"].append({"accessKey": "x"}))
 
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        asyncio.run(place.files.change(place.main, put("shop-one")))
+        await place.files.change(place.main, put("shop-one"))
     assert place.main.read_bytes() == before
     assert os.listdir(tmp_path) == ["plain_acl.yml"]
     assert place.keys() == {"operator"}

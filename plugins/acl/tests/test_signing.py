@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import hmac
@@ -246,7 +245,7 @@ def cluster(at_the_broker: Witness) -> Iterator[Cluster]:
         yield running
 
 
-def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: Witness) -> None:
+async def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: Witness) -> None:
     witness = Witness()
     access: dict[str, Any] = {"nameserver": cluster.nameserver, "rpc_hooks": [("acl", KEYS), witness]}
     with Admin(**access) as admin:
@@ -258,14 +257,11 @@ def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_broker: 
         producer.send_batch([Message("orders", b"3"), Message("orders", b"4")])
         producer.submit(Message("orders", b"5")).result(120)
 
-    async def awaited() -> None:
-        async with AsyncProducer("p2", **access) as other:
-            await other.send(Message("orders", b"6" * 10_000))
-        async with AsyncPuller("g", **access) as puller:
-            [queue] = await puller.queues("orders")
-            await puller.commit(queue, 1)
-
-    asyncio.run(awaited())
+    async with AsyncProducer("p2", **access) as other:
+        await other.send(Message("orders", b"6" * 10_000))
+    async with AsyncPuller("g", **access) as puller:
+        [queue] = await puller.queues("orders")
+        await puller.commit(queue, 1)
     with (
         TransactionProducer("p3", **access) as transactions,
         transactions.transaction(Message("orders", b"7")),

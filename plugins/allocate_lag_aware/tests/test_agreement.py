@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_lagaware import LagAware
@@ -104,15 +104,13 @@ class Group:
         return [each["epoch"] for each in json.loads(text)["snapshots"]] if text else []
 
 
-def play(story: Callable[[Group], Awaitable[None]], nameservers: int = 1) -> None:
-    async def whole() -> None:
-        await story(Group(nameservers))
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(nameservers: int = 1) -> AsyncIterator[Group]:
+    yield Group(nameservers)
 
 
-def test_a_queue_that_is_far_behind_gets_a_member_to_itself_and_all_switch_together() -> None:
-    async def story(group: Group) -> None:
+async def test_a_queue_that_is_far_behind_gets_a_member_to_itself_and_all_switch_together() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         assert group.counts == [3, 3, 2]  # as averagely
         group.shared.lags[QUEUES[0]] = 1_000_000
@@ -123,11 +121,9 @@ def test_a_queue_that_is_far_behind_gets_a_member_to_itself_and_all_switch_toget
         assert sorted(group.counts) == [1, 3, 4]
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_jitter_moves_nothing_and_the_same_lags_are_not_written_again() -> None:
-    async def story(group: Group) -> None:
+async def test_jitter_moves_nothing_and_the_same_lags_are_not_written_again() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags |= {queue: 5000 * (place + 1) for place, queue in enumerate(QUEUES)}
         await group.pass_time(120)
@@ -144,11 +140,9 @@ def test_jitter_moves_nothing_and_the_same_lags_are_not_written_again() -> None:
         assert sum(len(member.port.written) for member in group.members.values()) == written
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_members_that_come_and_go_are_worked_in_without_a_new_snapshot() -> None:
-    async def story(group: Group) -> None:
+async def test_members_that_come_and_go_are_worked_in_without_a_new_snapshot() -> None:
+    async with staged() as group:
         await group.join("b", "c")
         group.shared.lags |= {queue: 1000 * place for place, queue in enumerate(QUEUES)}
         await group.pass_time(120)
@@ -162,11 +156,9 @@ def test_members_that_come_and_go_are_worked_in_without_a_new_snapshot() -> None
         assert {queue for queue in QUEUES if group.owners[queue] != before[queue]} <= moved
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_when_the_publisher_dies_the_next_one_goes_on() -> None:
-    async def story(group: Group) -> None:
+async def test_when_the_publisher_dies_the_next_one_goes_on() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 50_000
         await group.pass_time(100)
@@ -181,11 +173,9 @@ def test_when_the_publisher_dies_the_next_one_goes_on() -> None:
         assert group.owners[QUEUES[7]] != group.owners[QUEUES[0]]
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_a_publisher_that_dies_between_snapshot_and_start_leaves_it_to_count() -> None:
-    async def story(group: Group) -> None:
+async def test_a_publisher_that_dies_between_snapshot_and_start_leaves_it_to_count() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
         await group.pass_time(45)
@@ -199,11 +189,9 @@ def test_a_publisher_that_dies_between_snapshot_and_start_leaves_it_to_count() -
         assert [len(m.queues) for m in group.members.values() if QUEUES[0] in m.queues] == [1]
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_without_name_servers_the_last_snapshot_stays() -> None:
-    async def story(group: Group) -> None:
+async def test_without_name_servers_the_last_snapshot_stays() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
         await group.pass_time(100)
@@ -220,11 +208,9 @@ def test_without_name_servers_the_last_snapshot_stays() -> None:
         assert group.counts in ([7, 1], [1, 7])
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_a_snapshot_that_was_seen_counts_while_name_servers_are_away() -> None:
-    async def story(group: Group) -> None:
+async def test_a_snapshot_that_was_seen_counts_while_name_servers_are_away() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
         await group.pass_time(58)
@@ -233,11 +219,9 @@ def test_a_snapshot_that_was_seen_counts_while_name_servers_are_away() -> None:
         assert group.members["a"].queues == [QUEUES[0]]
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_a_name_server_that_forgot_is_told_again() -> None:
-    async def story(group: Group) -> None:
+async def test_a_name_server_that_forgot_is_told_again() -> None:
+    async with staged(nameservers=2) as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
         await group.pass_time(100)
@@ -247,11 +231,9 @@ def test_a_name_server_that_forgot_is_told_again() -> None:
         assert group.kept(0) == group.kept(1) == epoch
         assert group.owners == settled
 
-    play(story, nameservers=2)
 
-
-def test_of_several_name_servers_any_will_do() -> None:
-    async def story(group: Group) -> None:
+async def test_of_several_name_servers_any_will_do() -> None:
+    async with staged(nameservers=2) as group:
         await group.join("a", "b", "c")
         group.shared.away = {1}
         group.shared.lags[QUEUES[0]] = 1_000_000
@@ -265,11 +247,9 @@ def test_of_several_name_servers_any_will_do() -> None:
         assert group.members["a"].queues == [QUEUES[0]]
         assert group.unsure == 0
 
-    play(story, nameservers=2)
 
-
-def test_queues_of_a_broker_that_is_away_keep_their_lag() -> None:
-    async def story(group: Group) -> None:
+async def test_queues_of_a_broker_that_is_away_keep_their_lag() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
         await group.pass_time(100)
@@ -285,12 +265,10 @@ def test_queues_of_a_broker_that_is_away_keep_their_lag() -> None:
         assert "no broker answered" in group.members["a"].failed[-1]
         assert group.unsure == 0
 
-    play(story)
-
 
 @pytest.mark.parametrize("ahead_ms", [3_600_000, -3_600_000])
-def test_a_publisher_whose_clock_is_wrong_makes_members_differ_for_seconds_only(ahead_ms: int) -> None:
-    async def story(group: Group) -> None:
+async def test_a_publisher_whose_clock_is_wrong_makes_members_differ_for_seconds_only(ahead_ms: int) -> None:
+    async with staged() as group:
         await group.join("a", ahead_ms=ahead_ms)
         await group.join("b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
@@ -301,11 +279,9 @@ def test_a_publisher_whose_clock_is_wrong_makes_members_differ_for_seconds_only(
         await group.pass_time(600)
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_two_that_think_to_be_first_end_with_one_snapshot() -> None:
-    async def story(group: Group) -> None:
+async def test_two_that_think_to_be_first_end_with_one_snapshot() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
         await group.pass_time(29)
@@ -321,11 +297,9 @@ def test_two_that_think_to_be_first_end_with_one_snapshot() -> None:
         assert [len(m.queues) for m in group.members.values() if QUEUES[0] in m.queues] == [1]
         assert group.unsure == 0
 
-    play(story)
 
-
-def test_the_basis_says_which_snapshot_counts() -> None:
-    async def story(group: Group) -> None:
+async def test_the_basis_says_which_snapshot_counts() -> None:
+    async with staged() as group:
         await group.join("a", "b")
         b = group.members["b"].strategy
         assert b.basis("billing", "orders") == "no snapshot of lags yet: as averagely"
@@ -333,11 +307,9 @@ def test_the_basis_says_which_snapshot_counts() -> None:
         await group.pass_time(100)
         assert b.basis("billing", "orders").startswith("snapshot 1 of lags, by a at 2023-11-14T22:13:50")
 
-    play(story)
 
-
-def test_a_preview_writes_nothing_and_shows_what_lags_would_do() -> None:
-    async def story(group: Group) -> None:
+async def test_a_preview_writes_nothing_and_shows_what_lags_would_do() -> None:
+    async with staged() as group:
         await group.join("a", "b", "c")
         group.shared.lags[QUEUES[0]] = 1_000_000
         plan, port = LagAware(), group.shared.port("operator", preview=True)
@@ -351,8 +323,6 @@ def test_a_preview_writes_nothing_and_shows_what_lags_would_do() -> None:
         await plan.prepare(port, "billing", "orders", QUEUES, group.names)
         assert plan.allocate("billing", "a", QUEUES, group.names) == group.members["a"].queues
         assert plan.basis("billing", "orders").startswith("snapshot 1 of lags, by a")
-
-    play(story)
 
 
 def test_an_interval_that_is_not_longer_than_the_lead_is_refused() -> None:

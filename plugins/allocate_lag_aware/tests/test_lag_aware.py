@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import asynccontextmanager
 
 from mqframe_lagaware import LagAware
 from mqframe_testing.cluster import AsyncCluster
@@ -97,27 +98,25 @@ QUEUES = [MessageQueue("orders", broker, i) for broker in ("broker-a", "broker-b
 LATE = QUEUES[0]
 
 
-def play(story: Callable[[Scene], Awaitable[None]], stuck: Iterable[MessageQueue] = ()) -> None:
-    async def whole() -> None:
-        clock = ManualClock()
-        async with AsyncCluster(2, clock=clock) as cluster:
-            await cluster.create_topic("orders", 4)
-            scene = Scene(cluster, clock)
-            scene.stuck |= set(stuck)
-            await scene.producer.start()
-            try:
-                await story(scene)
-            finally:
-                for name in list(scene.members):
-                    await scene.leave(name)
-                await scene.finish(scene.producer.stop())
-                await scene.admin.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(stuck: Iterable[MessageQueue] = ()) -> AsyncIterator[Scene]:
+    clock = ManualClock()
+    async with AsyncCluster(2, clock=clock) as cluster:
+        await cluster.create_topic("orders", 4)
+        scene = Scene(cluster, clock)
+        scene.stuck |= set(stuck)
+        await scene.producer.start()
+        try:
+            yield scene
+        finally:
+            for name in list(scene.members):
+                await scene.leave(name)
+            await scene.finish(scene.producer.stop())
+            await scene.admin.stop()
 
 
-def test_members_that_run_leave_the_one_with_the_long_queue_alone() -> None:
-    async def story(scene: Scene) -> None:
+async def test_members_that_run_leave_the_one_with_the_long_queue_alone() -> None:
+    async with staged(stuck=[LATE]) as scene:
         for name in ("m1", "m2", "m3"):
             await scene.join(name)
         await scene.pass_time(5)
@@ -143,11 +142,9 @@ def test_members_that_run_leave_the_one_with_the_long_queue_alone() -> None:
         assert set(scene.got.values()) == {1}
         assert len(scene.got) == 200 + 7 * 3
 
-    play(story, stuck=[LATE])
 
-
-def test_the_publisher_goes_while_the_name_server_is_away() -> None:
-    async def story(scene: Scene) -> None:
+async def test_the_publisher_goes_while_the_name_server_is_away() -> None:
+    async with staged(stuck=[LATE]) as scene:
         for name in ("m1", "m2", "m3"):
             await scene.join(name)
         await scene.send(LATE, 200)
@@ -164,11 +161,9 @@ def test_the_publisher_goes_while_the_name_server_is_away() -> None:
         assert sorted(scene.counts) == [1, 7]
         assert [q for q in QUEUES if scene.owners()[q] == scene.owners()[LATE]] == [LATE]
 
-    play(story, stuck=[LATE])
 
-
-def test_a_plan_shows_what_the_first_snapshot_would_do() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_plan_shows_what_the_first_snapshot_would_do() -> None:
+    async with staged(stuck=[LATE]) as scene:
         for name in ("m1", "m2", "m3"):
             await scene.join(name)
         await scene.send(LATE, 200)
@@ -189,5 +184,3 @@ def test_a_plan_shows_what_the_first_snapshot_would_do() -> None:
         plan = await scene.admin.allocation.plan(GROUP, "lag_aware", OPTIONS)
         assert plan.moved == 0
         assert plan.topics[-1].basis.startswith("snapshot 1 of lags, by 10.0.0.1@m1 at ")
-
-    play(story, stuck=[LATE])

@@ -24,17 +24,14 @@ def offset_id_of(host: str, port: int | str, at: int) -> str:
     return offset_id(socket.inet_aton(host) + int(port).to_bytes(4, "big"), at)
 
 
-def test_no_call_takes_longer_than_it_may():
+async def test_no_call_takes_longer_than_it_may():
     async def forever() -> None:
         await asyncio.Event().wait()
 
-    async def scenario() -> None:
-        asked = asking(seconds=0.01)
-        with pytest.raises(NoAnswer, match=r"no answer to forever within 0.01 s"):
-            await asked.ask(forever)
-        assert asked.last_heard is None
-
-    asyncio.run(scenario())
+    asked = asking(seconds=0.01)
+    with pytest.raises(NoAnswer, match=r"no answer to forever within 0.01 s"):
+        await asked.ask(forever)
+    assert asked.last_heard is None
 
 
 def test_what_is_asked_is_called_by_its_subject():
@@ -49,20 +46,17 @@ def test_what_is_asked_is_called_by_its_subject():
     ]
 
 
-def test_a_refusal_is_an_answer():
+async def test_a_refusal_is_an_answer():
     async def refuses() -> None:
         raise AnswerError(16, "no", "127.0.0.1:1")
 
-    async def scenario() -> None:
-        asked = asking()
-        with pytest.raises(AnswerError):
-            await asked.ask(refuses)
-        assert asked.last_heard == 7.0
-
-    asyncio.run(scenario())
+    asked = asking()
+    with pytest.raises(AnswerError):
+        await asked.ask(refuses)
+    assert asked.last_heard == 7.0
 
 
-def test_few_calls_run_at_once_and_answers_are_noted():
+async def test_few_calls_run_at_once_and_answers_are_noted():
     running = most = 0
 
     async def call(number: int) -> int:
@@ -75,41 +69,35 @@ def test_few_calls_run_at_once_and_answers_are_noted():
             raise ConnectError("gone")
         return number * 2
 
-    async def scenario() -> None:
-        asked = asking(at_once=2)
-        found = await asked.ask_each(call, range(6))
-        assert [found[number] for number in (0, 1, 2, 4, 5)] == [0, 2, 4, 8, 10]
-        assert isinstance(found[3], ConnectError)
-        assert asked.last_heard == 7.0
-
-    asyncio.run(scenario())
+    asked = asking(at_once=2)
+    found = await asked.ask_each(call, range(6))
+    assert [found[number] for number in (0, 1, 2, 4, 5)] == [0, 2, 4, 8, 10]
+    assert isinstance(found[3], ConnectError)
+    assert asked.last_heard == 7.0
     assert most == 2
 
 
-def test_messages_are_found_by_either_id_and_strangers_are_not_asked():
-    async def scenario() -> None:
-        connected = []
+async def test_messages_are_found_by_either_id_and_strangers_are_not_asked():
+    connected = []
 
-        async def stranger(reader: Any, writer: asyncio.StreamWriter) -> None:
-            connected.append(1)
-            writer.close()
+    async def stranger(reader: Any, writer: asyncio.StreamWriter) -> None:
+        connected.append(1)
+        writer.close()
 
-        async with (
-            AsyncCluster() as cluster,
-            AsyncAdmin(nameserver=cluster.nameserver) as admin,
-            AsyncPuller(nameserver=cluster.nameserver) as puller,
-            await asyncio.start_server(stranger, "127.0.0.1", 0) as server,
-        ):
-            await admin.topics.create("orders", queues=1)
-            asked = Asking(admin, puller)
-            host, port = server.sockets[0].getsockname()
-            assert await asked.message("orders", offset_id_of(host, port, 0)) is None
-            broker = next(iter((await admin.cluster.masters()).values()))
-            assert await asked.message("orders", offset_id_of(*broker.split(":"), 99)) is None
-            assert await asked.message("orders", "\x00'\"<odd>") is None
-            with pytest.raises(NotFound, match=r"no topic order; did you mean orders\?"):
-                await asked.check_topic("order")
-        assert connected == []
-
-    asyncio.run(scenario())
+    async with (
+        AsyncCluster() as cluster,
+        AsyncAdmin(nameserver=cluster.nameserver) as admin,
+        AsyncPuller(nameserver=cluster.nameserver) as puller,
+        await asyncio.start_server(stranger, "127.0.0.1", 0) as server,
+    ):
+        await admin.topics.create("orders", queues=1)
+        asked = Asking(admin, puller)
+        host, port = server.sockets[0].getsockname()
+        assert await asked.message("orders", offset_id_of(host, port, 0)) is None
+        broker = next(iter((await admin.cluster.masters()).values()))
+        assert await asked.message("orders", offset_id_of(*broker.split(":"), 99)) is None
+        assert await asked.message("orders", "\x00'\"<odd>") is None
+        with pytest.raises(NotFound, match=r"no topic order; did you mean orders\?"):
+            await asked.check_topic("order")
+    assert connected == []
     assert issubclass(NotFound, FixError)

@@ -78,71 +78,56 @@ async def taken(reader: asyncio.StreamReader) -> None:
     await reader.readuntil(b"page ")
 
 
-def test_the_longest_silent_connection_gives_way() -> None:
-    async def story() -> None:
-        async with Scene() as scene:
-            silent = [await scene.connect() for _ in range(CONNECTIONS_MAX)]
-            half = b"GET /page HTTP/1.1\r\n"
-            assert (await scene.get())[0] == 503  # all have just come
+async def test_the_longest_silent_connection_gives_way() -> None:
+    async with Scene() as scene:
+        silent = [await scene.connect() for _ in range(CONNECTIONS_MAX)]
+        half = b"GET /page HTTP/1.1\r\n"
+        assert (await scene.get())[0] == 503  # all have just come
+        scene.seconds += QUIET_SECONDS
+        assert await scene.get() == (200, "page ")
+        assert await silent[0].read() == b""
+        assert not silent[1].at_eof()
+        for _ in range(2 * CONNECTIONS_MAX):
             scene.seconds += QUIET_SECONDS
-            assert await scene.get() == (200, "page ")
-            assert await silent[0].read() == b""
-            assert not silent[1].at_eof()
-            for _ in range(2 * CONNECTIONS_MAX):
-                scene.seconds += QUIET_SECONDS
-                await scene.connect(half)
-            assert await scene.get() == (200, "page ")
-            assert [await each.read() for each in silent] == [b""] * CONNECTIONS_MAX
-
-    asyncio.run(story())
+            await scene.connect(half)
+        assert await scene.get() == (200, "page ")
+        assert [await each.read() for each in silent] == [b""] * CONNECTIONS_MAX
 
 
-def test_who_waits_for_an_answer_does_not_give_way() -> None:
-    async def story() -> None:
-        async with Scene() as scene:
-            scene.answering.clear()
-            asking = [await scene.connect(REQUEST) for _ in range(CONNECTIONS_MAX)]
-            await scene.until_asked(CONNECTIONS_MAX)
-            scene.seconds += 3600.0
-            assert (await scene.get())[0] == 503
-            scene.answering.set()
-            for each in asking:
-                await taken(each)
-
-    asyncio.run(story())
+async def test_who_waits_for_an_answer_does_not_give_way() -> None:
+    async with Scene() as scene:
+        scene.answering.clear()
+        asking = [await scene.connect(REQUEST) for _ in range(CONNECTIONS_MAX)]
+        await scene.until_asked(CONNECTIONS_MAX)
+        scene.seconds += 3600.0
+        assert (await scene.get())[0] == 503
+        scene.answering.set()
+        for each in asking:
+            await taken(each)
 
 
-def test_who_keeps_its_connection_after_an_answer_gives_way() -> None:
-    async def story() -> None:
-        async with Scene() as scene:
-            kept = [await scene.connect(REQUEST) for _ in range(CONNECTIONS_MAX)]
-            for each in kept:
-                await taken(each)
-            scene.seconds += QUIET_SECONDS
-            assert await scene.get() == (200, "page ")
-
-    asyncio.run(story())
+async def test_who_keeps_its_connection_after_an_answer_gives_way() -> None:
+    async with Scene() as scene:
+        kept = [await scene.connect(REQUEST) for _ in range(CONNECTIONS_MAX)]
+        for each in kept:
+            await taken(each)
+        scene.seconds += QUIET_SECONDS
+        assert await scene.get() == (200, "page ")
 
 
-def test_who_does_not_finish_a_form_gives_way() -> None:
-    async def story() -> None:
-        async with Scene() as scene:
-            half = [await scene.connect(FORM) for _ in range(CONNECTIONS_MAX)]
-            await scene.until_asked(CONNECTIONS_MAX)
-            scene.seconds += QUIET_SECONDS
-            assert await scene.get() == (200, "page ")
-            assert await half[0].read() == b""
-
-    asyncio.run(story())
+async def test_who_does_not_finish_a_form_gives_way() -> None:
+    async with Scene() as scene:
+        half = [await scene.connect(FORM) for _ in range(CONNECTIONS_MAX)]
+        await scene.until_asked(CONNECTIONS_MAX)
+        scene.seconds += QUIET_SECONDS
+        assert await scene.get() == (200, "page ")
+        assert await half[0].read() == b""
 
 
-def test_a_form_that_is_sent_whole_is_answered() -> None:
-    async def story() -> None:
-        async with Scene() as scene:
-            reader = await scene.connect(FORM + b" whole")
-            assert (await reader.readuntil(b"half whole")).startswith(b"HTTP/1.1 200 OK\r\n")
-
-    asyncio.run(story())
+async def test_a_form_that_is_sent_whole_is_answered() -> None:
+    async with Scene() as scene:
+        reader = await scene.connect(FORM + b" whole")
+        assert (await reader.readuntil(b"half whole")).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 class Transport:

@@ -103,21 +103,16 @@ def test_keys_of_other_topics_are_other_keys(shop: Shop) -> None:
     assert (shop.count(), shop.count("bills")) == (1, 1)
 
 
-def test_sends_at_the_same_time_give_one_message() -> None:
-    async def main() -> tuple[set[tuple[str, int, int]], int]:
-        async with (
-            AsyncCluster(1, broker=SERVICES) as cluster,
-            AsyncProducer("shop", nameserver=cluster.nameserver) as producer,
-        ):
-            await cluster.create_topic("orders", 4)
-            results = await asyncio.gather(*[producer.send(message("k")) for _ in range(50)])
-            store = cluster.broker.store
-            count = sum(store.queues.max_offset("orders", queue) for queue in range(4))
-            return {(r.message_id, r.queue.queue_id, r.queue_offset) for r in results}, count
-
-    places, count = asyncio.run(main())
-    assert len(places) == 1
-    assert count == 1
+async def test_sends_at_the_same_time_give_one_message() -> None:
+    async with (
+        AsyncCluster(1, broker=SERVICES) as cluster,
+        AsyncProducer("shop", nameserver=cluster.nameserver) as producer,
+    ):
+        await cluster.create_topic("orders", 4)
+        results = await asyncio.gather(*[producer.send(message("k")) for _ in range(50)])
+        assert len({(r.message_id, r.queue.queue_id, r.queue_offset) for r in results}) == 1
+        store = cluster.broker.store
+        assert sum(store.queues.max_offset("orders", queue) for queue in range(4)) == 1
 
 
 def test_sends_over_several_connections_give_one_message(shop: Shop) -> None:

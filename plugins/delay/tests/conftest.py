@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from broker.conftest import run as run
-from broker.conftest import with_store as with_store
 from store.conftest import operations as operations
 
 sys.path.insert(0, str(Path(__file__).parent))

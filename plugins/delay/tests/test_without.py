@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from mqframe_cli.app import app
+from mqframe_testing.cluster_scene import ClusterScene
 from typer.testing import CliRunner
 from without import offers_without, without
 
@@ -21,18 +22,16 @@ DELAY = "mqframe-plugin-delay"
 LINE = f'pip install "mqframe[standard]"; it alone: pip install {DELAY}'
 
 
-def test_levels_are_delivered_and_times_are_refused_with_what_to_install(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        refused = await world.talker.send("t", properties="TIMER_DELAY_SEC\x015\x02")
+async def test_levels_are_delivered_and_times_are_refused_with_what_to_install() -> None:
+    async with ClusterScene(topics={"t": 2}, plugins=without(DELAY)) as world:
+        refused = await world.client.send("t", properties="TIMER_DELAY_SEC\x015\x02")
         why = f"its service delay is not installed; install it with: {LINE}"
         assert (refused.code, refused.remark) == (1, f"this broker delivers nothing at a given time: {why}")
         for request in (GetTimerMetrics(), RecallMessage(topic="t", recall_handle="h")):
-            assert (await world.talker.invoke(request)).code == 3
-        await world.talker.ok_send("t", "DELAY\x011\x02")
+            assert (await world.client.invoke(request)).code == 3
+        await world.client.ok_send("t", "DELAY\x011\x02")
         await world.clock.aadvance(1)
         assert world.store.queues.max_offset("t", 0) == 1
-
-    run(scenario, plugins=without(DELAY))
 
 
 def test_a_broker_has_its_other_services() -> None:

@@ -50,22 +50,22 @@ async def is_told(words: str, **options: Any) -> CoordinationError:
     return raised.value
 
 
-def test_members_and_clients_show_certificates(own_etcd: Callable[..., EtcdCluster], tmp_path: Path) -> None:
+async def test_members_and_clients_show_certificates(
+    own_etcd: Callable[..., EtcdCluster], tmp_path: Path
+) -> None:
     certificates = Certificates(tmp_path)
     (tmp_path / "others").mkdir()
     others = Certificates(tmp_path / "others")
     etcd = own_etcd(certificates=certificates)
     mine = {"certificate": certificates.client, "key": certificates.client_key}
-    asyncio.run(leads(endpoints=etcd.endpoints, ca=certificates.ca, **mine))
-    refused = asyncio.run(
-        is_told("CERTIFICATE_VERIFY_FAILED", endpoints=etcd.endpoints, ca=others.ca, **mine)
-    )
+    await leads(endpoints=etcd.endpoints, ca=certificates.ca, **mine)
+    refused = await is_told("CERTIFICATE_VERIFY_FAILED", endpoints=etcd.endpoints, ca=others.ca, **mine)
     assert not refused.maybe_stored
-    asyncio.run(is_told(etcd.endpoints[0], endpoints=etcd.endpoints, ca=certificates.ca))
+    await is_told(etcd.endpoints[0], endpoints=etcd.endpoints, ca=certificates.ca)
     strange = {"certificate": others.client, "key": others.client_key}
-    asyncio.run(is_told(etcd.endpoints[0], endpoints=etcd.endpoints, ca=certificates.ca, **strange))
+    await is_told(etcd.endpoints[0], endpoints=etcd.endpoints, ca=certificates.ca, **strange)
     name = tuple(each.replace("127.0.0.1", "localhost") for each in etcd.endpoints)
-    asyncio.run(is_told("CERTIFICATE_VERIFY_FAILED", endpoints=name, ca=certificates.ca, **mine))
+    await is_told("CERTIFICATE_VERIFY_FAILED", endpoints=name, ca=certificates.ca, **mine)
 
 
 class Users:
@@ -100,61 +100,55 @@ class Users:
         return name
 
 
-def test_users_have_passwords_and_a_prefix(own_etcd: Callable[..., EtcdCluster]) -> None:
+async def test_users_have_passwords_and_a_prefix(own_etcd: Callable[..., EtcdCluster]) -> None:
     etcd = own_etcd()
     users = Users(etcd)
     users.add("shop", "hush", "/shop")
     at: dict[str, Any] = {"endpoints": etcd.endpoints, "prefix": "/shop"}
-    asyncio.run(leads(user="shop", password="hush", **at))
+    await leads(user="shop", password="hush", **at)
     for words, options in (
         ("invalid user ID or password", {"user": "shop", "password": "wrong"}),
         ("invalid user ID or password", {"user": "nobody", "password": "hush"}),
     ):
-        problem = asyncio.run(is_told(words, **options, **at))
+        problem = await is_told(words, **options, **at)
         assert not problem.maybe_stored
         assert "hush" not in str(problem)
         assert "wrong" not in str(problem)
 
-    async def check() -> None:
-        other = coordination(
-            endpoints=etcd.endpoints, prefix="/bank", user="shop", password="hush", **PATIENT
-        )
-        await other.start(place(1), 60.0)
-        with pytest.raises(CoordinationError, match="permission denied") as raised:
-            await other.claim(b"state", b"leader", 0)
-        assert not raised.value.maybe_stored
-        await other.stop()
-        nobody = coordination(**at, **PATIENT)
-        with pytest.raises(CoordinationError, match="user name is empty"):
-            await nobody.look(place(1))
-        await nobody.stop()
-
-    asyncio.run(check())
+    other = coordination(endpoints=etcd.endpoints, prefix="/bank", user="shop", password="hush", **PATIENT)
+    await other.start(place(1), 60.0)
+    with pytest.raises(CoordinationError, match="permission denied") as raised:
+        await other.claim(b"state", b"leader", 0)
+    assert not raised.value.maybe_stored
+    await other.stop()
+    nobody = coordination(**at, **PATIENT)
+    with pytest.raises(CoordinationError, match="user name is empty"):
+        await nobody.look(place(1))
+    await nobody.stop()
 
 
-def test_permissions_that_change_meanwhile_disturb_nobody_else(own_etcd: Callable[..., EtcdCluster]) -> None:
-    async def check() -> None:
-        etcd = own_etcd()
-        users = Users(etcd)
-        users.add("shop", "hush", "/shop")
-        at: dict[str, Any] = {"endpoints": etcd.endpoints, "prefix": "/shop"}
-        member = coordination(user="shop", password="hush", **at, **PATIENT)
-        await member.start(place(1), 60.0)
-        version = await member.claim(b"state 1", b"leader 1", 0)
-        users.add("bank", "hush", "/bank")
-        newer = await member.change(b"state 2", version)
-        assert newer > version
-        await member.read()
-        users.add("mill", "hush", "/mill")
-        waiting = asyncio.ensure_future(member.changed())
-        assert await member.force(place(0), b"state 3", newer) > newer
-        await asyncio.wait_for(waiting, 20)
-        assert (await member.read()).state == b"state 3"
-        await member.stop()
+async def test_permissions_that_change_meanwhile_disturb_nobody_else(
+    own_etcd: Callable[..., EtcdCluster],
+) -> None:
+    etcd = own_etcd()
+    users = Users(etcd)
+    users.add("shop", "hush", "/shop")
+    at: dict[str, Any] = {"endpoints": etcd.endpoints, "prefix": "/shop"}
+    member = coordination(user="shop", password="hush", **at, **PATIENT)
+    await member.start(place(1), 60.0)
+    version = await member.claim(b"state 1", b"leader 1", 0)
+    users.add("bank", "hush", "/bank")
+    newer = await member.change(b"state 2", version)
+    assert newer > version
+    await member.read()
+    users.add("mill", "hush", "/mill")
+    waiting = asyncio.ensure_future(member.changed())
+    assert await member.force(place(0), b"state 3", newer) > newer
+    await asyncio.wait_for(waiting, 20)
+    assert (await member.read()).state == b"state 3"
+    await member.stop()
 
-    asyncio.run(check())
 
-
-def test_a_user_where_etcd_asks_for_none_is_told_so(etcd: EtcdCluster) -> None:
+async def test_a_user_where_etcd_asks_for_none_is_told_so(etcd: EtcdCluster) -> None:
     told = is_told("authentication is not enabled", endpoints=etcd.endpoints, user="shop", password="hush")
-    assert not asyncio.run(told).maybe_stored
+    assert not (await told).maybe_stored

@@ -67,25 +67,19 @@ async def ends(watching: Watch, revision: int) -> bool:
     return False
 
 
-def test_a_wait_begins_behind_what_was_read() -> None:
-    async def check() -> None:
-        watching, gateway = watch([CREATED, events(8), ...])
-        assert await ends(watching, 7)
-        assert gateway.opened == [{**KEYS, "start_revision": "8"}]
-
-    asyncio.run(check())
+async def test_a_wait_begins_behind_what_was_read() -> None:
+    watching, gateway = watch([CREATED, events(8), ...])
+    assert await ends(watching, 7)
+    assert gateway.opened == [{**KEYS, "start_revision": "8"}]
 
 
-def test_what_was_read_already_ends_no_wait_and_the_stream_is_kept() -> None:
-    async def check() -> None:
-        watching, gateway = watch([CREATED, events(8, 9), events(10), events(12), ...])
-        assert await ends(watching, 7)
-        assert await ends(watching, 8)  # told together with 8
-        assert await ends(watching, 11)
-        assert (len(gateway.opened), gateway.closed) == (1, 0)
-        assert not await ends(watching, 12)
-
-    asyncio.run(check())
+async def test_what_was_read_already_ends_no_wait_and_the_stream_is_kept() -> None:
+    watching, gateway = watch([CREATED, events(8, 9), events(10), events(12), ...])
+    assert await ends(watching, 7)
+    assert await ends(watching, 8)  # told together with 8
+    assert await ends(watching, 11)
+    assert (len(gateway.opened), gateway.closed) == (1, 0)
+    assert not await ends(watching, 12)
 
 
 @pytest.mark.parametrize(
@@ -98,34 +92,25 @@ def test_what_was_read_already_ends_no_wait_and_the_stream_is_kept() -> None:
         [{"created": True, "canceled": True, "cancel_reason": "permission denied"}, ...],
     ],
 )
-def test_a_stream_that_tells_no_more_ends_the_wait_early(end: list[Any]) -> None:
-    async def check() -> None:
-        watching, gateway = watch([CREATED, *end], [CREATED, events(20), ...])
-        assert await ends(watching, 7)
-        assert gateway.closed == 1
-        assert await ends(watching, 19)
-        assert [each["start_revision"] for each in gateway.opened] == ["8", "20"]
-
-    asyncio.run(check())
+async def test_a_stream_that_tells_no_more_ends_the_wait_early(end: list[Any]) -> None:
+    watching, gateway = watch([CREATED, *end], [CREATED, events(20), ...])
+    assert await ends(watching, 7)
+    assert gateway.closed == 1
+    assert await ends(watching, 19)
+    assert [each["start_revision"] for each in gateway.opened] == ["8", "20"]
 
 
-def test_a_stream_that_cannot_be_opened_is_an_error() -> None:
-    async def check() -> None:
-        watching, _ = watch()
-        with pytest.raises(CoordinationError, match="nobody is there"):
-            await watching.past(7)
-
-    asyncio.run(check())
+async def test_a_stream_that_cannot_be_opened_is_an_error() -> None:
+    watching, _ = watch()
+    with pytest.raises(CoordinationError, match="nobody is there"):
+        await watching.past(7)
 
 
-def test_a_wait_that_is_cancelled_closes_its_stream_and_the_next_one_opens_another() -> None:
-    async def check() -> None:
-        watching, gateway = watch([CREATED, ...], [CREATED, events(8), ...])
-        assert not await ends(watching, 7)
-        assert gateway.closed == 1
-        assert await ends(watching, 7)
-        await watching.close()
-        assert gateway.closed == 2
-        await watching.close()
-
-    asyncio.run(check())
+async def test_a_wait_that_is_cancelled_closes_its_stream_and_the_next_one_opens_another() -> None:
+    watching, gateway = watch([CREATED, ...], [CREATED, events(8), ...])
+    assert not await ends(watching, 7)
+    assert gateway.closed == 1
+    assert await ends(watching, 7)
+    await watching.close()
+    assert gateway.closed == 2
+    await watching.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -72,16 +73,14 @@ def until() -> Callable[[Callable[[], Any]], Awaitable[None]]:
 
 
 @pytest.fixture
-def play() -> Callable[[MqframeBroker, Callable[[], Awaitable[Any]]], Any]:
+def running() -> Callable[[MqframeBroker, Callable[[], Awaitable[Any]]], Any]:
     """Runs a story while a broker runs; returns what the story returns."""
 
-    def played(broker: MqframeBroker, story: Callable[[], Awaitable[Any]]) -> Any:
-        async def whole() -> Any:
-            async with broker:
-                await broker.start()
-                async with asyncio.timeout(4 * SECONDS_MAX):
-                    return await story()
-
-        return asyncio.run(whole())
+    @asynccontextmanager
+    async def played(broker: MqframeBroker) -> AsyncIterator[Any]:
+        async with broker:
+            await broker.start()
+            async with asyncio.timeout(4 * SECONDS_MAX):
+                yield
 
     return played

@@ -36,7 +36,9 @@ class Cup(msgspec.Struct):
 
 
 class TestTypes:
-    def test_a_model_goes_through_and_a_dependency_comes_along(self, make, play, topic, seen) -> None:
+    async def test_a_model_goes_through_and_a_dependency_comes_along(
+        self, make, running, topic, seen
+    ) -> None:
         broker = make()
 
         def price(order: Order) -> float:
@@ -46,128 +48,106 @@ class TestTypes:
         async def bill(order: Order, message: MqframeMessage, total: float = Depends(price)) -> None:
             seen((order, total, message.tag, message.keys, message.headers["origin"]))
 
-        async def story():
+        async with running(broker):
             sent = await broker.publish(
                 Order(number=7, cups=2), topic, tag="paid", keys=["o-7", "c-1"], headers={"origin": "web"}
             )
             assert (sent.status, sent.queue.topic) == (SendStatus.SEND_OK, topic)
-            return await seen.take()
+            assert (await seen.take()) == [(Order(number=7, cups=2), 5.0, "paid", ["o-7", "c-1"], "web")]
 
-        assert play(broker, story) == [(Order(number=7, cups=2), 5.0, "paid", ["o-7", "c-1"], "web")]
-
-    def test_a_msgspec_struct_goes_through(self, make, play, topic, seen) -> None:
+    async def test_a_msgspec_struct_goes_through(self, make, running, topic, seen) -> None:
         broker = make(serializer=MsgSpecSerializer())
 
         @broker.subscriber(topic)
         async def drink(cup: Cup) -> None:
             seen(cup)
 
-        async def story():
+        async with running(broker):
             await broker.publish(Cup("small", sugar=True), topic)
-            return await seen.take()
-
-        assert play(broker, story) == [Cup("small", sugar=True)]
+            assert (await seen.take()) == [Cup("small", sugar=True)]
 
     @pytest.mark.parametrize("body", [b"\x01\x02", "text", 7, 2.5, True, [1, 2], {"a": None}, "", b"", "ü"])
-    def test_plain_values_come_as_they_left(self, make, play, topic, seen, body) -> None:
+    async def test_plain_values_come_as_they_left(self, make, running, topic, seen, body) -> None:
         broker = make(apply_types=False)
 
         @broker.subscriber(topic)
         async def handle(value) -> None:
             seen(value)
 
-        async def story():
+        async with running(broker):
             await broker.publish(body, topic)
-            return await seen.take()
-
-        [got] = play(broker, story)
+            [got] = await seen.take()
         assert got == (body if body != "" else "")
         assert type(got) is type(body)
 
 
 class TestConnection:
-    def test_ping_says_whether_servers_answer(self, make) -> None:
-        async def story():
-            broker = make()
-            before = await broker.ping()
-            async with broker:
-                return before, await broker.ping(timeout=5.0)
+    async def test_ping_says_whether_servers_answer(self, make) -> None:
+        broker = make()
+        before = await broker.ping()
+        async with broker:
+            assert (before, await broker.ping(timeout=5.0)) == (False, True)
 
-        assert asyncio.run(story()) == (False, True)
+    async def test_ping_of_nobody_is_false(self) -> None:
+        async with MqframeBroker("127.0.0.1:1") as broker:
+            assert (await broker.ping(timeout=5.0)) is False
 
-    def test_ping_of_nobody_is_false(self) -> None:
-        async def story():
-            async with MqframeBroker("127.0.0.1:1") as broker:
-                return await broker.ping(timeout=5.0)
+    async def test_a_start_without_servers_fails(self, topic) -> None:
+        broker = MqframeBroker("127.0.0.1:1", topic_queues=0)
 
-        assert asyncio.run(story()) is False
+        @broker.subscriber(topic)
+        async def handle(value) -> None: ...
 
-    def test_a_start_without_servers_fails(self, topic) -> None:
-        async def story():
-            broker = MqframeBroker("127.0.0.1:1", topic_queues=0)
-
-            @broker.subscriber(topic)
-            async def handle(value) -> None: ...
-
-            async with broker:
+        async with broker:
+            with pytest.raises(Exception, match=r"127\.0\.0\.1:1"):
                 await broker.start()
 
-        with pytest.raises(Exception, match=r"127\.0\.0\.1:1"):
-            asyncio.run(story())
-
-    def test_a_stopped_broker_starts_again(self, make, topic, seen) -> None:
+    async def test_a_stopped_broker_starts_again(self, make, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic)
         async def handle(value: int) -> None:
             seen(value)
 
-        async def story():
-            for number in (1, 2):
-                await broker.start()
-                await broker.publish(number, topic)
-                await seen.take()
-                await broker.stop()
-                assert not broker.running
-
-        asyncio.run(story())
+        for number in (1, 2):
+            await broker.start()
+            await broker.publish(number, topic)
+            await seen.take()
+            await broker.stop()
+            assert not broker.running
         assert seen.all == [1, 2]
 
-    def test_a_stop_waits_for_handlers_and_keeps_what_they_did_not_get(self, make, topic, seen) -> None:
-        async def story():
-            broker, again = make(group="drain"), make(group="drain")
-            go = asyncio.Event()
+    async def test_a_stop_waits_for_handlers_and_keeps_what_they_did_not_get(self, make, topic, seen) -> None:
+        broker, again = make(group="drain"), make(group="drain")
+        go = asyncio.Event()
 
-            @broker.subscriber(topic)
-            async def slow(value: int) -> None:
-                seen(("began", value))
-                await go.wait()
-                seen(("ended", value))
+        @broker.subscriber(topic)
+        async def slow(value: int) -> None:
+            seen(("began", value))
+            await go.wait()
+            seen(("ended", value))
 
-            @again.subscriber(topic)
-            async def rest(value: int) -> None:
-                seen(("again", value))
+        @again.subscriber(topic)
+        async def rest(value: int) -> None:
+            seen(("again", value))
 
-            await broker.start()
-            for number in range(3):
-                await broker.publish(number, topic, sharding_key="one queue")
-            [(_, first)] = await seen.take()
-            stopping = asyncio.ensure_future(broker.stop())
-            done, _ = await asyncio.wait({stopping}, timeout=0.2)
-            assert not done
-            go.set()
-            await stopping
-            assert seen.all == [("began", first), ("ended", first)]
-            async with again:
-                await again.start()
-                await seen.take(3)
-            return first, seen.all[2:]
-
-        first, rest = asyncio.run(story())
+        await broker.start()
+        for number in range(3):
+            await broker.publish(number, topic, sharding_key="one queue")
+        [(_, first)] = await seen.take()
+        stopping = asyncio.ensure_future(broker.stop())
+        done, _ = await asyncio.wait({stopping}, timeout=0.2)
+        assert not done
+        go.set()
+        await stopping
+        assert seen.all == [("began", first), ("ended", first)]
+        async with again:
+            await again.start()
+            await seen.take(3)
         assert first == 0
-        assert rest == [("again", 1), ("again", 2)]
+        assert seen.all[2:] == [("again", 1), ("again", 2)]
 
-    def test_it_runs_in_an_application(self, make, topic, seen) -> None:
+    async def test_it_runs_in_an_application(self, make, topic, seen) -> None:
         broker = make()
         app = FastStream(broker)
 
@@ -179,17 +159,14 @@ class TestConnection:
         async def begin() -> None:
             app.context.set_global("who", "me")
 
-        async def story():
-            async with TestApp(app):
-                await broker.publish(1, topic)
-                await seen.take()
-
-        asyncio.run(story())
+        async with TestApp(app):
+            await broker.publish(1, topic)
+            await seen.take()
         assert seen.all == [(1, "me")]
 
 
 class TestPublishing:
-    def test_tags_and_expressions_choose(self, make, play, topic, seen) -> None:
+    async def test_tags_and_expressions_choose(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic, group=f"a-{topic}", tags="paid || refunded")
@@ -204,17 +181,15 @@ class TestPublishing:
         async def by_list(value: int) -> None:
             seen(("list", value))
 
-        async def story():
+        async with running(broker):
             await broker.publish(1, topic, tag="paid", headers={"amount": 50})
             await broker.publish(2, topic, tag="open", headers={"amount": 500})
             await broker.publish(3, topic, tag="refunded", headers={"amount": 101})
             await broker.publish(4, topic, headers={"amount": 900})
             await seen.take(5)
-
-        play(broker, story)
         assert sorted(seen.all) == [("list", 2), ("sql", 2), ("sql", 3), ("tag", 1), ("tag", 3)]
 
-    def test_messages_of_one_sharding_key_come_in_order(self, make, play, topic, seen) -> None:
+    async def test_messages_of_one_sharding_key_come_in_order(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic, ordered=True, max_workers=4)
@@ -222,24 +197,24 @@ class TestPublishing:
             await asyncio.sleep(0)
             seen(tuple(value))
 
-        async def story():
+        async with running(broker):
             for number in range(20):
                 for key in range(3):
                     await broker.publish([key, number], topic, sharding_key=f"customer-{key}")
             await seen.take(60)
-
-        play(broker, story)
         for key in range(3):
             assert [n for k, n in seen.all if k == key] == list(range(20))
 
-    def test_a_batch_is_stored_at_once_each_message_with_its_tag(self, make, play, topic, seen) -> None:
+    async def test_a_batch_is_stored_at_once_each_message_with_its_tag(
+        self, make, running, topic, seen
+    ) -> None:
         broker = make()
 
         @broker.subscriber(topic, consume_from="first")
         async def handle(value: int, message: MqframeMessage) -> None:
             seen((value, message.tag, message.keys, message.headers.get("who"), message.correlation_id))
 
-        async def story():
+        async with running(broker):
             sent = await broker.publish_batch(
                 1,
                 MqframeResponse(2, tag="b", keys="k2", headers={"who": "me"}),
@@ -248,19 +223,17 @@ class TestPublishing:
                 correlation_id="c",
             )
             await seen.take(2)
-            return sent.message_id.split(",")
-
-        assert len(play(broker, story)) == 2
+            assert len(sent.message_id.split(",")) == 2
         assert seen.all == [(1, "a", [], None, "c"), (2, "b", ["k2"], "me", "c")]
 
-    def test_delayed_messages_come_later(self, make, play, topic, seen) -> None:
+    async def test_delayed_messages_come_later(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic)
         async def handle(value: str) -> None:
             seen(value)
 
-        async def story():
+        async with running(broker):
             soon = datetime.now(UTC) + timedelta(milliseconds=300)
             results = [
                 await broker.publish("level", topic, delay_level=1),
@@ -269,29 +242,24 @@ class TestPublishing:
                 await broker.publish("now", topic),
             ]
             await seen.take(4)
-            return [result.recall_handle is not None for result in results]
-
-        assert play(broker, story) == [False, True, True, False]
+            assert ([result.recall_handle is not None for result in results]) == [False, True, True, False]
         assert seen.all[0] == "now"
         assert sorted(seen.all) == ["at", "delay", "level", "now"]
 
-    def test_oneway_waits_for_nobody(self, make, play, topic, seen) -> None:
+    async def test_oneway_waits_for_nobody(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic)
         async def handle(value: int) -> None:
             seen(value)
 
-        async def story():
+        async with running(broker):
             result = await broker.publish(1, topic, oneway=True)
-            return result, await seen.take()
+            assert (result, await seen.take()) == (None, [1])
 
-        assert play(broker, story) == (None, [1])
-
-    def test_wrong_messages_say_what_is_wrong(self, make, play, topic) -> None:
+    async def test_wrong_messages_say_what_is_wrong(self, make, running, topic) -> None:
         broker = make()
-
-        async def story():
+        async with running(broker):
             with pytest.raises(MessageError, match="may hold only"):
                 await broker.publish(1, "no/topic")
             with pytest.raises(OptionError, match="one of delay, deliver_at and delay_level"):
@@ -305,33 +273,29 @@ class TestPublishing:
             with pytest.raises(OptionError, match="give sharding_key or queue to publish_batch itself"):
                 await broker.publish_batch(MqframeResponse(1, sharding_key="x"), topic=topic)
 
-        play(broker, story)
-
-    def test_before_the_start_nothing_is_published(self, make, topic) -> None:
+    async def test_before_the_start_nothing_is_published(self, make, topic) -> None:
         from faststream.exceptions import IncorrectState
 
         with pytest.raises(IncorrectState, match="not connected"):
-            asyncio.run(make().publish(1, topic))
+            await make().publish(1, topic)
 
 
 class TestRequests:
-    def test_the_reply_is_what_the_handler_returns(self, make, play, topic) -> None:
+    async def test_the_reply_is_what_the_handler_returns(self, make, running, topic) -> None:
         broker = make()
 
         @broker.subscriber(topic)
         async def price(order: Order) -> MqframeResponse:
             return MqframeResponse({"price": order.cups * 2}, tag="answer", headers={"by": "me"})
 
-        async def story():
+        async with running(broker):
             replies = await asyncio.gather(
                 *[broker.request(Order(number=n, cups=n), topic, timeout=10) for n in range(1, 6)]
             )
             assert [(r.tag, r.headers["by"]) for r in replies] == [("answer", "me")] * 5
-            return [await reply.decode() for reply in replies]
+            assert ([await reply.decode() for reply in replies]) == [{"price": 2 * n} for n in range(1, 6)]
 
-        assert play(broker, story) == [{"price": 2 * n} for n in range(1, 6)]
-
-    def test_no_reply_in_time_is_a_timeout(self, make, play, topic, seen) -> None:
+    async def test_no_reply_in_time_is_a_timeout(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic, no_reply=True)
@@ -339,15 +303,13 @@ class TestRequests:
             seen(value)
             return "unheard"
 
-        async def story():
+        async with running(broker):
             with pytest.raises(ReplyTimeout) as caught:
                 await broker.request("anybody?", topic, timeout=1)
             assert isinstance(caught.value, TimeoutError)
             await seen.take()
 
-        play(broker, story)
-
-    def test_a_request_that_nobody_waits_for_any_more_is_not_handled(self, make, topic, seen) -> None:
+    async def test_a_request_that_nobody_waits_for_any_more_is_not_handled(self, make, topic, seen) -> None:
         asking, broker = make(), make()
 
         @broker.subscriber(topic, consume_from="first")
@@ -355,25 +317,19 @@ class TestRequests:
             seen(value)
             return "answer"
 
-        async def story():
-            async with asking:
-                with pytest.raises(ReplyTimeout):
-                    await asking.request("too late", topic, timeout=0.2, sharding_key="one")
-                await asking.publish("in time", topic, sharding_key="one")
+        async with asking:
+            with pytest.raises(ReplyTimeout):
+                await asking.request("too late", topic, timeout=0.2, sharding_key="one")
+            await asking.publish("in time", topic, sharding_key="one")
+        try:
             await broker.start()
-            return await seen.take()
-
-        async def whole():
-            try:
-                return await story()
-            finally:
-                await broker.stop()
-
-        assert asyncio.run(whole()) == ["in time"]
+            assert await seen.take() == ["in time"]
+        finally:
+            await broker.stop()
 
     @pytest.mark.parametrize("policy", list(AckPolicy))
-    def test_who_asks_hears_why_the_handler_failed_and_it_does_not_run_again(
-        self, policy, make, play, topic, seen
+    async def test_who_asks_hears_why_the_handler_failed_and_it_does_not_run_again(
+        self, policy, make, running, topic, seen
     ) -> None:
         broker = make()
 
@@ -386,17 +342,15 @@ class TestRequests:
                 raise KeyError("tea")
             return "here"
 
-        async def story():
+        async with running(broker):
             with pytest.raises(RequestFailed, match="KeyError: 'tea'"):
                 await broker.request("tea?", topic, timeout=30)
             reply = await broker.request("coffee?", topic, timeout=30)
-            return await reply.decode()
-
-        assert play(broker, story) == "here"
+            assert (await reply.decode()) == "here"
         assert seen.all == ["tea?", "coffee?"]
 
-    def test_a_request_that_is_not_what_the_handler_takes_fails_where_it_was_asked(
-        self, make, play, topic
+    async def test_a_request_that_is_not_what_the_handler_takes_fails_where_it_was_asked(
+        self, make, running, topic
     ) -> None:
         broker = make()
 
@@ -404,13 +358,11 @@ class TestRequests:
         async def price(order: Order) -> int:
             return order.cups
 
-        async def story():
+        async with running(broker):
             with pytest.raises(RequestFailed, match="DecodeError"):
                 await broker.request({"number": "none"}, topic, timeout=30)
 
-        play(broker, story)
-
-    def test_a_reply_topic_gets_the_result(self, make, play, topic, seen) -> None:
+    async def test_a_reply_topic_gets_the_result(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic)
@@ -421,11 +373,9 @@ class TestRequests:
         async def answered(value: int, message: MqframeMessage) -> None:
             seen((value, message.correlation_id))
 
-        async def story():
+        async with running(broker):
             await broker.publish(21, topic, reply_to=f"{topic}-answers", correlation_id="c-1")
-            return await seen.take()
-
-        assert play(broker, story) == [(42, "c-1")]
+            assert (await seen.take()) == [(42, "c-1")]
 
 
 class Kitchen(TransactionListener):
@@ -445,14 +395,14 @@ class Kitchen(TransactionListener):
 
 
 class TestTransactions:
-    def test_a_message_stands_or_falls_with_its_block(self, make, play, topic, seen) -> None:
+    async def test_a_message_stands_or_falls_with_its_block(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic)
         async def handle(value: int, message: MqframeMessage) -> None:
             seen((value, message.tag))
 
-        async def story():
+        async with running(broker):
             with pytest.raises(RuntimeError, match="no"):
                 async with broker.transaction(1, topic, tag="a"):
                     raise RuntimeError("no")
@@ -467,11 +417,9 @@ class TestTransactions:
             with pytest.raises(ClosedError, match="begun before"):
                 await block.__aenter__()
             await seen.take(2)
-
-        play(broker, story)
         assert sorted(seen.all) == [(2, "a"), (4, None)]
 
-    def test_a_row_in_the_database_decides(self, make, play, topic, seen, tmp_path) -> None:
+    async def test_a_row_in_the_database_decides(self, make, running, topic, seen, tmp_path) -> None:
         def connect() -> sqlite3.Connection:
             return sqlite3.connect(tmp_path / "shop.db")
 
@@ -483,17 +431,15 @@ class TestTransactions:
         async def handle(value: int) -> None:
             seen(value)
 
-        async def story():
+        async with running(broker):
             db = connect()
             async with broker.transaction(5, topic) as transaction:
                 outcome.record(db, transaction)
                 db.commit()
             db.close()
-            return await seen.take()
+            assert (await seen.take()) == [5]
 
-        assert play(broker, story) == [5]
-
-    def test_the_listener_decides(self, make, play, topic, seen) -> None:
+    async def test_the_listener_decides(self, make, running, topic, seen) -> None:
         kitchen = Kitchen()
         broker = make(transaction_listener=kitchen, group=f"kitchen-{topic}")
 
@@ -501,21 +447,19 @@ class TestTransactions:
         async def handle(value: str) -> None:
             seen(value)
 
-        async def story():
+        async with running(broker):
             results = [
                 await broker.publish_in_transaction(what, topic, what) for what in ("burnt", "fire", "good")
             ]
             await seen.take()
-            return [(result.outcome, type(result.error)) for result in results]
-
-        assert play(broker, story) == [
-            (TransactionOutcome.ROLLBACK, type(None)),
-            (TransactionOutcome.UNKNOWN, RuntimeError),
-            (TransactionOutcome.COMMIT, type(None)),
-        ]
+            assert ([(result.outcome, type(result.error)) for result in results]) == [
+                (TransactionOutcome.ROLLBACK, type(None)),
+                (TransactionOutcome.UNKNOWN, RuntimeError),
+                (TransactionOutcome.COMMIT, type(None)),
+            ]
         assert seen.all == ["good"]
 
-    def test_middlewares_see_transactions(self, make, play, topic, seen) -> None:
+    async def test_middlewares_see_transactions(self, make, running, topic, seen) -> None:
         from faststream import BaseMiddleware
 
         class Signed(BaseMiddleware):
@@ -529,21 +473,16 @@ class TestTransactions:
         async def handle(value: int, message: MqframeMessage) -> None:
             seen(message.headers["signed"])
 
-        async def story():
+        async with running(broker):
             async with broker.transaction(1, topic):
                 pass
-            return await seen.take()
+            assert (await seen.take()) == ["yes"]
 
-        assert play(broker, story) == ["yes"]
-
-    def test_without_a_listener_it_says_what_is_missing(self, make, play, topic) -> None:
+    async def test_without_a_listener_it_says_what_is_missing(self, make, running, topic) -> None:
         broker = make()
-
-        async def story():
+        async with running(broker):
             with pytest.raises(FixError, match="listener"):
                 await broker.publish_in_transaction(1, topic)
             with pytest.raises(OptionError, match="a transaction cannot be delayed"):
                 async with broker.transaction(1, topic, delay=1):
                     pass
-
-        play(broker, story)

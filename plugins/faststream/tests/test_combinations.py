@@ -137,10 +137,10 @@ class Scene:
     "features", [pair for pair in combinations(FEATURES, 2) if pair not in IMPOSSIBLE], ids="-".join
 )
 def test_two_features_meet_in_one_handler(
-    make: Any, play: Any, topic: str, until: Any, features: tuple[str, ...]
+    make: Any, running: Any, topic: str, until: Any, features: tuple[str, ...]
 ) -> None:
     scene = Scene(make, topic, features)
-    play(scene.broker, lambda: scene.story(until))
+    running(scene.broker, lambda: scene.story(until))
     asked = [41] if scene.has("request") else []
     assert scene.seen == [*NUMBERS, *asked]
     if scene.has("hook"):
@@ -152,9 +152,9 @@ def test_two_features_meet_in_one_handler(
         assert {number + 1 for number in NUMBERS} <= set(scene.published)
 
 
-def test_all_that_go_together_meet_in_one_handler(make: Any, play: Any, topic: str, until: Any) -> None:
+def test_all_that_go_together_meet_in_one_handler(make: Any, running: Any, topic: str, until: Any) -> None:
     scene = Scene(make, topic, tuple(each for each in FEATURES if each != "plain"))
-    play(scene.broker, lambda: scene.story(until))
+    running(scene.broker, lambda: scene.story(until))
     assert scene.seen == [*NUMBERS, 41]
 
 
@@ -172,7 +172,9 @@ def test_wrappers_of_other_consumers_are_refused_when_the_handler_is_declared(
         (subscriber() if later else subscriber)(getattr(once, kind)(charge))
 
 
-def test_each_request_of_a_batch_gets_its_own_part_of_the_result(make: Any, play: Any, topic: str) -> None:
+async def test_each_request_of_a_batch_gets_its_own_part_of_the_result(
+    make: Any, running: Any, topic: str
+) -> None:
     broker = make(group=f"g-{topic}")
     began = asyncio.Event()
     sizes: list[int] = []
@@ -187,17 +189,15 @@ def test_each_request_of_a_batch_gets_its_own_part_of_the_result(make: Any, play
 
     hold = asyncio.Event()
 
-    async def story() -> list[Any]:
+    async def ask(number: int) -> Any:
+        reply = await broker.request({"number": number}, topic, sharding_key="one queue", timeout=30)
+        return await reply.decode(), reply.keys
+
+    async with running(broker):
         asked = [asyncio.ensure_future(ask(0))]
         await began.wait()
         asked += [asyncio.ensure_future(ask(number)) for number in range(1, 4)]
         await broker.publish({"number": 9}, topic, sharding_key="one queue")
         hold.set()
-        return await asyncio.gather(*asked)
-
-    async def ask(number: int) -> Any:
-        reply = await broker.request({"number": number}, topic, sharding_key="one queue", timeout=30)
-        return await reply.decode(), reply.keys
-
-    assert play(broker, story) == [(number + 1, [f"o-{number}"]) for number in range(4)]
+        assert (await asyncio.gather(*asked)) == [(number + 1, [f"o-{number}"]) for number in range(4)]
     assert sum(sizes) == 5

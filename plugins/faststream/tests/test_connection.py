@@ -12,7 +12,7 @@ from mqframe import Admin
 
 
 @pytest.mark.parametrize(("queues", "made"), [(3, 3), (0, None)])
-def test_missing_topics_are_made_with_so_many_queues(server, topic, queues, made) -> None:
+async def test_missing_topics_are_made_with_so_many_queues(server, topic, queues, made) -> None:
     broker = MqframeBroker(server.nameserver, topic_queues=queues)
 
     @broker.subscriber(topic)
@@ -22,13 +22,13 @@ def test_missing_topics_are_made_with_so_many_queues(server, topic, queues, made
         async with broker:
             await broker.start()
 
-    asyncio.run(asyncio.wait_for(story(), 60))
+    await asyncio.wait_for(story(), 60)
     with Admin(nameserver=server.nameserver) as admin:
         found = [each.read_queue_nums for each in routes(admin, topic)]
     assert found == ([] if made is None else [made])
 
 
-def test_a_topic_that_is_there_stays_as_it_is(server, topic) -> None:
+async def test_a_topic_that_is_there_stays_as_it_is(server, topic) -> None:
     server.create_topic(topic, queues=2)
     broker = MqframeBroker(server.nameserver, topic_queues=7)
 
@@ -39,12 +39,12 @@ def test_a_topic_that_is_there_stays_as_it_is(server, topic) -> None:
         async with broker:
             await broker.start()
 
-    asyncio.run(asyncio.wait_for(story(), 60))
+    await asyncio.wait_for(story(), 60)
     with Admin(nameserver=server.nameserver) as admin:
         assert [each.read_queue_nums for each in routes(admin, topic)] == [2]
 
 
-def test_ping_notices_that_a_broker_is_gone_and_back() -> None:
+async def test_ping_notices_that_a_broker_is_gone_and_back() -> None:
     async def story():
         async with AsyncCluster() as cluster, MqframeBroker(cluster.nameserver) as broker:
             answers = [await broker.ping()]
@@ -54,7 +54,7 @@ def test_ping_notices_that_a_broker_is_gone_and_back() -> None:
             answers.append(await broker.ping())
             return answers
 
-    assert asyncio.run(asyncio.wait_for(story(), 60)) == [True, False, True]
+    assert await asyncio.wait_for(story(), 60) == [True, False, True]
 
 
 def routes(admin, topic):

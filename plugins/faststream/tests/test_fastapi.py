@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import httpx
@@ -21,17 +21,15 @@ def shop() -> str:
     return "corner"
 
 
-def run(app, story):
-    async def whole():
-        transport = httpx.ASGITransport(app)
-        web = httpx.AsyncClient(transport=transport, base_url="http://x")
-        async with app.router.lifespan_context(app), web:
-            return await story(web)
-
-    return asyncio.run(asyncio.wait_for(whole(), 60))
+@asynccontextmanager
+async def served(app):
+    transport = httpx.ASGITransport(app)
+    web = httpx.AsyncClient(transport=transport, base_url="http://x")
+    async with app.router.lifespan_context(app), web:
+        yield web
 
 
-def test_requests_publish_and_handlers_get_dependencies(server, topic, seen) -> None:
+async def test_requests_publish_and_handlers_get_dependencies(server, topic, seen) -> None:
     router = MqframeRouter(server.nameserver, group=f"g-{topic}")
 
     @router.subscriber(topic, tags="paid")
@@ -52,20 +50,17 @@ def test_requests_publish_and_handlers_get_dependencies(server, topic, seen) -> 
     app = FastAPI()
     app.include_router(router)
 
-    async def story(web):
+    async with served(app) as web:
         answer = await web.post("/orders", json={"number": 7})
         assert answer.json()["id"]
         await seen.take(2)
         document = (await web.get("/asyncapi.json")).json()
         assert (await web.get("/asyncapi")).status_code == 200
-        return document
-
-    document = run(app, story)
     assert seen.all == [(7, "corner", "paid"), "bill 7"]
     assert f"{topic}:Bill" in document["channels"]
 
 
-def test_plain_routers_are_taken_in_and_tests_need_no_server() -> None:
+async def test_plain_routers_are_taken_in_and_tests_need_no_server() -> None:
     plain = PlainRouter(prefix="shop-")
 
     @plain.subscriber("orders")
@@ -76,11 +71,7 @@ def test_plain_routers_are_taken_in_and_tests_need_no_server() -> None:
     router.include_router(plain)
     app = FastAPI()
     app.include_router(router)
-
-    async def story():
-        async with TestMqframeBroker(router.broker) as broker:
-            reply = await broker.request(Order(number=7), "shop-orders")
-            handle.mock.assert_called_once_with({"number": 7})
-            return await reply.decode()
-
-    assert asyncio.run(story()) == "corner 7"
+    async with TestMqframeBroker(router.broker) as broker:
+        reply = await broker.request(Order(number=7), "shop-orders")
+        handle.mock.assert_called_once_with({"number": 7})
+        assert (await reply.decode()) == "corner 7"

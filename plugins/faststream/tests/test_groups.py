@@ -18,7 +18,7 @@ def started(broker):
     asyncio.run(asyncio.wait_for(story(), 60))
 
 
-def test_topics_of_a_group_are_one_member(make, play, topic, seen, server) -> None:
+async def test_topics_of_a_group_are_one_member(make, running, topic, seen, server) -> None:
     broker = make(group=f"g-{topic}")
 
     @broker.subscriber(topic, tags="a")
@@ -29,15 +29,13 @@ def test_topics_of_a_group_are_one_member(make, play, topic, seen, server) -> No
     async def two(value: int) -> None:
         seen(("two", value))
 
-    async def story():
+    async with running(broker):
         await broker.publish(1, topic, tag="a")
         await broker.publish(2, topic, tag="b")
         await broker.publish(3, f"{topic}-2")
         await seen.take(2)
         with Admin(nameserver=server.nameserver) as admin:
-            return await asyncio.to_thread(admin.members.consumers, f"g-{topic}")
-
-    members = play(broker, story)
+            members = await asyncio.to_thread(admin.members.consumers, f"g-{topic}")
     assert sorted(seen.all) == [("one", 1), ("two", 3)]
     assert len(members.connection_set) == 1
 
@@ -66,7 +64,7 @@ def test_subscribers_of_a_group_have_to_agree(make, topic) -> None:
         started(broker)
 
 
-def test_two_applications_of_a_group_share_what_comes(make, topic, seen) -> None:
+async def test_two_applications_of_a_group_share_what_comes(make, topic, seen) -> None:
     async def story():
         brokers = [make(group=f"g-{topic}") for _ in range(2)]
         for broker in brokers:
@@ -82,11 +80,11 @@ def test_two_applications_of_a_group_share_what_comes(make, topic, seen) -> None
                 await brokers[0].publish(value, topic)
             await seen.take(40)
 
-    asyncio.run(asyncio.wait_for(story(), 60))
+    await asyncio.wait_for(story(), 60)
     assert sorted(seen.all) == list(range(40))
 
 
-def test_each_group_gets_everything(make, play, topic, seen) -> None:
+async def test_each_group_gets_everything(make, running, topic, seen) -> None:
     broker = make()
     for group in ("a", "b"):
 
@@ -94,14 +92,12 @@ def test_each_group_gets_everything(make, play, topic, seen) -> None:
         async def handle(value: int) -> None:
             seen(value)
 
-    async def story():
+    async with running(broker):
         await broker.publish(1, topic)
-        return await seen.take(2)
-
-    assert play(broker, story) == [1, 1]
+        assert (await seen.take(2)) == [1, 1]
 
 
-def test_a_busy_subscriber_leaves_room_for_the_others_of_its_group(make, play, topic, seen) -> None:
+async def test_a_busy_subscriber_leaves_room_for_the_others_of_its_group(make, running, topic, seen) -> None:
     broker = make(group=f"g-{topic}")
     go = asyncio.Event()
 
@@ -114,7 +110,7 @@ def test_a_busy_subscriber_leaves_room_for_the_others_of_its_group(make, play, t
     async def idle(value: int) -> None:
         seen("idle")
 
-    async def story():
+    async with running(broker):
         for _ in range(3):
             await broker.publish(1, topic)
         await seen.take()
@@ -123,6 +119,4 @@ def test_a_busy_subscriber_leaves_room_for_the_others_of_its_group(make, play, t
         before = list(seen.all)
         go.set()
         await seen.take(2)
-        return before
-
-    assert play(broker, story) == ["busy", "idle"]
+        assert before == ["busy", "idle"]

@@ -39,22 +39,19 @@ def test_the_first_answer_counts() -> None:
     assert decided(both) == (ConsumeResult.RECONSUME_LATER, DEAD_LEVEL)
 
 
-def test_who_waits_hears_of_a_decision_or_that_there_will_be_none() -> None:
-    async def story():
-        settled, given_up = Delivery(), Delivery()
-        waiting = [asyncio.ensure_future(each.decided()) for each in (settled, given_up)]
-        await asyncio.sleep(0)
-        assert not any(each.done() for each in waiting)
-        await settled.ack()
-        given_up.give_up()
-        await asyncio.gather(*waiting)
-        await settled.decided()
-        return settled.verdict, given_up.verdict
-
-    assert asyncio.run(story()) == (ConsumeResult.SUCCESS, None)
+async def test_who_waits_hears_of_a_decision_or_that_there_will_be_none() -> None:
+    settled, given_up = Delivery(), Delivery()
+    waiting = [asyncio.ensure_future(each.decided()) for each in (settled, given_up)]
+    await asyncio.sleep(0)
+    assert not any(each.done() for each in waiting)
+    await settled.ack()
+    given_up.give_up()
+    await asyncio.gather(*waiting)
+    await settled.decided()
+    assert (settled.verdict, given_up.verdict) == (ConsumeResult.SUCCESS, None)
 
 
-def test_without_anybody_who_asks_answers_are_remembered_only() -> None:
+async def test_without_anybody_who_asks_answers_are_remembered_only() -> None:
     made = message()
-    asyncio.run(made.nack())
+    await made.nack()
     assert made.committed is not None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_faststream.opentelemetry import MqframeTelemetryMiddleware
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 
-def test_a_trace_goes_on_from_publisher_to_handler(make, play, topic, seen, until) -> None:
+async def test_a_trace_goes_on_from_publisher_to_handler(make, running, topic, seen, until) -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     broker = make(middlewares=[MqframeTelemetryMiddleware(tracer_provider=provider)])
@@ -23,14 +21,12 @@ def test_a_trace_goes_on_from_publisher_to_handler(make, play, topic, seen, unti
     async def several(values: list[int]) -> None:
         seen(values)
 
-    async def story():
+    async with running(broker):
         await broker.publish(1, topic, tag="paid", keys=["k"], sharding_key="s")
         await broker.publish_batch(2, 3, topic=f"{topic}-several", delay=None)
         while sum(each if isinstance(each, int) else sum(each) for each in seen.all) < 6:
             await seen.take()
         await until(lambda: len(exporter.get_finished_spans()) >= 6)
-
-    play(broker, story)
     spans = exporter.get_finished_spans()
     publish = next(s for s in spans if s.name == f"{topic} publish")
     process = next(s for s in spans if s.name == f"{topic} process")
@@ -43,18 +39,15 @@ def test_a_trace_goes_on_from_publisher_to_handler(make, play, topic, seen, unti
     assert sum(s.attributes["messaging.batch.message_count"] for s in batches) == 2
 
 
-def test_levels_of_delays_are_told() -> None:
+async def test_levels_of_delays_are_told() -> None:
     from mqframe_faststream import MqframeBroker, TestMqframeBroker
 
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     broker = MqframeBroker(middlewares=[MqframeTelemetryMiddleware(tracer_provider=provider)])
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await broker.publish(1, "orders", delay_level=3)
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        await broker.publish(1, "orders", delay_level=3)
     levels = [
         s.attributes.get("messaging.rocketmq.message.delay_time_level") for s in exporter.get_finished_spans()
     ]

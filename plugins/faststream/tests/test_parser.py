@@ -68,7 +68,7 @@ def test_who_waits_for_a_reply_is_known() -> None:
     assert parsed(received()).reply_to == ""
 
 
-def test_a_batch_has_bodies_and_headers_of_each() -> None:
+async def test_a_batch_has_bodies_and_headers_of_each() -> None:
     raws = (
         received(b"1", n="a"),
         received(b"text", n="b", **{"content-type": "text/plain"}),
@@ -76,11 +76,8 @@ def test_a_batch_has_bodies_and_headers_of_each() -> None:
     )
     parser = MqframeParser()
 
-    async def story():
-        made = await parser.parse_batch(raws)
-        return made, await parser.decode_batch(made)
-
-    made, decoded = asyncio.run(story())
+    made = await parser.parse_batch(raws)
+    made, decoded = (made, await parser.decode_batch(made))
     assert decoded == [1, "text", "q"]
     assert [headers.get("n") for headers in made.batch_headers] == ["a", "b", None]
     assert made.messages == raws

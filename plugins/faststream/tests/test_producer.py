@@ -42,7 +42,9 @@ def test_what_the_publisher_says_of_its_body_goes_before_what_its_encoding_says(
     assert made.properties["content-type"] == "application/cloudevents+json"
 
 
-def test_a_correlation_id_in_headers_is_kept_unless_another_is_handed_in(make, play, topic, seen) -> None:
+async def test_a_correlation_id_in_headers_is_kept_unless_another_is_handed_in(
+    make, running, topic, seen
+) -> None:
     broker = make()
 
     @broker.subscriber(topic)
@@ -50,14 +52,12 @@ def test_a_correlation_id_in_headers_is_kept_unless_another_is_handed_in(make, p
         seen((value, message.correlation_id))
         return MqframeResponse(value)
 
-    async def story():
+    async with running(broker):
         headers = {"correlation_id": "of the headers"}
         await broker.publish(1, topic, headers=headers)
         await broker.publish(2, topic, headers=headers, correlation_id="handed in")
         await broker.publisher(topic).publish(3, headers=headers)
-        return await seen.take(3)
-
-    assert sorted(play(broker, story)) == [(1, "of the headers"), (2, "handed in"), (3, "of the headers")]
+        assert sorted(await seen.take(3)) == [(1, "of the headers"), (2, "handed in"), (3, "of the headers")]
     assert MqframeResponse(1, headers={"correlation_id": "own"}).correlation_id == "own"
 
 
@@ -68,21 +68,21 @@ def test_bytes_are_sent_as_they_are(body) -> None:
     assert made.properties == ({} if body else {"content-length": "0"})
 
 
-def test_a_batch_is_encoded_each_for_itself() -> None:
+async def test_a_batch_is_encoded_each_for_itself() -> None:
     several = command("a", b"b", MqframeResponse(3, headers={"own": "1"}), headers={"h": "1"})
-    made = asyncio.run(MqframeProducer(None, None).messages(several))
+    made = await MqframeProducer(None, None).messages(several)
     assert [each.body for each in made] == [b"a", b"b", b"3"]
     assert [each.properties.get("content-type") for each in made] == ["text/plain", None, "application/json"]
     assert [each.properties.get("own") for each in made] == [None, None, "1"]
     assert {each.properties["h"] for each in made} == {"1"}
 
 
-def test_an_empty_batch_is_an_error() -> None:
+async def test_an_empty_batch_is_an_error() -> None:
     with pytest.raises(MessageError, match="at least one"):
-        asyncio.run(MqframeProducer(None, None).messages(command(None)))
+        await MqframeProducer(None, None).messages(command(None))
 
 
-def test_many_at_once_arrive_all_and_each_has_its_result(make, play, topic, seen) -> None:
+async def test_many_at_once_arrive_all_and_each_has_its_result(make, running, topic, seen) -> None:
     broker = make()
 
     @broker.subscriber(topic, batch=True)
@@ -90,11 +90,9 @@ def test_many_at_once_arrive_all_and_each_has_its_result(make, play, topic, seen
         for value in values:
             seen(value)
 
-    async def story():
+    async with running(broker):
         results = await asyncio.gather(*[broker.publish(value, topic) for value in range(200)])
         await seen.take(200)
         places = {(result.queue, result.queue_offset) for result in results}
-        return len(places), len({result.message_id for result in results})
-
-    assert play(broker, story) == (200, 200)
+        assert (len(places), len({result.message_id for result in results})) == (200, 200)
     assert sorted(seen.all) == list(range(200))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from mqframe_faststream import MqframeBroker, TestMqframeBroker
 from mqframe_faststream.prometheus import MqframePrometheusMiddleware
 from prometheus_client import CollectorRegistry
 
 
-def test_messages_and_batches_are_counted_by_topic() -> None:
+async def test_messages_and_batches_are_counted_by_topic() -> None:
     registry = CollectorRegistry()
     broker = MqframeBroker(middlewares=[MqframePrometheusMiddleware(registry=registry, app_name="shop")])
 
@@ -19,14 +17,11 @@ def test_messages_and_batches_are_counted_by_topic() -> None:
     @broker.subscriber("several", batch=True)
     async def several(values: list[str]) -> None: ...
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await broker.publish("four", "orders")
-            await broker.publish_batch("a", "bc", topic="several")
-            async with broker.transaction("held back", "orders"):
-                pass
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        await broker.publish("four", "orders")
+        await broker.publish_batch("a", "bc", topic="several")
+        async with broker.transaction("held back", "orders"):
+            pass
 
     def value(name, topic, **labels):
         labels |= {"app_name": "shop", "broker": "rocketmq"}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from mqframe_faststream import MqframeBroker, MqframeMessage, MqframeResponse, OptionError, TestMqframeBroker
 
 
-def test_results_go_to_all_publishers_with_what_they_add(make, play, topic, seen) -> None:
+async def test_results_go_to_all_publishers_with_what_they_add(make, running, topic, seen) -> None:
     broker = make()
 
     @broker.subscriber(topic)
@@ -31,18 +29,16 @@ def test_results_go_to_all_publishers_with_what_they_add(make, play, topic, seen
             )
         )
 
-    async def story():
+    async with running(broker):
         await broker.publish(1, topic, correlation_id="c")
-        return await seen.take(2)
-
-    got = play(broker, story)
+        got = await seen.take(2)
     assert sorted(got, key=str) == [
         ("a", 2, "always", ["k-1"], "own", "c"),
         ("b", 2, None, ["k-1"], "own", "c"),
     ]
 
 
-def test_a_batch_publisher_publishes_each_of_a_list(make, play, topic, seen) -> None:
+async def test_a_batch_publisher_publishes_each_of_a_list(make, running, topic, seen) -> None:
     broker = make()
 
     @broker.subscriber(topic)
@@ -54,16 +50,14 @@ def test_a_batch_publisher_publishes_each_of_a_list(make, play, topic, seen) -> 
     async def word(value: str) -> None:
         seen(value)
 
-    async def story():
+    async with running(broker):
         await broker.publish("", topic)
         await broker.publish("a b c", topic)
         await seen.take(3)
-
-    play(broker, story)
     assert sorted(seen.all) == ["a", "b", "c"]
 
 
-def test_publishers_publish_and_ask_by_hand() -> None:
+async def test_publishers_publish_and_ask_by_hand() -> None:
     broker = MqframeBroker()
     publisher = broker.publisher("orders", tag="t", headers={"h": "1"}, reply_to="answers")
 
@@ -74,16 +68,13 @@ def test_publishers_publish_and_ask_by_hand() -> None:
     @broker.subscriber("answers")
     async def answers(value: int) -> None: ...
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await publisher.publish(1)
-            await publisher.publish_batch(2, 3)
-            reply = await publisher.request(4)
-            assert [call.args[0] for call in orders.mock.call_args_list] == [1, 2, 3, 4]
-            assert [call.args[0] for call in answers.mock.call_args_list] == [10, 20, 30]
-            return await reply.decode()
-
-    assert asyncio.run(story()) == 40
+    async with TestMqframeBroker(broker):
+        await publisher.publish(1)
+        await publisher.publish_batch(2, 3)
+        reply = await publisher.request(4)
+        assert [call.args[0] for call in orders.mock.call_args_list] == [1, 2, 3, 4]
+        assert [call.args[0] for call in answers.mock.call_args_list] == [10, 20, 30]
+        assert (await reply.decode()) == 40
 
 
 def test_wrong_publishers_are_an_error() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from faststream import BaseMiddleware
 from faststream._internal.broker.router import BrokerRouter
@@ -24,7 +22,7 @@ def test_routers_of_other_brokers_are_refused() -> None:
         MqframeBroker().include_router(Other())
 
 
-def test_routers_bring_prefix_dependencies_and_middlewares() -> None:
+async def test_routers_bring_prefix_dependencies_and_middlewares() -> None:
     calls: list[str] = []
 
     class Told(BaseMiddleware):
@@ -46,15 +44,12 @@ def test_routers_bring_prefix_dependencies_and_middlewares() -> None:
     broker = MqframeBroker()
     broker.include_router(router, prefix="eu_", dependencies=[Depends(depends)], middlewares=[Told])
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await broker.publish(1, "eu_shop_orders")
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        await broker.publish(1, "eu_shop_orders")
     assert calls == ["middleware", "dependency", "handler"]
 
 
-def test_parsers_and_decoders_are_of_handler_subscriber_router_or_broker() -> None:
+async def test_parsers_and_decoders_are_of_handler_subscriber_router_or_broker() -> None:
     async def shout(message):
         return message.body.decode().upper()
 
@@ -72,16 +67,13 @@ def test_parsers_and_decoders_are_of_handler_subscriber_router_or_broker() -> No
     async def of_subscriber(value) -> None:
         got.append(value)
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await broker.publish("Tea", "a")
-            await broker.publish("Tea", "b")
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        await broker.publish("Tea", "a")
+        await broker.publish("Tea", "b")
     assert got == ["TEA", "tea"]
 
 
-def test_filters_choose_among_handlers_of_one_subscriber() -> None:
+async def test_filters_choose_among_handlers_of_one_subscriber() -> None:
     broker = MqframeBroker()
     subscriber = broker.subscriber("orders")
     got: list[tuple[str, object]] = []
@@ -94,10 +86,7 @@ def test_filters_choose_among_handlers_of_one_subscriber() -> None:
     async def rest(value: int) -> None:
         got.append(("rest", value))
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await broker.publish(1, "orders", tag="paid")
-            await broker.publish(2, "orders", tag="open")
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        await broker.publish(1, "orders", tag="paid")
+        await broker.publish(2, "orders", tag="open")
     assert got == [("paid", 1), ("rest", 2)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from mqframe_faststream import (
     MqframeBroker,
@@ -15,7 +13,7 @@ from mqframe_faststream import (
 )
 
 
-def test_routes_are_subscribers_with_publishers() -> None:
+async def test_routes_are_subscribers_with_publishers() -> None:
     async def double(value: int) -> int:
         return value * 2
 
@@ -32,13 +30,10 @@ def test_routes_are_subscribers_with_publishers() -> None:
     @broker.subscriber("shop_bills", tags="new")
     async def bill(value: int) -> None: ...
 
-    async def story():
-        async with TestMqframeBroker(broker):
-            await broker.publish(4, "shop_orders", tag="paid")
-            await broker.publish(5, "shop_orders", tag="open")
-            bill.mock.assert_called_once_with(8)
-
-    asyncio.run(story())
+    async with TestMqframeBroker(broker):
+        await broker.publish(4, "shop_orders", tag="paid")
+        await broker.publish(5, "shop_orders", tag="open")
+        bill.mock.assert_called_once_with(8)
     [route] = router.subscribers
     assert (route.topic, route.group) == ("shop_orders", "g")
 

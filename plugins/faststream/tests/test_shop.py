@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import os
@@ -58,7 +57,7 @@ def test_the_command_writes_its_document(tmp_path) -> None:
     assert "eu-orders:Double" in document["channels"]
 
 
-def test_the_command_runs_it_in_several_processes(server, topic, tmp_path) -> None:
+async def test_the_command_runs_it_in_several_processes(server, topic, tmp_path) -> None:
     environment = {
         **os.environ,
         "NAMESRV_ADDR": server.nameserver,
@@ -72,19 +71,16 @@ def test_the_command_runs_it_in_several_processes(server, topic, tmp_path) -> No
         running = subprocess.Popen(command, cwd=FOLDER, env=environment, stdout=output, stderr=output)
     written = tmp_path / "invoices"
 
-    async def publish() -> None:
-        broker = MqframeBroker(server.nameserver)
-        async with broker:
-            for number in range(20):
-                await broker.publish({"number": number, "cups": 2}, topic, tag="paid")
-
     try:
         deadline = time.monotonic() + 60
         while not shared_out(server, topic, f"billing-{topic}"):
             assert time.monotonic() < deadline, log.read_text()
             assert running.poll() is None, log.read_text()
             time.sleep(0.05)
-        asyncio.run(publish())
+        broker = MqframeBroker(server.nameserver)
+        async with broker:
+            for number in range(20):
+                await broker.publish({"number": number, "cups": 2}, topic, tag="paid")
         while not written.exists() or len(written.read_text().splitlines()) < 20:
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)

@@ -23,7 +23,9 @@ LIMIT = 60.0
 
 
 class TestFailures:
-    def test_what_raises_comes_again_and_then_is_a_dead_letter(self, make, play, topic, seen, server) -> None:
+    async def test_what_raises_comes_again_and_then_is_a_dead_letter(
+        self, make, running, topic, seen, server
+    ) -> None:
         broker = make(group=f"g-{topic}")
 
         @broker.subscriber(topic, max_reconsume_times=1)
@@ -31,14 +33,14 @@ class TestFailures:
             seen((value, message.reconsume_times, message.topic))
             raise RuntimeError("no")
 
-        async def story():
+        async with running(broker):
             await broker.publish(1, topic)
-            return await seen.take(2)
-
-        assert play(broker, story) == [(1, 0, topic), (1, 1, topic)]
+            assert (await seen.take(2)) == [(1, 0, topic), (1, 1, topic)]
         assert dead_letters(server, f"g-{topic}", 1) == [1]
 
-    def test_log_lines_name_the_message_and_where_it_lies(self, make, play, topic, seen, caplog) -> None:
+    async def test_log_lines_name_the_message_and_where_it_lies(
+        self, make, running, topic, seen, caplog
+    ) -> None:
         caplog.set_level("INFO")
         broker = make(group=f"g-{topic}")
 
@@ -48,19 +50,17 @@ class TestFailures:
             if not message.reconsume_times:
                 raise NackMessage
 
-        async def story():
+        async with running(broker):
             await broker.publish(7, topic, tag="paid", keys=["o-1"])
-            return await seen.take(2)
-
-        assert play(broker, story) == [0, 1]
+            assert (await seen.take(2)) == [0, 1]
         places = [record.place for record in caplog.records if getattr(record, "place", "")]
         assert places[0].startswith(f"{topic}/broker-a/")
         assert places[0].endswith("@0 key=o-1 tag=paid")
         assert places[-1] == f"%RETRY%g-{topic}/broker-a/0@0 key=o-1 tag=paid attempt=1"
 
     @pytest.mark.parametrize("body", ["no number", b"{broken"])
-    def test_a_body_that_is_not_what_the_handler_takes_is_a_dead_letter_at_once(
-        self, make, play, topic, seen, server, body
+    async def test_a_body_that_is_not_what_the_handler_takes_is_a_dead_letter_at_once(
+        self, make, running, topic, seen, server, body
     ) -> None:
         broker = make(group=f"g-{topic}")
 
@@ -68,18 +68,18 @@ class TestFailures:
         async def handle(value: int) -> None:
             seen(value)
 
-        async def story():
+        async with running(broker):
             headers = {"content-type": "application/json"} if isinstance(body, bytes) else {}
             await broker.publish(body, topic, headers=headers)
             await broker.publish(1, topic)
-            return await seen.take(1)
-
-        assert play(broker, story) == [1]
+            assert (await seen.take(1)) == [1]
         (letter,) = letters_of(server, f"g-{topic}", 1)
         assert letter.message.body == (body if isinstance(body, bytes) else body.encode())
         assert letter.reason.startswith("faststream: ")
 
-    def test_rejected_messages_are_dead_letters_at_once(self, make, play, topic, seen, server) -> None:
+    async def test_rejected_messages_are_dead_letters_at_once(
+        self, make, running, topic, seen, server
+    ) -> None:
         broker = make(group=f"g-{topic}", ack_policy=AckPolicy.REJECT_ON_ERROR)
 
         @broker.subscriber(topic)
@@ -87,17 +87,15 @@ class TestFailures:
             seen(value)
             raise RuntimeError("no")
 
-        async def story():
+        async with running(broker):
             await broker.publish(1, topic)
             await broker.publish(2, topic)
             await seen.take(2)
-
-        play(broker, story)
         assert sorted(dead_letters(server, f"g-{topic}", 2)) == [1, 2]
         assert sorted(seen.all) == [1, 2]
 
     @pytest.mark.parametrize("policy", [AckPolicy.ACK, AckPolicy.ACK_FIRST])
-    def test_with_ack_what_raises_is_done(self, make, play, topic, seen, policy) -> None:
+    async def test_with_ack_what_raises_is_done(self, make, running, topic, seen, policy) -> None:
         broker = make(group=f"g-{topic}", ack_policy=policy)
 
         @broker.subscriber(topic, ordered=True)
@@ -105,14 +103,12 @@ class TestFailures:
             seen(value)
             raise RuntimeError("no")
 
-        async def story():
+        async with running(broker):
             for value in range(3):
                 await broker.publish(value, topic, sharding_key="one queue")
-            return await seen.take(3)
+            assert (await seen.take(3)) == [0, 1, 2]
 
-        assert play(broker, story) == [0, 1, 2]
-
-    def test_handlers_decide_by_what_they_raise(self, make, play, topic, seen, server) -> None:
+    async def test_handlers_decide_by_what_they_raise(self, make, running, topic, seen, server) -> None:
         broker = make(group=f"g-{topic}")
 
         @broker.subscriber(topic, max_reconsume_times=5)
@@ -125,16 +121,14 @@ class TestFailures:
             if value == "done":
                 raise AckMessage
 
-        async def story():
+        async with running(broker):
             for value in ("later", "dead", "done"):
                 await broker.publish(json.dumps(value).encode(), topic)
             await seen.take(4)
-
-        play(broker, story)
         assert sorted(seen.all) == [("dead", 0), ("done", 0), ("later", 0), ("later", 1)]
         assert dead_letters(server, f"g-{topic}", 1) == ["dead"]
 
-    def test_a_broadcasting_member_drops_what_fails(self, make, play, topic, seen, tmp_path) -> None:
+    async def test_a_broadcasting_member_drops_what_fails(self, make, running, topic, seen, tmp_path) -> None:
         from mqframe import ConsumerSettings
 
         broker = make(consumer=ConsumerSettings(offset_directory=tmp_path))
@@ -144,14 +138,12 @@ class TestFailures:
             seen(value)
             raise RuntimeError("no")
 
-        async def story():
+        async with running(broker):
             await broker.publish(1, topic, sharding_key="k")
             await broker.publish(2, topic, sharding_key="k")
-            return await seen.take(2)
+            assert (await seen.take(2)) == [1, 2]
 
-        assert play(broker, story) == [1, 2]
-
-    def test_what_nobody_can_unpack_is_a_dead_letter(self, make, play, topic, seen, server) -> None:
+    async def test_what_nobody_can_unpack_is_a_dead_letter(self, make, running, topic, seen, server) -> None:
         from mqframe import ClientSettings, ProducerSettings
 
         with Producer(
@@ -163,16 +155,14 @@ class TestFailures:
             async def handle(value: str) -> None:
                 seen(value)
 
-            async def story():
+            async with running(broker):
                 await asyncio.to_thread(producer.send, Message(topic, b"x" * 5000), sharding_key="k")
                 await broker.publish("next", topic, sharding_key="k")
-                return await seen.take()
-
-            assert play(broker, story) == ["next"]
+                assert await seen.take() == ["next"]
 
 
 class TestOrder:
-    def test_what_fails_is_tried_again_in_its_place(self, make, play, topic, seen) -> None:
+    async def test_what_fails_is_tried_again_in_its_place(self, make, running, topic, seen) -> None:
         from mqframe import ConsumerSettings
 
         broker = make(consumer=ConsumerSettings(suspend_current_queue_time_millis=10))
@@ -183,14 +173,14 @@ class TestOrder:
             if value == 1 and message.reconsume_times < 2:
                 raise RuntimeError("not yet")
 
-        async def story():
+        async with running(broker):
             for value in range(3):
                 await broker.publish(value, topic, sharding_key="k")
-            return await seen.take(5)
+            assert (await seen.take(5)) == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0)]
 
-        assert play(broker, story) == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0)]
-
-    def test_what_is_rejected_is_dead_and_the_queue_goes_on(self, make, play, topic, seen, server) -> None:
+    async def test_what_is_rejected_is_dead_and_the_queue_goes_on(
+        self, make, running, topic, seen, server
+    ) -> None:
         broker = make(group=f"g-{topic}")
 
         @broker.subscriber(topic, ordered=True, ack_policy=AckPolicy.REJECT_ON_ERROR)
@@ -199,17 +189,15 @@ class TestOrder:
             if value == 1:
                 raise RuntimeError("never")
 
-        async def story():
+        async with running(broker):
             for value in range(3):
                 await broker.publish(value, topic, sharding_key="k")
-            return await seen.take(3)
-
-        assert play(broker, story) == [0, 1, 2]
+            assert (await seen.take(3)) == [0, 1, 2]
         assert dead_letters(server, f"g-{topic}", 1) == [1]
 
 
 class TestBatches:
-    def test_handlers_get_lists(self, make, play, topic, seen) -> None:
+    async def test_handlers_get_lists(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic, batch=True, max_records=10, ordered=True)
@@ -220,17 +208,15 @@ class TestBatches:
             assert [headers["n"] for headers in message.batch_headers] == [str(value) for value in values]
             seen(values)
 
-        async def story():
+        async with running(broker):
             for value in range(25):
                 await broker.publish(value, topic, headers={"n": value}, sharding_key="k")
             while sum(map(len, seen.all)) < 25:
                 await seen.take()
-
-        play(broker, story)
         assert [value for values in seen.all for value in values] == list(range(25))
         assert max(map(len, seen.all)) <= 10
 
-    def test_a_batch_that_fails_comes_again_whole(self, make, play, topic, seen) -> None:
+    async def test_a_batch_that_fails_comes_again_whole(self, make, running, topic, seen) -> None:
         broker = make()
 
         @broker.subscriber(topic, batch=True, consume_from="first")
@@ -239,19 +225,17 @@ class TestBatches:
             if message.reconsume_times == 0:
                 raise RuntimeError("no")
 
-        async def story():
+        async with running(broker):
             await broker.publish_batch(1, 2, 3, topic=topic)
             got = set()
             while got != {1, 2, 3}:
                 [(values, times)] = await seen.take()
                 got |= set(values) if times else set()
-
-        play(broker, story)
         assert seen.all[0] == ([1, 2, 3], 0)
 
 
 class TestByHand:
-    def test_a_handler_may_acknowledge_later_from_elsewhere(self, make, play, topic, seen) -> None:
+    async def test_a_handler_may_acknowledge_later_from_elsewhere(self, make, running, topic, seen) -> None:
         broker = make(ack_policy=AckPolicy.MANUAL)
         kept: list[MqframeMessage] = []
 
@@ -260,7 +244,7 @@ class TestByHand:
             kept.append(message)
             seen(value)
 
-        async def story():
+        async with running(broker):
             await broker.publish(1, topic, sharding_key="k")
             await broker.publish(2, topic, sharding_key="k")
             await seen.take()
@@ -268,11 +252,9 @@ class TestByHand:
             await kept[0].ack()
             await seen.take()
             await kept[1].ack()
-
-        play(broker, story)
         assert seen.all == [1, 2]
 
-    def test_what_nobody_decided_comes_again_after_a_stop(self, make, topic, seen) -> None:
+    async def test_what_nobody_decided_comes_again_after_a_stop(self, make, topic, seen) -> None:
         async def story():
             for _ in range(2):
                 broker = make(ack_policy=AckPolicy.MANUAL, group=f"g-{topic}")
@@ -289,10 +271,10 @@ class TestByHand:
                         await broker.publish(1, topic)
                     await seen.take()
 
-        asyncio.run(asyncio.wait_for(story(), LIMIT))
+        await asyncio.wait_for(story(), LIMIT)
         assert seen.all == [(1, 0), (1, 1)]
 
-    def test_what_raises_undecided_comes_again(self, make, play, topic, seen) -> None:
+    async def test_what_raises_undecided_comes_again(self, make, running, topic, seen) -> None:
         broker = make(ack_policy=AckPolicy.MANUAL)
 
         @broker.subscriber(topic)
@@ -302,18 +284,15 @@ class TestByHand:
                 raise RuntimeError("no")
             await message.nack(delay_level=1) if message.reconsume_times == 1 else await message.ack()
 
-        async def story():
+        async with running(broker):
             await broker.publish(1, topic)
-            return await seen.take(3)
-
-        assert play(broker, story) == [0, 1, 2]
+            assert (await seen.take(3)) == [0, 1, 2]
 
 
 class TestOneByOne:
-    def test_get_one_and_iteration_ask_for_messages(self, make, play, topic) -> None:
+    async def test_get_one_and_iteration_ask_for_messages(self, make, running, topic) -> None:
         broker = make()
-
-        async def story():
+        async with running(broker):
             subscriber = broker.subscriber(topic, persistent=False)
             await subscriber.start()
             assert await subscriber.get_one(timeout=0.05) is None
@@ -335,12 +314,9 @@ class TestOneByOne:
                 break
             await subscriber.stop()
 
-        play(broker, story)
-
-    def test_with_ack_first_they_are_done(self, make, play, topic) -> None:
+    async def test_with_ack_first_they_are_done(self, make, running, topic) -> None:
         broker = make(ack_policy=AckPolicy.ACK_FIRST)
-
-        async def story():
+        async with running(broker):
             subscriber = broker.subscriber(topic, persistent=False)
             await subscriber.start()
             await broker.publish(1, topic)
@@ -349,46 +325,39 @@ class TestOneByOne:
             assert message.committed is not None
             await subscriber.stop()
 
-        play(broker, story)
-
-    def test_broadcasting_and_moments_are_not_asked_for(self, make, play, topic) -> None:
+    async def test_broadcasting_and_moments_are_not_asked_for(self, make, running, topic) -> None:
         broker = make()
-
-        async def story():
+        async with running(broker):
             subscriber = broker.subscriber(topic, broadcasting=True, persistent=False)
             await subscriber.start()
             with pytest.raises(FeatureNotSupportedException, match="one by one"):
                 await subscriber.get_one(timeout=1)
 
-        play(broker, story)
-
 
 class TestWorkers:
     @pytest.mark.parametrize("workers", [1, 3])
-    def test_so_many_calls_are_under_way_at_once(self, make, play, topic, seen, workers) -> None:
+    async def test_so_many_calls_are_under_way_at_once(self, make, running, topic, seen, workers) -> None:
         broker = make()
-        running = 0
+        under_way = 0
         go = asyncio.Event()
 
         @broker.subscriber(topic, max_workers=workers)
         async def handle(value: int) -> None:
-            nonlocal running
-            running += 1
-            seen(running)
+            nonlocal under_way
+            under_way += 1
+            seen(under_way)
             await go.wait()
-            running -= 1
+            under_way -= 1
 
-        async def story():
+        async with running(broker):
             for value in range(6):
                 await broker.publish(value, topic)
             await seen.take(workers)
             go.set()
             await seen.take(6 - workers)
-
-        play(broker, story)
         assert max(seen.all) == workers
 
-    def test_a_plain_function_runs_in_a_thread(self, make, play, topic, seen) -> None:
+    async def test_a_plain_function_runs_in_a_thread(self, make, running, topic, seen) -> None:
         import threading
 
         broker = make()
@@ -398,18 +367,15 @@ class TestWorkers:
             loop.call_soon_threadsafe(seen, threading.current_thread() is threading.main_thread())
             return value
 
-        async def story():
-            nonlocal loop
+        loop: asyncio.AbstractEventLoop
+        async with running(broker):
             loop = asyncio.get_running_loop()
             await broker.publish(1, topic)
-            return await seen.take()
-
-        loop: asyncio.AbstractEventLoop
-        assert play(broker, story) == [False]
+            assert (await seen.take()) == [False]
 
 
 class TestStops:
-    def test_a_handler_may_stop_its_subscriber(self, make, play, topic, seen, until) -> None:
+    async def test_a_handler_may_stop_its_subscriber(self, make, running, topic, seen, until) -> None:
         broker = make(group=f"g-{topic}")
 
         @broker.subscriber(topic)
@@ -421,18 +387,16 @@ class TestStops:
         async def other(value: int) -> None:
             seen(value)
 
-        async def story():
+        handle_subscriber = next(each for each in broker.subscribers if each.topic == topic)
+        async with running(broker):
             await broker.publish(1, topic)
             await seen.take()
             await until(lambda: not handle_subscriber.running)
             await broker.publish(2, f"{topic}-other")
-            return await seen.take()
+            assert (await seen.take()) == [2]
 
-        handle_subscriber = next(each for each in broker.subscribers if each.topic == topic)
-        assert play(broker, story) == [2]
-
-    def test_a_subscriber_joins_and_leaves_while_the_broker_runs(
-        self, make, play, topic, seen, server
+    async def test_a_subscriber_joins_and_leaves_while_the_broker_runs(
+        self, make, running, topic, seen, server
     ) -> None:
         broker = make(group=f"g-{topic}")
 
@@ -440,7 +404,7 @@ class TestStops:
         async def first(value: int) -> None:
             seen(("first", value))
 
-        async def story():
+        async with running(broker):
             subscriber = broker.subscriber(topic, persistent=False)
 
             @subscriber
@@ -454,8 +418,6 @@ class TestStops:
             await broker.publish(3, topic)
             await broker.publish(4, f"{topic}-first")
             await seen.take()
-
-        play(broker, story)
         assert sorted(seen.all) == [("first", 2), ("first", 4), ("second", 1)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
@@ -21,15 +22,13 @@ from pydantic import ValidationError
 from mqframe import MessageError
 
 
-def in_memory(broker, story, **options):
-    async def whole():
-        async with TestMqframeBroker(broker, **options):
-            return await story()
-
-    return asyncio.run(asyncio.wait_for(whole(), 60))
+@asynccontextmanager
+async def in_memory(broker, **options):
+    async with TestMqframeBroker(broker, **options):
+        yield
 
 
-def test_tags_and_expressions_choose_as_the_server_does() -> None:
+async def test_tags_and_expressions_choose_as_the_server_does() -> None:
     broker = MqframeBroker()
     got: list[tuple[str, int]] = []
 
@@ -41,17 +40,15 @@ def test_tags_and_expressions_choose_as_the_server_does() -> None:
     async def by_sql(value: int) -> None:
         got.append(("sql", value))
 
-    async def story():
+    async with in_memory(broker):
         await broker.publish(1, "orders", tag="paid", headers={"amount": 50})
         await broker.publish(2, "orders", tag="open", headers={"amount": 500}, delay=timedelta(days=1))
         await broker.publish(3, "elsewhere", tag="paid")
         await broker.publish(4, "orders", tag="refunded", oneway=True)
-
-    in_memory(broker, story)
     assert got == [("tag", 1), ("sql", 2), ("tag", 4)]
 
 
-def test_handlers_get_what_they_would_get() -> None:
+async def test_handlers_get_what_they_would_get() -> None:
     broker = MqframeBroker()
 
     @broker.subscriber("orders")
@@ -60,33 +57,32 @@ def test_handlers_get_what_they_would_get() -> None:
         assert (message.correlation_id, message.reconsume_times) == ("c", 0)
         assert message.headers["h"] == "1"
 
-    async def story():
+    async with in_memory(broker):
         sent = await broker.publish("x", "orders", tag="t", keys="k", correlation_id="c", headers={"h": 1})
-        return sent.queue.topic, sent.queue_offset, (await broker.publish("y", "nobody")).queue_offset
+        assert (sent.queue.topic, sent.queue_offset, (await broker.publish("y", "nobody")).queue_offset) == (
+            "orders",
+            0,
+            1,
+        )
 
-    assert in_memory(broker, story) == ("orders", 0, 1)
 
-
-def test_what_handlers_raise_who_publishes_raises() -> None:
+async def test_what_handlers_raise_who_publishes_raises() -> None:
     broker = MqframeBroker()
 
     @broker.subscriber("orders")
     async def handle(value: int) -> None:
         raise KeyError("no")
 
-    async def story():
+    async with in_memory(broker):
         with pytest.raises(KeyError, match="no"):
             await broker.publish(1, "orders")
         with pytest.raises(ValidationError):
             await broker.publish("many", "orders")
 
-    in_memory(broker, story)
 
-
-def test_what_a_broker_would_refuse_is_refused() -> None:
+async def test_what_a_broker_would_refuse_is_refused() -> None:
     broker = MqframeBroker()
-
-    async def story():
+    async with in_memory(broker):
         with pytest.raises(MessageError, match="may hold only"):
             await broker.publish(1, "a.b")
         with pytest.raises(MessageError, match="when packed, 4194304 are allowed"):
@@ -97,10 +93,8 @@ def test_what_a_broker_would_refuse_is_refused() -> None:
         with pytest.raises(OptionError, match="a request cannot be delayed"):
             await broker.request(1, "orders", delay=1)
 
-    in_memory(broker, story)
 
-
-def test_batches_come_in_portions() -> None:
+async def test_batches_come_in_portions() -> None:
     broker = MqframeBroker()
     got: list[object] = []
 
@@ -112,15 +106,13 @@ def test_batches_come_in_portions() -> None:
     async def single(value: int) -> None:
         got.append(value)
 
-    async def story():
+    async with in_memory(broker):
         await broker.publish_batch(1, MqframeResponse(2, tag="t"), 3, topic="orders")
         await broker.publish(4, "orders")
-
-    in_memory(broker, story)
     assert sorted(got, key=str) == [2, [1, 2], [3], [4]]
 
 
-def test_requests_are_answered() -> None:
+async def test_requests_are_answered() -> None:
     broker = MqframeBroker()
 
     @broker.subscriber("double")
@@ -136,19 +128,22 @@ def test_requests_are_answered() -> None:
         await asyncio.Event().wait()
         return value
 
-    async def story():
+    async with in_memory(broker):
         reply = await broker.request(21, "double", correlation_id="c")
         for topic in ("silent", "slow"):
             with pytest.raises(ReplyTimeout, match=topic):
                 await broker.request(1, topic, timeout=0.01)
         with pytest.raises(SubscriberNotFound):
             await broker.request(1, "nobody")
-        return await reply.decode(), reply.tag, reply.headers["h"], reply.correlation_id
+        assert (await reply.decode(), reply.tag, reply.headers["h"], reply.correlation_id) == (
+            42,
+            "answer",
+            "1",
+            "c",
+        )
 
-    assert in_memory(broker, story) == (42, "answer", "1", "c")
 
-
-def test_publishers_record_what_they_publish() -> None:
+async def test_publishers_record_what_they_publish() -> None:
     broker = MqframeBroker()
 
     @broker.subscriber("orders")
@@ -161,16 +156,13 @@ def test_publishers_record_what_they_publish() -> None:
         raise AssertionError("the tag is another one")
 
     publisher = next(each for each in broker.publishers if each.topic == "bills")
-
-    async def story():
+    async with in_memory(broker):
         await broker.publish(1, "orders")
         publisher.mock.assert_called_once_with("bill 1")
         assert never.mock.call_count == 0
 
-    in_memory(broker, story)
 
-
-def test_a_real_broker_records_calls_too(make, topic, until) -> None:
+async def test_a_real_broker_records_calls_too(make, topic, until) -> None:
     broker = make()
 
     @broker.subscriber(topic)
@@ -179,18 +171,15 @@ def test_a_real_broker_records_calls_too(make, topic, until) -> None:
         return value + 1
 
     publisher = broker.publishers[0]
-
-    async def story():
+    async with in_memory(broker, with_real=True):
         await broker.publish(1, topic)
         await handle.wait_call(timeout=20)
         handle.mock.assert_called_once_with(1)
         await until(lambda: publisher.mock.call_count)
         publisher.mock.assert_called_once_with(2)
 
-    in_memory(broker, story, with_real=True)
 
-
-def test_several_brokers_are_one_world() -> None:
+async def test_several_brokers_are_one_world() -> None:
     one, two = MqframeBroker(), MqframeBroker()
     got: list[int] = []
 
@@ -199,20 +188,16 @@ def test_several_brokers_are_one_world() -> None:
         got.append(value)
         return value * 2
 
-    async def story():
-        async with TestMqframeBroker(one, two):
-            await one.publish(1, "orders")
-            return await (await one.request(2, "orders")).decode()
-
-    assert asyncio.run(story()) == 4
+    async with TestMqframeBroker(one, two):
+        await one.publish(1, "orders")
+        assert (await (await one.request(2, "orders")).decode()) == 4
     assert got == [1, 2]
 
 
-def test_subscribers_may_start_meanwhile() -> None:
+async def test_subscribers_may_start_meanwhile() -> None:
     broker = MqframeBroker()
     got: list[int] = []
-
-    async def story():
+    async with in_memory(broker):
         subscriber = broker.subscriber("orders", persistent=False)
 
         @subscriber
@@ -221,6 +206,4 @@ def test_subscribers_may_start_meanwhile() -> None:
 
         async with subscriber:
             await broker.publish(1, "orders")
-
-    in_memory(broker, story)
     assert got == [1]

@@ -157,39 +157,38 @@ def test_in_order_a_message_in_progress_holds_its_queue(cluster: Cluster, topic:
     assert effects == ["a", "b", "c"]
 
 
-def test_an_asynchronous_consumer_with_redis(cluster: Cluster, topic: str, redis_server: RedisServer) -> None:
+async def test_an_asynchronous_consumer_with_redis(
+    cluster: Cluster, topic: str, redis_server: RedisServer
+) -> None:
     import redis.asyncio
-
-    async def whole() -> tuple[list[str], Counted]:
-        async with redis.asyncio.Redis(port=redis_server.port) as client:
-            once = Once(AsyncRedisStore(client, prefix=f"{topic}:"), "billing", key="keys")
-            effects: list[str] = []
-            come = 0
-            over = asyncio.Event()
-
-            @once.listener
-            async def charge(messages: Any, context: Any) -> ConsumeResult:
-                await asyncio.sleep(0)
-                effects.extend(m.keys[0] for m in messages)
-                return ConsumeResult.SUCCESS
-
-            async def listener(messages: Any, context: Any) -> ConsumeResult:
-                nonlocal come
-                result = await charge(messages, context)
-                come += len(messages)
-                if come >= 8:
-                    over.set()
-                return result
-
-            consumer = AsyncPushConsumer(group=topic, nameserver=cluster.nameserver, consume_from="first")
-            consumer.subscribe(topic, "*", listener, batch_max=1)
-            async with consumer:
-                await asyncio.wait_for(over.wait(), 60)
-            return effects, once.counts.snapshot()
 
     # Doubles lie behind all firsts, so that these are likely over; in progress they come again after 10 s.
     send(cluster, topic, "a", "b", "c", "d", "a", "b", "c", "d")
-    effects, counted = asyncio.run(whole())
+    async with redis.asyncio.Redis(port=redis_server.port) as client:
+        once = Once(AsyncRedisStore(client, prefix=f"{topic}:"), "billing", key="keys")
+        effects: list[str] = []
+        come = 0
+        over = asyncio.Event()
+
+        @once.listener
+        async def charge(messages: Any, context: Any) -> ConsumeResult:
+            await asyncio.sleep(0)
+            effects.extend(m.keys[0] for m in messages)
+            return ConsumeResult.SUCCESS
+
+        async def listener(messages: Any, context: Any) -> ConsumeResult:
+            nonlocal come
+            result = await charge(messages, context)
+            come += len(messages)
+            if come >= 8:
+                over.set()
+            return result
+
+        consumer = AsyncPushConsumer(group=topic, nameserver=cluster.nameserver, consume_from="first")
+        consumer.subscribe(topic, "*", listener, batch_max=1)
+        async with consumer:
+            await asyncio.wait_for(over.wait(), 60)
+        counted = once.counts.snapshot()
     assert sorted(effects) == ["a", "b", "c", "d"]
     assert counted.effects == 4
     assert counted.duplicates + counted.in_progress >= 4

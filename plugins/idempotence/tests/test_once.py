@@ -37,7 +37,7 @@ def test_the_session_is_not_seen_from_outside() -> None:
     assert list(inspect.signature(listen).parameters) == ["messages", "context"]
 
 
-def test_async_functions_stay_such() -> None:
+async def test_async_functions_stay_such() -> None:
     once = Once(MemoryStore(), "s")
 
     @once.handler
@@ -51,8 +51,8 @@ def test_async_functions_stay_such() -> None:
 
     assert inspect.iscoroutinefunction(charge)
     assert inspect.iscoroutinefunction(listen)
-    assert asyncio.run(charge(message("a"))) == "a"
-    assert asyncio.run(charge(message("a"))) is None
+    assert await charge(message("a")) == "a"
+    assert await charge(message("a")) is None
 
 
 def test_consumers_take_wrapped_listeners() -> None:
@@ -150,29 +150,23 @@ def test_a_block_that_fails_gives_the_key_up() -> None:
         assert work.fresh
 
 
-def test_blocks_for_asynchronous_code() -> None:
+async def test_blocks_for_asynchronous_code() -> None:
     once = Once(MemoryStore(), "s")
 
-    async def whole() -> list[bool]:
-        found = []
-        for _ in range(2):
-            async with once.processing(message("a")) as work:
-                found.append(work.fresh)
-        return found
-
-    assert asyncio.run(whole()) == [True, False]
+    found = []
+    for _ in range(2):
+        async with once.processing(message("a")) as work:
+            found.append(work.fresh)
+    assert found == [True, False]
 
 
-def test_a_plain_store_s_block_is_plain() -> None:
-    async def whole() -> None:
+async def test_a_plain_store_s_block_is_plain() -> None:
+    with pytest.raises(WrongUse, match="plain `with`"):
         async with sql_once().processing(message("a")):
             pytest.fail("entered")
 
-    with pytest.raises(WrongUse, match="plain `with`"):
-        asyncio.run(whole())
 
-
-def test_a_cancelled_handler_gives_its_key_up() -> None:
+async def test_a_cancelled_handler_gives_its_key_up() -> None:
     once = Once(MemoryStore(), "s")
     waiting: list[bool] = [True]
 
@@ -181,14 +175,11 @@ def test_a_cancelled_handler_gives_its_key_up() -> None:
         if waiting.pop():
             await asyncio.sleep(3600)
 
-    async def whole() -> None:
-        task = asyncio.ensure_future(charge(message("a")))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        waiting.append(False)
-        await charge(message("a"))
-
-    asyncio.run(whole())
+    task = asyncio.ensure_future(charge(message("a")))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    waiting.append(False)
+    await charge(message("a"))
     assert once.counts.snapshot().effects == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 import subprocess
@@ -277,27 +276,24 @@ def test_pools_hand_out_context_managers(tables: PostgresTables) -> None:
     connection.close()
 
 
-def test_asynchronous_pools_do_so_too(tables: PostgresTables) -> None:
+async def test_asynchronous_pools_do_so_too(tables: PostgresTables) -> None:
     from contextlib import asynccontextmanager
 
-    async def whole() -> Counted:
-        connection = await psycopg.AsyncConnection.connect(tables.server.conninfo)
+    connection = await psycopg.AsyncConnection.connect(tables.server.conninfo)
 
-        @asynccontextmanager
-        async def pooled() -> Any:
-            yield connection
+    @asynccontextmanager
+    async def pooled() -> Any:
+        yield connection
 
-        once = OnceInTransaction(AsyncSqlStore(pooled, table=tables.keys), "s")
+    once = OnceInTransaction(AsyncSqlStore(pooled, table=tables.keys), "s")
 
-        async def charge(message: Any, session: Any) -> None:
-            await session.execute(f"INSERT INTO {tables.effects} VALUES ('one')")
+    async def charge(message: Any, session: Any) -> None:
+        await session.execute(f"INSERT INTO {tables.effects} VALUES ('one')")
 
-        for _ in range(2):
-            await once.handler(charge)(message("a"))
-        await connection.close()
-        return once.counts.snapshot()
-
-    assert asyncio.run(whole()) == Counted(effects=1, duplicates=1)
+    for _ in range(2):
+        await once.handler(charge)(message("a"))
+    await connection.close()
+    assert once.counts.snapshot() == Counted(effects=1, duplicates=1)
     assert tables.names() == ["one"]
 
 

@@ -29,8 +29,8 @@ def test_calls_are_made_in_turn_and_what_they_raise_is_raised_in_the_steps() -> 
     assert run(adding([lambda: 1, broken, lambda: 2])) == 103
 
 
-def test_in_a_loop_awaitables_are_awaited() -> None:
-    assert asyncio.run(run_async(adding([lambda: 1, later, broken]))) == 106
+async def test_in_a_loop_awaitables_are_awaited() -> None:
+    assert await run_async(adding([lambda: 1, later, broken])) == 106
 
 
 def test_without_a_loop_an_awaitable_is_refused() -> None:
@@ -38,7 +38,7 @@ def test_without_a_loop_an_awaitable_is_refused() -> None:
         run(adding([later]))
 
 
-def test_a_cancellation_reaches_the_steps() -> None:
+async def test_a_cancellation_reaches_the_steps() -> None:
     seen: list[str] = []
 
     def steps() -> Steps[None]:
@@ -50,12 +50,9 @@ def test_a_cancellation_reaches_the_steps() -> None:
             seen.append("cleaned up")
             raise
 
-    async def whole() -> None:
-        task = asyncio.ensure_future(run_async(steps()))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(whole())
+    task = asyncio.ensure_future(run_async(steps()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert seen == ["cancelled", "cleaned up"]

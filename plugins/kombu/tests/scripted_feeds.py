@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,15 +120,13 @@ class Scene:
         self.troubles.append("well")
 
 
-def play(story: Callable[[Scene], Awaitable[None]], options: TransportOptions | None = None) -> None:
-    async def run() -> None:
-        scene = Scene(options)
-        try:
-            await story(scene)
-        finally:
-            await scene.feed.close()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def feed_scene(options: TransportOptions | None = None) -> AsyncIterator[Any]:
+    scene = Scene(options)
+    try:
+        yield scene
+    finally:
+        await scene.feed.close()
 
 
 def consumer_of(source: Source) -> Consumer:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_kombu.directory import LEASE_MS, Binding, Directory, Exchange, QueueRecord
@@ -41,18 +41,16 @@ class Tables:
             raise ConnectError("one is away")
 
 
-def play(story: Callable[[Tables, Directory, Directory], Awaitable[None]], host: str = "") -> None:
-    async def run() -> None:
-        tables = Tables()
-        one, two = Directory(tables, host), Directory(tables, host)  # type: ignore[arg-type]
-        await story(tables, one, two)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def staged(host: str = "") -> AsyncIterator[tuple[Tables, Directory, Directory]]:
+    tables = Tables()
+    one, two = Directory(tables, host), Directory(tables, host)  # type: ignore[arg-type]
+    yield (tables, one, two)
 
 
 @pytest.mark.parametrize("host", ["", "/", "shop/eu"])
-def test_what_one_process_notes_another_sees(host: str) -> None:
-    async def story(tables: Tables, one: Directory, two: Directory) -> None:
+async def test_what_one_process_notes_another_sees(host: str) -> None:
+    async with staged(host) as (tables, one, two):
         topic = Exchange("topic", durable=True)
         assert await one.exchange("e") is None
         assert await one.declare_exchange("e", topic) == topic
@@ -72,11 +70,9 @@ def test_what_one_process_notes_another_sees(host: str) -> None:
         assert await one.exchange("e") is None
         assert not any(tables.values.values())
 
-    play(story, host)
 
-
-def test_queues_are_noted() -> None:
-    async def story(_: Tables, one: Directory, two: Directory) -> None:
+async def test_queues_are_noted() -> None:
+    async with staged() as (_, one, two):
         record = QueueRecord(durable=True, priorities=True, message_ttl=5, dead_letter_exchange="d", seen=3)
         await one.put_queue("q", record)
         assert await two.queue("q") == record
@@ -85,25 +81,20 @@ def test_queues_are_noted() -> None:
         await two.forget_queue("q")
         assert await one.queue("q") is None
 
-    play(story)
+
+async def test_hosts_do_not_see_each_other() -> None:
+    tables = Tables()
+    for host in ("", "a", "a/b"):
+        directory = Directory(tables, host)  # type: ignore[arg-type]
+        assert await directory.bindings("b/e") == await directory.bindings("e") == []
+        await directory.declare_exchange("e", Exchange())
+        await directory.bind("e", Binding(host, ""))
+        await directory.bind("b/e", Binding("other", ""))
+        assert await directory.bindings("e") == [Binding(host, "")]
 
 
-def test_hosts_do_not_see_each_other() -> None:
-    async def story() -> None:
-        tables = Tables()
-        for host in ("", "a", "a/b"):
-            directory = Directory(tables, host)  # type: ignore[arg-type]
-            assert await directory.bindings("b/e") == await directory.bindings("e") == []
-            await directory.declare_exchange("e", Exchange())
-            await directory.bind("e", Binding(host, ""))
-            await directory.bind("b/e", Binding("other", ""))
-            assert await directory.bindings("e") == [Binding(host, "")]
-
-    asyncio.run(story())
-
-
-def test_one_name_server_may_be_away_but_not_all() -> None:
-    async def story(tables: Tables, one: Directory, _: Directory) -> None:
+async def test_one_name_server_may_be_away_but_not_all() -> None:
+    async with staged() as (tables, one, _):
         tables.one_away = True
         await one.bind("e", Binding("q", ""))
         assert await one.bindings("e") == [Binding("q", "")]
@@ -112,8 +103,6 @@ def test_one_name_server_may_be_away_but_not_all() -> None:
         tables.all_away = True
         with pytest.raises(ConnectError):
             await one.bind("e", Binding("q", ""))
-
-    play(story)
 
 
 @pytest.mark.parametrize(

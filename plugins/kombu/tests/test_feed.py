@@ -9,14 +9,14 @@ import pytest
 from mqframe_kombu import feed as feed_module
 from mqframe_kombu.held import Held, Outcome, Source
 from mqframe_kombu.options import TransportOptions
-from scripted_feeds import Consumer, Scene, consumer_of, play
+from scripted_feeds import Consumer, consumer_of, feed_scene
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import ConnectionLost, ReceiptError
 
 
-def test_it_asks_for_what_there_is_room_for() -> None:
-    async def story(scene: Scene) -> None:
+async def test_it_asks_for_what_there_is_room_for() -> None:
+    async with feed_scene() as scene:
         scene.feed.set_prefetch(3)
         source = scene.source(*"abcde")
         await scene.until(lambda: len(scene.out) == 3)
@@ -28,11 +28,9 @@ def test_it_asks_for_what_there_is_room_for() -> None:
         assert scene.texts() == ["a", "b", "c", "d"]
         await scene.until(lambda: consumer_of(source).acked == ["b"])
 
-    play(story)
 
-
-def test_without_prefetch_count_few_wait_for_being_looked_at() -> None:
-    async def story(scene: Scene) -> None:
+async def test_without_prefetch_count_few_wait_for_being_looked_at() -> None:
+    async with feed_scene() as scene:
         scene.source(*map(str, range(100)))
         await scene.until(lambda: len(scene.out) == feed_module.POP_MAX)
         await asyncio.sleep(0.05)
@@ -41,11 +39,9 @@ def test_without_prefetch_count_few_wait_for_being_looked_at() -> None:
             scene.feed.delivered()
         await scene.until(lambda: len(scene.out) == feed_module.POP_MAX + 10)
 
-    play(story)
 
-
-def test_the_highest_step_is_asked_first_and_others_take_turns() -> None:
-    async def story(scene: Scene) -> None:
+async def test_the_highest_step_is_asked_first_and_others_take_turns() -> None:
+    async with feed_scene() as scene:
         scene.feed.set_prefetch(1)
         scene.source("low1", "low2")
         scene.source("other1", "other2")
@@ -58,11 +54,9 @@ def test_the_highest_step_is_asked_first_and_others_take_turns() -> None:
         assert sorted(texts[2:4]) == ["low1", "other1"]
         assert sorted(texts[4:]) == ["low2", "other2"]
 
-    play(story)
 
-
-def test_room_that_there_is_meanwhile_is_for_the_highest_step() -> None:
-    async def story(scene: Scene) -> None:
+async def test_room_that_there_is_meanwhile_is_for_the_highest_step() -> None:
+    async with feed_scene() as scene:
         scene.feed.set_prefetch(1)
         high, middle, low = (Source("q", step, Consumer([], scene)) for step in (6, 3, 0))  # type: ignore[arg-type]
         consumer_of(high).queue.append("first")
@@ -82,13 +76,10 @@ def test_room_that_there_is_meanwhile_is_for_the_highest_step() -> None:
         await scene.until(lambda: len(scene.out) == 3)
         assert scene.texts() == ["first", "second", "last"]
 
-    play(story)
 
-
-def test_what_comes_beyond_the_room_is_next_or_goes_back(monkeypatch) -> None:
+async def test_what_comes_beyond_the_room_is_next_or_goes_back(monkeypatch) -> None:
     monkeypatch.setattr(feed_module, "HOLD_SECONDS", 0.1)
-
-    async def story(scene: Scene) -> None:
+    async with feed_scene() as scene:
         scene.feed.set_prefetch(1)
         one, two = scene.source(), scene.source()
         await scene.until(lambda: one.poll is not None and two.poll is not None)
@@ -107,21 +98,17 @@ def test_what_comes_beyond_the_room_is_next_or_goes_back(monkeypatch) -> None:
         assert consumer_of(two).hidden == [("d", feed_module.SOON_SECONDS)]
         assert scene.texts() == ["a", "b", "c"]
 
-    play(story)
 
-
-def test_what_is_not_for_now_is_acknowledged() -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_is_not_for_now_is_acknowledged() -> None:
+    async with feed_scene() as scene:
         scene.not_for_now.add("old")
         source = scene.source("old", "new")
         await scene.until(lambda: consumer_of(source).acked == ["old"])
         assert scene.texts() == ["new"]
 
-    play(story)
 
-
-def test_what_is_out_is_renewed_until_it_is_settled() -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_is_out_is_renewed_until_it_is_settled() -> None:
+    async with feed_scene(TransportOptions(visibility_timeout=1, wait_time_seconds=0.1)) as scene:
         source = scene.source("a", "b")
         await scene.until(lambda: len(scene.out) == 2)
         scene.feed.settle(scene.out[1], Outcome.ACK)
@@ -133,11 +120,9 @@ def test_what_is_out_is_renewed_until_it_is_settled() -> None:
         await asyncio.sleep(0.05)
         assert consumer_of(source).acked == ["b"]
 
-    play(story, TransportOptions(visibility_timeout=1, wait_time_seconds=0.1))
 
-
-def test_acknowledging_is_tried_again_and_given_up_when_it_is_too_late() -> None:
-    async def story(scene: Scene) -> None:
+async def test_acknowledging_is_tried_again_and_given_up_when_it_is_too_late() -> None:
+    async with feed_scene() as scene:
         source = scene.source("a", "b")
         await scene.until(lambda: len(scene.out) == 2)
         consumer_of(source).failures = [ConnectionLost("gone")]
@@ -148,11 +133,9 @@ def test_acknowledging_is_tried_again_and_given_up_when_it_is_too_late() -> None
         await scene.until(lambda: not consumer_of(source).failures and source.flush is None)
         assert consumer_of(source).acked == ["a"]
 
-    play(story)
 
-
-def test_dead_letters_are_acknowledged_once_they_are_made() -> None:
-    async def story(scene: Scene) -> None:
+async def test_dead_letters_are_acknowledged_once_they_are_made() -> None:
+    async with feed_scene() as scene:
         source = scene.source("dead", "immortal")
         await scene.until(lambda: len(scene.out) == 2)
         for held in list(scene.out):
@@ -160,11 +143,9 @@ def test_dead_letters_are_acknowledged_once_they_are_made() -> None:
         await scene.until(lambda: consumer_of(source).acked == ["dead"])
         assert scene.buried == ["dead"]
 
-    play(story)
 
-
-def test_a_source_that_is_removed_lets_go_and_what_is_out_is_settled_by_another_member() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_source_that_is_removed_lets_go_and_what_is_out_is_settled_by_another_member() -> None:
+    async with feed_scene() as scene:
         scene.feed.set_prefetch(2)
         source = scene.source("a", "b")
         first = consumer_of(source)
@@ -178,11 +159,9 @@ def test_a_source_that_is_removed_lets_go_and_what_is_out_is_settled_by_another_
         await scene.until(lambda: second.stopped)
         assert second.acked == ["a"]
 
-    play(story)
 
-
-def test_all_steps_of_a_queue_are_removed_at_once() -> None:
-    async def story(scene: Scene) -> None:
+async def test_all_steps_of_a_queue_are_removed_at_once() -> None:
+    async with feed_scene() as scene:
         steps = [scene.source(step=step) for step in (6, 3)]
         consumers = list(map(consumer_of, steps))
         await scene.until(lambda: all(source.poll is not None for source in steps))
@@ -199,12 +178,10 @@ def test_all_steps_of_a_queue_are_removed_at_once() -> None:
         assert scene.gone_back == ["a"]
         assert all(each.stopped for each in [*consumers, *scene.joined])
 
-    play(story)
-
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_what_comes_while_a_source_is_removed_goes_back(others: int) -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_comes_while_a_source_is_removed_goes_back(others: int) -> None:
+    async with feed_scene() as scene:
         for _ in range(others):  # with more than one source, each is asked without waiting first
             scene.source()
         source = scene.source()
@@ -221,11 +198,9 @@ def test_what_comes_while_a_source_is_removed_goes_back(others: int) -> None:
         assert first.stopped
         assert second.stopped
 
-    play(story)
 
-
-def test_what_comes_while_a_feed_is_closed_goes_back() -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_comes_while_a_feed_is_closed_goes_back() -> None:
+    async with feed_scene() as scene:
         first, second = scene.source(), scene.source()
         consumers = [consumer_of(first), consumer_of(second)]
         for text, each in zip("ab", consumers, strict=True):
@@ -237,11 +212,9 @@ def test_what_comes_while_a_feed_is_closed_goes_back() -> None:
         assert sorted(scene.gone_back) == asked
         assert all(each.stopped for each in [*consumers, *scene.joined])
 
-    play(story)
 
-
-def test_a_source_is_removed_at_once_while_its_broker_is_away() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_source_is_removed_at_once_while_its_broker_is_away() -> None:
+    async with feed_scene() as scene:
         source = scene.source()
         scene.patience = asyncio.Event()
 
@@ -255,11 +228,9 @@ def test_a_source_is_removed_at_once_while_its_broker_is_away() -> None:
         assert consumer_of(source).stopped
         assert source.poll is None
 
-    play(story)
 
-
-def test_at_the_end_all_goes_back_and_what_is_done_is_acknowledged() -> None:
-    async def story(scene: Scene) -> None:
+async def test_at_the_end_all_goes_back_and_what_is_done_is_acknowledged() -> None:
+    async with feed_scene() as scene:
         source = scene.source("a", "b", "c")
         await scene.until(lambda: len(scene.out) == 3)
         scene.feed.settle(scene.out[0], Outcome.ACK)
@@ -271,11 +242,9 @@ def test_at_the_end_all_goes_back_and_what_is_done_is_acknowledged() -> None:
         assert sorted(text for text, _ in consumer_of(source).hidden) == ["b", "c"]
         assert consumer_of(source).stopped
 
-    play(story)
 
-
-def test_trouble_is_told_and_tried_again() -> None:
-    async def story(scene: Scene) -> None:
+async def test_trouble_is_told_and_tried_again() -> None:
+    async with feed_scene() as scene:
         source = scene.source()
         failures = [ConnectionLost("one"), ConnectionLost("two")]
         receive = consumer_of(source).receive
@@ -290,11 +259,9 @@ def test_trouble_is_told_and_tried_again() -> None:
         await scene.until(lambda: scene.out)
         assert scene.troubles[-3:] == ["one", "two", "well"]
 
-    play(story)
 
-
-def test_what_was_asked_for_beside_is_kept_and_given_back() -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_was_asked_for_beside_is_kept_and_given_back() -> None:
+    async with feed_scene() as scene:
         source = scene.source("a")
         await scene.until(lambda: scene.out)
         assert scene.gone_back == []
@@ -306,5 +273,3 @@ def test_what_was_asked_for_beside_is_kept_and_given_back() -> None:
         scene.feed.adopt(beside)
         scene.feed.settle(beside, Outcome.ACK)
         await scene.until(lambda: consumer_of(source).acked == ["a"])
-
-    play(story)

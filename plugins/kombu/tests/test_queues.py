@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -44,20 +45,18 @@ class Scene:
 
 
 @pytest.fixture
-def play(server, name: str) -> Callable[[Callable[[Scene], Awaitable[Any]]], None]:
-    def run(story: Callable[[Scene], Awaitable[Any]]) -> None:
-        async def whole() -> None:
-            scene = Scene(server.nameserver, name.replace(".", ""))
-            async with scene.admin:
-                await story(scene)
-
-        asyncio.run(whole())
+def queue_scene(server, name: str) -> Callable[[Callable[[Scene], Awaitable[Any]]], None]:
+    @asynccontextmanager
+    async def run() -> AsyncIterator[Any]:
+        scene = Scene(server.nameserver, name.replace(".", ""))
+        async with scene.admin:
+            yield scene
 
     return run
 
 
-def test_a_queue_is_a_topic_and_a_group(play) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_queue_is_a_topic_and_a_group(queue_scene) -> None:
+    async with queue_scene() as scene:
         queues, topic = scene.queues, f"{scene.name}%_orders"
         assert not await queues.exists("orders")
         assert await queues.declare("orders", QueueRecord(durable=True))
@@ -68,11 +67,9 @@ def test_a_queue_is_a_topic_and_a_group(play) -> None:
         route = await scene.admin.topics.route(topic)
         assert [data.write_queue_nums for data in route.queue_datas] == [1]
 
-    play(story)
 
-
-def test_messages_are_counted_emptied_and_deleted(play) -> None:
-    async def story(scene: Scene) -> None:
+async def test_messages_are_counted_emptied_and_deleted(queue_scene) -> None:
+    async with queue_scene() as scene:
         queues, topic = scene.queues, f"{scene.name}%_orders"
         await queues.declare("orders", QueueRecord(durable=True, priorities=True))
         assert await queues.size("orders") == 0
@@ -105,8 +102,6 @@ def test_messages_are_counted_emptied_and_deleted(play) -> None:
         assert await scene.directory.queues() == {}
         assert await queues.size("orders") == 0
 
-    play(story)
-
 
 async def until_size(queues: Queues, size: int) -> None:
     """Brokers move the offsets of groups a moment later."""
@@ -122,8 +117,8 @@ async def received(consumer: AsyncSimpleConsumer, count: int) -> list[Any]:
     return found
 
 
-def test_queues_whose_users_are_gone_are_deleted(play) -> None:
-    async def story(scene: Scene) -> None:
+async def test_queues_whose_users_are_gone_are_deleted(queue_scene) -> None:
+    async with queue_scene() as scene:
         queues = scene.queues
         await queues.declare("kept", QueueRecord(durable=True))
         await queues.declare("reply", QueueRecord(auto_delete=True, expires=10_000))
@@ -138,11 +133,9 @@ def test_queues_whose_users_are_gone_are_deleted(play) -> None:
         assert await scene.other().delete_over() == ["buffer"]
         assert await scene.mine() == [f"{scene.name}%_kept"]
 
-    play(story)
 
-
-def test_what_was_left_in_a_dead_users_queue_is_not_given_to_the_next(play) -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_was_left_in_a_dead_users_queue_is_not_given_to_the_next(queue_scene) -> None:
+    async with queue_scene() as scene:
         for record, later in (
             (QueueRecord(auto_delete=True, consumed=True), 0),
             (QueueRecord(expires=1000), LEASE_MS + 1),
@@ -156,11 +149,9 @@ def test_what_was_left_in_a_dead_users_queue_is_not_given_to_the_next(play) -> N
             assert await scene.queues.size("box") == 0
             await scene.queues.delete("box")
 
-    play(story)
 
-
-def test_nobody_or_somebody_consumes(play) -> None:
-    async def story(scene: Scene) -> None:
+async def test_nobody_or_somebody_consumes(queue_scene) -> None:
+    async with queue_scene() as scene:
         await scene.queues.declare("box", QueueRecord())
         topic = scene.queues.topic("box")
         assert await scene.queues.is_unused("box")
@@ -169,5 +160,3 @@ def test_nobody_or_somebody_consumes(play) -> None:
         async with consumer:
             assert not await scene.queues.is_unused("box")
         assert await scene.queues.is_unused("box")
-
-    play(story)

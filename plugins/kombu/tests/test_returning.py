@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,117 +33,99 @@ class Scene:
         self.returning.add(topic, message)  # type: ignore[arg-type]
 
 
-def play(story: Callable[[Scene], Awaitable[None]]) -> None:
-    asyncio.run(story(Scene()))
+async def test_what_is_not_there_yet_is_looked_for_until_it_is() -> None:
+    scene = Scene()
+    for message_id in "ab":
+        scene.give_back(message_id)
+    scene.stored["t", "b"] = 1
+
+    def then() -> None:
+        if len(scene.looks) == 4:
+            scene.stored["t", "a"] = 1
+
+    scene.then = then
+    assert await scene.returning.until_back("t")
+    assert scene.looks == ["a", "b", "a", "a", "a"]
+    assert not await scene.returning.until_back("t")
+    assert len(scene.looks) == 5
 
 
-def test_what_is_not_there_yet_is_looked_for_until_it_is() -> None:
-    async def story(scene: Scene) -> None:
-        for message_id in "ab":
-            scene.give_back(message_id)
-        scene.stored["t", "b"] = 1
-
-        def then() -> None:
-            if len(scene.looks) == 4:
-                scene.stored["t", "a"] = 1
-
-        scene.then = then
-        assert await scene.returning.until_back("t")
-        assert scene.looks == ["a", "b", "a", "a", "a"]
-        assert not await scene.returning.until_back("t")
-        assert len(scene.looks) == 5
-
-    play(story)
+async def test_other_topics_are_not_waited_for() -> None:
+    scene = Scene()
+    scene.give_back("a", topic="other")
+    assert not await scene.returning.until_back("t")
+    scene.returning.forget("other")
+    scene.returning.forget("other")
+    assert not await scene.returning.until_back("other")
+    assert scene.looks == []
 
 
-def test_other_topics_are_not_waited_for() -> None:
-    async def story(scene: Scene) -> None:
-        scene.give_back("a", topic="other")
-        assert not await scene.returning.until_back("t")
-        scene.returning.forget("other")
-        scene.returning.forget("other")
-        assert not await scene.returning.until_back("other")
-        assert scene.looks == []
+async def test_a_copy_of_an_earlier_try_is_not_the_one() -> None:
+    scene = Scene()
+    scene.stored["t", "a"] = 1
+    scene.give_back("a", times=0)
+    scene.give_back("a", times=1)
 
-    play(story)
+    def then() -> None:
+        scene.stored["t", "a"] = len(scene.looks)
 
-
-def test_a_copy_of_an_earlier_try_is_not_the_one() -> None:
-    async def story(scene: Scene) -> None:
-        scene.stored["t", "a"] = 1
-        scene.give_back("a", times=0)
-        scene.give_back("a", times=1)
-
-        def then() -> None:
-            scene.stored["t", "a"] = len(scene.looks)
-
-        scene.then = then
-        assert await scene.returning.until_back("t")
-        assert scene.looks == ["a"] * 3
-
-    play(story)
+    scene.then = then
+    assert await scene.returning.until_back("t")
+    assert scene.looks == ["a"] * 3
 
 
-def test_one_that_is_given_back_while_it_is_looked_for_is_waited_for_anew() -> None:
-    async def story(scene: Scene) -> None:
-        scene.give_back("a")
-        scene.stored["t", "a"] = 1
+async def test_one_that_is_given_back_while_it_is_looked_for_is_waited_for_anew() -> None:
+    scene = Scene()
+    scene.give_back("a")
+    scene.stored["t", "a"] = 1
 
-        def then() -> None:
-            if len(scene.looks) == 1:
-                scene.give_back("a", times=1)
-            elif len(scene.looks) == 2:
-                scene.stored["t", "a"] = 2
+    def then() -> None:
+        if len(scene.looks) == 1:
+            scene.give_back("a", times=1)
+        elif len(scene.looks) == 2:
+            scene.stored["t", "a"] = 2
 
-        scene.then = then
-        assert await scene.returning.until_back("t")
-        assert scene.looks == ["a"] * 3
-
-    play(story)
+    scene.then = then
+    assert await scene.returning.until_back("t")
+    assert scene.looks == ["a"] * 3
 
 
-def test_what_never_comes_is_given_up_in_the_order_in_which_it_went() -> None:
-    async def story(scene: Scene) -> None:
-        scene.give_back("dead letter")
-        scene.now += BACK_SECONDS / 2
-        scene.give_back("late")
+async def test_what_never_comes_is_given_up_in_the_order_in_which_it_went() -> None:
+    scene = Scene()
+    scene.give_back("dead letter")
+    scene.now += BACK_SECONDS / 2
+    scene.give_back("late")
 
-        def then() -> None:
-            if len(scene.looks) == 2:
-                scene.now += BACK_SECONDS / 2
-            elif len(scene.looks) == 3:
-                scene.stored["t", "late"] = 1
+    def then() -> None:
+        if len(scene.looks) == 2:
+            scene.now += BACK_SECONDS / 2
+        elif len(scene.looks) == 3:
+            scene.stored["t", "late"] = 1
 
-        scene.then = then
-        assert await scene.returning.until_back("t")
-        assert scene.looks == ["dead letter", "late", "late", "late"]
-        scene.give_back("another")
-        scene.now += BACK_SECONDS
-        assert not await scene.returning.until_back("t")
-
-    play(story)
+    scene.then = then
+    assert await scene.returning.until_back("t")
+    assert scene.looks == ["dead letter", "late", "late", "late"]
+    scene.give_back("another")
+    scene.now += BACK_SECONDS
+    assert not await scene.returning.until_back("t")
 
 
-def test_what_becomes_of_a_broker_that_does_not_answer_is_told() -> None:
-    async def story(scene: Scene) -> None:
-        scene.give_back("a")
+async def test_what_becomes_of_a_broker_that_does_not_answer_is_told() -> None:
+    scene = Scene()
+    scene.give_back("a")
 
-        def then() -> None:
-            raise ConnectionLost("gone")
+    def then() -> None:
+        raise ConnectionLost("gone")
 
-        scene.then = then
-        with pytest.raises(ConnectionLost):
-            await scene.returning.until_back("t")
-
-    play(story)
+    scene.then = then
+    with pytest.raises(ConnectionLost):
+        await scene.returning.until_back("t")
 
 
-def test_many_are_looked_for_some_at_a_time() -> None:
-    async def story(scene: Scene) -> None:
-        for n in range(100):
-            scene.give_back(str(n))
-            scene.stored["t", str(n)] = 1
-        assert await scene.returning.until_back("t")
-        assert scene.looks == [str(n) for n in range(100)]
-
-    play(story)
+async def test_many_are_looked_for_some_at_a_time() -> None:
+    scene = Scene()
+    for n in range(100):
+        scene.give_back(str(n))
+        scene.stored["t", str(n)] = 1
+    assert await scene.returning.until_back("t")
+    assert scene.looks == [str(n) for n in range(100)]

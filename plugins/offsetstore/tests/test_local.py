@@ -57,9 +57,9 @@ def test_the_directory_can_be_chosen(tmp_path: Path) -> None:
     assert store.path == tmp_path / "else" / "c" / "billing" / "offsets.json"
 
 
-def test_reads_what_the_java_client_wrote(store: LocalOffsetStore) -> None:
+async def test_reads_what_the_java_client_wrote(store: LocalOffsetStore) -> None:
     put(store.path, JAVA_FILE)
-    asyncio.run(store.load())
+    await store.load()
     assert store.snapshot("orders") == {QUEUE: 42}
 
 
@@ -78,18 +78,18 @@ def test_the_version_before_is_kept(store: LocalOffsetStore) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"offsetTable":{"x":1}}'])
-def test_a_damaged_file_is_replaced_by_its_backup(store: LocalOffsetStore, damage: bytes) -> None:
+async def test_a_damaged_file_is_replaced_by_its_backup(store: LocalOffsetStore, damage: bytes) -> None:
     put(store.path, damage)
     put(store.path.with_name("offsets.json.bak"), JAVA_FILE)
-    asyncio.run(store.load())
-    assert asyncio.run(store.read(QUEUE, ReadFrom.STORE)) == 42
+    await store.load()
+    assert await store.read(QUEUE, ReadFrom.STORE) == 42
     persist(store, 43)
     assert loose_json.loads(store.path.read_bytes()) == {"offsetTable": {QUEUE: 43}}
     assert store.path.with_name("offsets.json.bak").read_bytes() == JAVA_FILE
 
 
-def test_two_damaged_files_are_an_error_that_names_them(store: LocalOffsetStore) -> None:
+async def test_two_damaged_files_are_an_error_that_names_them(store: LocalOffsetStore) -> None:
     put(store.path, b"{")
     put(store.path.with_name("offsets.json.bak"), b"{")
     with pytest.raises(StoreError, match=r"offsets\.json\.bak is damaged"):
-        asyncio.run(store.load())
+        await store.load()

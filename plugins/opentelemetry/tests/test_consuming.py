@@ -189,45 +189,42 @@ def test_delayed_and_transactional_messages(cluster) -> None:
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_async_listeners_beside_each_other_have_each_their_own_span(cluster, ordered) -> None:
+async def test_async_listeners_beside_each_other_have_each_their_own_span(cluster, ordered) -> None:
     told = Told()
     count = 4
     inside: dict[bytes, list[int]] = {}
     spans: dict[bytes, int] = {}
 
-    async def run() -> None:
-        all_in, done = asyncio.Event(), asyncio.Event()
+    all_in, done = asyncio.Event(), asyncio.Event()
 
-        async def take(messages, context):
-            inside[messages[0].body] = [current_span_id()]
-            if len(inside) == count:
-                all_in.set()
-            if not ordered:  # all of them wait here at once
-                await asyncio.wait_for(all_in.wait(), WAIT)
-            await asyncio.sleep(0)
-            inside[messages[0].body].append(current_span_id())
-            with told.tracer.start_as_current_span("charge") as span:
-                spans[messages[0].body] = span.parent.span_id
-            if len(spans) == count:
-                done.set()
-            return ConsumeResult.SUCCESS
+    async def take(messages, context):
+        inside[messages[0].body] = [current_span_id()]
+        if len(inside) == count:
+            all_in.set()
+        if not ordered:  # all of them wait here at once
+            await asyncio.wait_for(all_in.wait(), WAIT)
+        await asyncio.sleep(0)
+        inside[messages[0].body].append(current_span_id())
+        with told.tracer.start_as_current_span("charge") as span:
+            spans[messages[0].body] = span.parent.span_id
+        if len(spans) == count:
+            done.set()
+        return ConsumeResult.SUCCESS
 
-        async with producing(cluster, told, AsyncProducer) as producer:
-            for number in range(count):
-                await producer.send(Message("orders", b"%d" % number))
-        consumer = AsyncPushConsumer(
-            "billing",
-            nameserver=cluster.nameserver,
-            consume_from="first",
-            ordered=ordered,
-            consume_hooks=[told.consume],
-        )
-        consumer.subscribe("orders", "*", take)
-        async with consumer:
-            await asyncio.wait_for(done.wait(), WAIT)
-            assert current_span_id() == 0
-
-    asyncio.run(run())
+    async with producing(cluster, told, AsyncProducer) as producer:
+        for number in range(count):
+            await producer.send(Message("orders", b"%d" % number))
+    consumer = AsyncPushConsumer(
+        "billing",
+        nameserver=cluster.nameserver,
+        consume_from="first",
+        ordered=ordered,
+        consume_hooks=[told.consume],
+    )
+    consumer.subscribe("orders", "*", take)
+    async with consumer:
+        await asyncio.wait_for(done.wait(), WAIT)
+        assert current_span_id() == 0
     processing = {place(span)[1] for span in told.spans("process orders")}
     assert len(processing) == count
     assert {each for pair in inside.values() for each in pair} == processing

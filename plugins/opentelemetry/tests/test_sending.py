@@ -182,32 +182,28 @@ def test_submitted_messages_have_a_span_each_in_the_trace_that_submitted_them(cl
     check_submitted(told, cluster, results)
 
 
-def test_messages_that_tasks_submit_likewise(cluster) -> None:
+async def test_messages_that_tasks_submit_likewise(cluster) -> None:
     told = Told()
-
-    async def run() -> list[SendResult]:
-        futures = []
-        async with producing(cluster, told, AsyncProducer) as producer:
-            for number in range(5):
-                with told.tracer.start_as_current_span("checkout"):
-                    futures.append(await producer.submit(Message("orders", b"%d" % number)))
-            return await asyncio.gather(*futures)
-
-    check_submitted(told, cluster, asyncio.run(run()))
+    futures = []
+    async with producing(cluster, told, AsyncProducer) as producer:
+        for number in range(5):
+            with told.tracer.start_as_current_span("checkout"):
+                futures.append(await producer.submit(Message("orders", b"%d" % number)))
+        check_submitted(told, cluster, (await asyncio.gather(*futures)))
 
 
-def test_an_asyncio_send_takes_the_trace_of_its_task(cluster) -> None:
+async def test_an_asyncio_send_takes_the_trace_of_its_task(cluster) -> None:
     told = Told()
 
     async def checkout(producer, number: int) -> tuple[int, SendResult]:
         with told.tracer.start_as_current_span("checkout") as span:
             return span.get_span_context().span_id, await producer.send(Message("orders", b"%d" % number))
 
-    async def run() -> list:
-        async with producing(cluster, told, AsyncProducer) as producer:
-            return await asyncio.gather(*[checkout(producer, number) for number in range(5)])
-
-    outcome = {result.message_id: outer for outer, result in asyncio.run(run())}
+    async with producing(cluster, told, AsyncProducer) as producer:
+        outcome = {
+            result.message_id: outer
+            for outer, result in (await asyncio.gather(*[checkout(producer, number) for number in range(5)]))
+        }
     spans = told.spans("send orders")
     assert {span.attributes["messaging.message.id"]: span.parent.span_id for span in spans} == outcome
 

@@ -12,6 +12,7 @@ import pytest
 from mqframe_cli.settings.configuration import load
 from mqframe_pop import AsyncSimpleConsumer
 from mqframe_pop.requests import PopMessage
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request
 from without import offers_without, without
 
@@ -47,18 +48,16 @@ def blocked() -> PluginManager:
     ],
     ids=["not installed", "blocked", "left out"],
 )
-def test_a_pop_is_refused_with_what_is_to_be_done(run: Any, options: dict[str, Any], remark: str) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t")
-        answer = await world.talker.invoke(pop_request())
+async def test_a_pop_is_refused_with_what_is_to_be_done(options: dict[str, Any], remark: str) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
+        await world.client.ok_send("t")
+        answer = await world.client.invoke(pop_request())
         assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
         assert world.store.queues.max_offset("t", 0) == 1
 
-    run(scenario, **options)
 
-
-def test_a_simple_consumer_hears_what_to_install(run: Any) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_simple_consumer_hears_what_to_install() -> None:
+    async with ClusterScene(topics={"t": 2}, plugins=without(NAME)) as world:
         consumer = AsyncSimpleConsumer(
             "g", nameserver=world.cluster.nameserver, consume_from="first", clock=world.clock
         )
@@ -66,8 +65,6 @@ def test_a_simple_consumer_hears_what_to_install(run: Any) -> None:
         async with consumer:
             with pytest.raises(AnswerError, match=re.escape(LINE)):
                 await consumer.receive(await_duration=0)
-
-    run(scenario, plugins=without(NAME))
 
 
 @pytest.mark.usefixtures("not_installed")

@@ -11,7 +11,7 @@ from command_runs import read, run
 from mqframe_admin.rules.replica import Replica
 from mqframe_replication.commands import replica_rows
 from mqframe_testing.cluster import Cluster
-from replicas import Pair, play, texts
+from replicas import Pair, texts
 
 HERE = ("DefaultCluster", "broker-a")
 
@@ -45,8 +45,8 @@ def test_states_are_told_in_words() -> None:
     ]
 
 
-def test_a_slave_that_differs_is_cut_back_and_follows_and_what_went_can_be_read(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_differs_is_cut_back_and_follows_and_what_went_can_be_read(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         slave = await pair.start("slave", "SLAVE")
         await pair.sent(master, *texts(0, 60))
@@ -88,11 +88,9 @@ def test_a_slave_that_differs_is_cut_back_and_follows_and_what_went_can_be_read(
         assert len(lines) == 70
         assert run("store", "export", made["file"], "u") == ""
 
-    play(tmp_path, scenario)
 
-
-def test_a_log_with_nothing_in_common_is_not_cut(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_log_with_nothing_in_common_is_not_cut(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 3))
         other = await pair.start("other", "ASYNC_MASTER")
@@ -105,11 +103,9 @@ def test_a_log_with_nothing_in_common_is_not_cut(tmp_path: Path) -> None:
         assert read("store", "cuts", str(tmp_path / "other")) == []
         run("store", "show", "cut", str(tmp_path / "other" / "abort"), code=2)
 
-    play(tmp_path, scenario)
 
-
-def test_roles_change_by_command(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_roles_change_by_command(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         names = ("--nameserver", pair.names.address)
         master = await pair.hold("a", "ASYNC_MASTER")
         slave = await pair.hold("b", "SLAVE")
@@ -133,5 +129,3 @@ def test_roles_change_by_command(tmp_path: Path) -> None:
             (0, "SYNC_MASTER", None),
             (2, "SLAVE", 0),
         ]
-
-    play(tmp_path, scenario)

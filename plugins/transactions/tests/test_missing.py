@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from broker.conftest import run as run
 from halves import HALF, batch, send_batch
 from mqframe_cli.settings.configuration import load
+from mqframe_testing.cluster_scene import ClusterScene
 from without import offers_without, without
 
 import mqframe
@@ -31,21 +30,19 @@ def told(services_blocked: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("services_blocked", [(), ("transactions",)])
-def test_a_half_is_refused_and_never_stored(
-    run: Callable[..., None], services_blocked: tuple[str, ...]
-) -> None:
-    async def scenario(world: Any) -> None:
-        sent = await world.talker.send("t", properties=HALF)
+async def test_a_half_is_refused_and_never_stored(services_blocked: tuple[str, ...]) -> None:
+    async with ClusterScene(
+        topics={"t": 2}, plugins=without(OURS), broker={"services_blocked": services_blocked}
+    ) as world:
+        sent = await world.client.send("t", properties=HALF)
         assert (sent.code, sent.remark) == (16, told(services_blocked))
         whole = await send_batch(world, batch([b"one", b"two"]), 2)
         assert (whole.code, f"{SendHalfBatch.CODE} is not supported" in whole.remark) == (3, True)
         await world.settle()
         assert world.store.log.max_offset == 0
-        await world.talker.ok_send("t")
+        await world.client.ok_send("t")
         await world.settle()
         assert world.store.queues.max_offset("t", 0) == 1
-
-    run(scenario, plugins=without(OURS), broker={"services_blocked": services_blocked})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +29,19 @@ def parts() -> BrokerParts:
     return BrokerParts(clock, PluginManager(), None, OpeningProgress.on(clock))
 
 
-def test_a_broker_by_itself_may_change_its_role_and_knows_the_process_s_name_servers(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        host = broker_of(settings(tmp_path), ("127.0.0.1:1",), parts())
-        roles = host.decider
-        assert isinstance(roles, RoleByOperator)
-        assert roles.sections.broker.nameservers[0] == "127.0.0.1:1"
-        await host.start()
-        assert host.address == host.broker.address
-        roles.check(roles.sections.replication)
-        await host.stop()
-        await host.start()  # nobody holds the store
-        await host.stop()
-
-    asyncio.run(scenario())
+async def test_a_broker_by_itself_may_change_its_role_and_knows_the_process_s_name_servers(
+    tmp_path: Path,
+) -> None:
+    host = broker_of(settings(tmp_path), ("127.0.0.1:1",), parts())
+    roles = host.decider
+    assert isinstance(roles, RoleByOperator)
+    assert roles.sections.broker.nameservers[0] == "127.0.0.1:1"
+    await host.start()
+    assert host.address == host.broker.address
+    roles.check(roles.sections.replication)
+    await host.stop()
+    await host.start()  # nobody holds the store
+    await host.stop()
 
 
 def test_an_elected_one_is_a_member_of_its_group(tmp_path: Path) -> None:

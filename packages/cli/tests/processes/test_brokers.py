@@ -102,7 +102,7 @@ def test_how_it_stopped_counts_once_it_served(told: list[str], code: int, said: 
     assert str(stopped.problem) == said
 
 
-def test_one_that_cannot_start_ends_the_others_and_is_what_is_raised() -> None:
+async def test_one_that_cannot_start_ends_the_others_and_is_what_is_raised() -> None:
     script = (
         "import os, signal, sys\n"
         "from mqframe_cli.processes.parent import tell_supervisor\n"
@@ -111,21 +111,18 @@ def test_one_that_cannot_start_ends_the_others_and_is_what_is_raised() -> None:
         "tell_supervisor('ready 127.0.0.1:1'); signal.pause()\n"
     )
 
-    async def story() -> None:
-        good, bad = Place("good", 0, Path()), Place("bad", 0, Path())
-        brokers = Brokers(
-            {each: [sys.executable, "-c", script, each.name] for each in (good, bad)}, ManualClock()
-        )
-        with pytest.raises(FixError, match=r"^bad: no luck$"):
-            await asyncio.wait_for(brokers.start(), REAL_SECONDS_MAX)
-        assert brokers.processes == {}
-        fine = Brokers({good: [sys.executable, "-c", script, "good"]}, ManualClock())
-        await asyncio.wait_for(fine.start(), REAL_SECONDS_MAX)
-        assert fine.addresses == {"good": "127.0.0.1:1"}
-        await fine.stop()
-        assert fine.processes == {}
-
-    asyncio.run(story())
+    good, bad = Place("good", 0, Path()), Place("bad", 0, Path())
+    brokers = Brokers(
+        {each: [sys.executable, "-c", script, each.name] for each in (good, bad)}, ManualClock()
+    )
+    with pytest.raises(FixError, match=r"^bad: no luck$"):
+        await asyncio.wait_for(brokers.start(), REAL_SECONDS_MAX)
+    assert brokers.processes == {}
+    fine = Brokers({good: [sys.executable, "-c", script, "good"]}, ManualClock())
+    await asyncio.wait_for(fine.start(), REAL_SECONDS_MAX)
+    assert fine.addresses == {"good": "127.0.0.1:1"}
+    await fine.stop()
+    assert fine.processes == {}
 
 
 def children(process: subprocess.Popen[str]) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import resource
 
@@ -13,30 +12,29 @@ from mqframe_testing.manual_clock import ManualClock
 from mqframe.core.os_errors import lacks_descriptors
 
 
-def test_the_shortage_is_an_error_a_minute_and_its_end_another(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_shortage_is_an_error_a_minute_and_its_end_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     lacking: list[OSError] = []
 
     def probe() -> None:
         for problem in lacking:
             raise problem
 
-    async def story() -> None:
-        clock = ManualClock()
-        watch = DescriptorWatch(clock, probe)
-        clock.advance(10)
-        lacking.append(OSError(errno.EIO, "of the disk, which others tell"))
-        clock.advance(10)
-        lacking[:] = [OSError(errno.EMFILE, "Too many open files")]
+    clock = ManualClock()
+    watch = DescriptorWatch(clock, probe)
+    clock.advance(10)
+    lacking.append(OSError(errno.EIO, "of the disk, which others tell"))
+    clock.advance(10)
+    lacking[:] = [OSError(errno.EMFILE, "Too many open files")]
+    clock.advance(1)
+    watch.note(lacking[0])  # as the loop may say it, too
+    for _ in range(64):
         clock.advance(1)
-        watch.note(lacking[0])  # as the loop may say it, too
-        for _ in range(64):
-            clock.advance(1)
-        lacking.clear()
-        clock.advance(1)
-        watch.stop()
-        clock.advance(10)
-
-    asyncio.run(story())
+    lacking.clear()
+    clock.advance(1)
+    watch.stop()
+    clock.advance(10)
     told = [(each.levelname, each.getMessage().partition(" problem=")[0]) for each in caplog.records]
     assert told == [
         ("ERROR", "no connection is accepted at the moment"),

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,25 +106,23 @@ class Scene:
 
 
 @pytest.fixture
-def play(tmp_path: Path):
-    def run(story, count: int = 1, kind: str = "works", **options: Any) -> None:
-        async def whole() -> None:
-            scene = Scene(tmp_path, count, kind, **options)
-            try:
-                await story(scene)
-            finally:
-                for pid in scene.supervisor.processes.values():
-                    os.kill(pid, signal.SIGKILL)
-                scene.running.cancel()
-                await asyncio.gather(scene.running, return_exceptions=True)
-
-        asyncio.run(whole())
+def supervised(tmp_path: Path):
+    @asynccontextmanager
+    async def run(count: int = 1, kind: str = "works", **options: Any) -> AsyncIterator[Any]:
+        scene = Scene(tmp_path, count, kind, **options)
+        try:
+            yield scene
+        finally:
+            for pid in scene.supervisor.processes.values():
+                os.kill(pid, signal.SIGKILL)
+            scene.running.cancel()
+            await asyncio.gather(scene.running, return_exceptions=True)
 
     return run
 
 
-def test_all_are_started_and_end_in_good_order(play) -> None:
-    async def story(scene):
+async def test_all_are_started_and_end_in_good_order(supervised) -> None:
+    async with supervised(count=3) as scene:
         await scene.up(1, 1, 1)
         await scene.until(lambda: len(scene.supervisor.processes) == 3)
         pids = set(scene.supervisor.processes.values())
@@ -131,11 +130,9 @@ def test_all_are_started_and_end_in_good_order(play) -> None:
         assert scene.ended() == pids
         assert scene.supervisor.processes == {}
 
-    play(story, count=3)
 
-
-def test_one_that_dies_is_replaced_and_the_others_go_on(play) -> None:
-    async def story(scene):
+async def test_one_that_dies_is_replaced_and_the_others_go_on(supervised) -> None:
+    async with supervised(count=2) as scene:
         await scene.up(1, 1)
         await scene.until(lambda: len(scene.supervisor.processes) == 2)
         first, other = scene.supervisor.processes.values()
@@ -149,11 +146,9 @@ def test_one_that_dies_is_replaced_and_the_others_go_on(play) -> None:
         assert await scene.stop() == 0
         assert scene.stopped == {"1": 0, "2": 0}
 
-    play(story, count=2)
 
-
-def test_one_that_the_system_does_not_start_is_tried_again_and_the_others_go_on(play) -> None:
-    async def story(scene):
+async def test_one_that_the_system_does_not_start_is_tried_again_and_the_others_go_on(supervised) -> None:
+    async with supervised(count=2) as scene:
         await scene.up(1, 1)
         await scene.until(lambda: len(scene.supervisor.processes) == 2)
         first, other = scene.supervisor.processes.values()
@@ -168,26 +163,20 @@ def test_one_that_the_system_does_not_start_is_tried_again_and_the_others_go_on(
         assert scene.supervisor.processes["2"] == other
         assert await scene.stop() == 0
 
-    play(story, count=2)
 
-
-def test_one_that_finished_stays_away_and_the_last_one_ends_it(play) -> None:
-    async def story(scene):
+async def test_one_that_finished_stays_away_and_the_last_one_ends_it(supervised) -> None:
+    async with supervised(count=2, kind="code0") as scene:
         assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 0
         assert (len(scene.seen(1)), len(scene.seen(2))) == (1, 1)
 
-    play(story, count=2, kind="code0")
 
-
-def test_what_cannot_run_is_given_up_with_its_exit_code(play) -> None:
-    async def story(scene):
+async def test_what_cannot_run_is_given_up_with_its_exit_code(supervised) -> None:
+    async with supervised(count=2, kind="code2") as scene:
         assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 2
 
-    play(story, count=2, kind="code2")
 
-
-def test_a_change_starts_all_anew_after_they_ended(play) -> None:
-    async def story(scene):
+async def test_a_change_starts_all_anew_after_they_ended(supervised) -> None:
+    async with supervised(count=2, watched=True) as scene:
         await scene.up(1, 1)
         await scene.until(lambda: len(scene.supervisor.processes) == 2)
         before = set(scene.supervisor.processes.values())
@@ -196,11 +185,9 @@ def test_a_change_starts_all_anew_after_they_ended(play) -> None:
         assert scene.ended() == before
         assert await scene.stop() == 0
 
-    play(story, count=2, watched=True)
 
-
-def test_a_change_wakes_those_that_wait_for_one(play) -> None:
-    async def story(scene):
+async def test_a_change_wakes_those_that_wait_for_one(supervised) -> None:
+    async with supervised(kind="code2", watched=True) as scene:
         await scene.up(1)
         await scene.until(lambda: not scene.supervisor.processes)
         await scene.clock.aadvance(3600)
@@ -210,11 +197,9 @@ def test_a_change_wakes_those_that_wait_for_one(play) -> None:
         await scene.up(2)
         assert await scene.stop() == 0
 
-    play(story, kind="code2", watched=True)
 
-
-def test_one_that_does_not_end_is_killed_when_its_time_is_over(play) -> None:
-    async def story(scene):
+async def test_one_that_does_not_end_is_killed_when_its_time_is_over(supervised) -> None:
+    async with supervised(kind="deaf") as scene:
         await scene.up(1)
         scene.supervisor.stop()
         await scene.clock.aadvance(39.9)
@@ -223,23 +208,18 @@ def test_one_that_does_not_end_is_killed_when_its_time_is_over(play) -> None:
         assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 0
         assert scene.stopped == {"1": -signal.SIGKILL}
 
-    play(story, kind="deaf")
 
-
-def test_what_one_tells_is_heard_to_its_last_word_before_its_end_is_judged(play) -> None:
+async def test_what_one_tells_is_heard_to_its_last_word_before_its_end_is_judged(supervised) -> None:
     class Rule(ServerRestarts):
         def ended(self, code: int, lived_seconds: float) -> Verdict:
             told.append(code)
             return super().ended(code, lived_seconds)
 
     told: list[object] = []
-
-    async def story(scene):
+    async with supervised(kind="talks", restarts=Rule()) as scene:
         scene.heard = told
         assert await asyncio.wait_for(scene.running, REAL_SECONDS_MAX) == 3
         assert told == [("1", "one"), ("1", "two: größer"), ("1", "half a line"), 3]
-
-    play(story, kind="talks", restarts=Rule())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Collection
 from typing import Any
@@ -196,5 +195,5 @@ async def _commits() -> list[int | None]:
     return seen
 
 
-def test_the_wire_in_memory_keeps_the_last_offset_of_a_queue() -> None:
-    assert asyncio.run(_commits()) == [None, 5, 3]
+async def test_the_wire_in_memory_keeps_the_last_offset_of_a_queue() -> None:
+    assert await _commits() == [None, 5, 3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from mqframe_testing.conformance import CoordinationConformance
@@ -59,9 +59,13 @@ class Scene:
             for host in self.hosts
         )
 
-    async def start(self) -> None:
+    async def __aenter__(self) -> Self:
         for number, member in enumerate((self.one, self.two), 1):
             assert await member.start(GroupPlace("c", "b", number), TTL) == TTL
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        """Nothing: the simulation ends its tasks."""
 
     async def held(self) -> Snapshot:
         """What the engine holds."""
@@ -69,18 +73,19 @@ class Scene:
         return await watcher.look(GroupPlace("c", "b", 0))
 
 
-def play(scenario: Callable[[Scene], Coroutine[Any, Any, None]], seed: int = 0) -> None:
+def play(scenario: Callable[[Scene], Coroutine[Any, Any, None]], seed: int) -> None:
+    """Run `scenario`, one of a series, by `seed`."""
+
     async def whole(simulation: Simulation) -> None:
-        scene = Scene(simulation)
-        await scene.start()
-        await scenario(scene)
+        async with Scene(simulation) as scene:
+            await scenario(scene)
 
     with Simulation(seed) as simulation:
         simulation.run(whole(simulation))
 
 
-def test_an_answer_that_is_lost_leaves_the_effect() -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_an_answer_that_is_lost_leaves_the_effect(simulation: Simulation) -> None:
+    async with Scene(simulation) as scene:
         scene.network.block("coordination", "one", one_way=True)
         before = scene.simulation.clock.monotonic()
         with pytest.raises(CoordinationError, match="did not answer host one within 1 s"):
@@ -90,8 +95,6 @@ def test_an_answer_that_is_lost_leaves_the_effect() -> None:
         scene.network.heal()
         found = await scene.one.read()
         assert (found.state, found.leader) == (b"state", b"leader 1")
-
-    play(scenario)
 
 
 def test_a_request_that_is_lost_has_no_effect_now_and_may_have_one_once_the_way_is_healed() -> None:
@@ -193,8 +196,8 @@ def test_a_request_takes_effect_late_and_after_its_caller_gave_up() -> None:
     assert (None, b"leader 1") in seen
 
 
-def test_a_lease_that_is_not_renewed_over_a_blocked_way_runs_out() -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_lease_that_is_not_renewed_over_a_blocked_way_runs_out(simulation: Simulation) -> None:
+    async with Scene(simulation) as scene:
         assert await scene.one.claim(b"state", b"leader 1", 0) > 0
         scene.network.block("one", "coordination", one_way=True)
         for _ in range(12):
@@ -204,8 +207,6 @@ def test_a_lease_that_is_not_renewed_over_a_blocked_way_runs_out() -> None:
         assert (await scene.held()).leader is None
         scene.network.heal()
         assert await scene.one.renew() is False
-
-    play(scenario)
 
 
 def test_a_host_that_stands_still_sees_the_answer_or_the_limit_when_it_goes_on() -> None:
@@ -227,8 +228,8 @@ def test_a_host_that_stands_still_sees_the_answer_or_the_limit_when_it_goes_on()
     assert outcomes == {"limit", "answer"}
 
 
-def test_changes_are_told_unless_the_engine_is_out_of_reach() -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_changes_are_told_unless_the_engine_is_out_of_reach(simulation: Simulation) -> None:
+    async with Scene(simulation) as scene:
         await scene.one.read()
         hearing = asyncio.ensure_future(scene.one.changed())
         await scene.simulation.clock.sleep(5)
@@ -249,11 +250,9 @@ def test_changes_are_told_unless_the_engine_is_out_of_reach() -> None:
         with pytest.raises(CoordinationError):
             await hearing
 
-    play(scenario)
 
-
-def test_a_stop_that_is_not_heard_ends_with_the_lease() -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_stop_that_is_not_heard_ends_with_the_lease(simulation: Simulation) -> None:
+    async with Scene(simulation) as scene:
         assert await scene.one.claim(b"state", b"leader 1", 0) > 0
         scene.network.block("one", "coordination", one_way=True)
         await scene.one.stop()
@@ -264,19 +263,15 @@ def test_a_stop_that_is_not_heard_ends_with_the_lease() -> None:
         await scene.simulation.clock.sleep(TTL)
         assert (await scene.held()).leader is None
 
-    play(scenario)
 
-
-def test_an_operator_asks_over_the_same_ways() -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_an_operator_asks_over_the_same_ways(simulation: Simulation) -> None:
+    async with Scene(simulation) as scene:
         place = GroupPlace("c", "b", 0)
         version = await scene.one.force(place, b"forced", 0)
         assert await scene.one.look(place) == Snapshot(b"forced", version, None, {})
         scene.network.block("one", "coordination")
         with pytest.raises(CoordinationError):
             await scene.one.look(place)
-
-    play(scenario)
 
 
 def test_calls_replay_by_the_seed() -> None:

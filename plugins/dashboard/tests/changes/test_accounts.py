@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from mqframe_dashboard.changes.accounts import ClusterAccounts, FileAccounts, signed_by
 from mqframe_dashboard.changes.rejection import Rejection
@@ -23,21 +21,18 @@ class Asking:
         return await call(*args, **kwargs)
 
 
-def test_users_are_known_by_their_keys(guarded, boss_admin, boss_access):
+async def test_users_are_known_by_their_keys(guarded, boss_admin, boss_access):
     boss_admin.users.create("shop", "of the shop")
 
-    async def run() -> None:
-        async with AsyncAdmin(**boss_access) as admin:
-            accounts = ClusterAccounts(Asking(admin), boss_access)
-            for wrong in (("shop", "other"), ("other", "of the shop"), ("boss", "of the shop")):
-                assert await accounts.account(*wrong) is None
-            found = await accounts.account("shop", "of the shop")
-            assert found is not None
-            assert found.user == "shop"
-            assert "of the shop" not in repr(found)
-            await found.close()
-
-    asyncio.run(run())
+    async with AsyncAdmin(**boss_access) as admin:
+        accounts = ClusterAccounts(Asking(admin), boss_access)
+        for wrong in (("shop", "other"), ("other", "of the shop"), ("boss", "of the shop")):
+            assert await accounts.account(*wrong) is None
+        found = await accounts.account("shop", "of the shop")
+        assert found is not None
+        assert found.user == "shop"
+        assert "of the shop" not in repr(found)
+        await found.close()
 
 
 def test_a_cluster_that_checks_nobody_lets_nobody_sign_in(mqframe_cluster, open_browser):
@@ -49,7 +44,7 @@ def test_a_cluster_that_checks_nobody_lets_nobody_sign_in(mqframe_cluster, open_
     assert "set-cookie" not in answer.headers
 
 
-def test_a_user_whose_secret_is_not_looked_at_may_not_sign_in():
+async def test_a_user_whose_secret_is_not_looked_at_may_not_sign_in():
     class Careless:
         """Knows `white` by any secret, as plain_acl.yml has it for addresses that it trusts."""
 
@@ -60,17 +55,14 @@ def test_a_user_whose_secret_is_not_looked_at_may_not_sign_in():
         async def masters(self):
             return {"broker-a": "127.0.0.1:1"}
 
-    async def run() -> None:
-        accounts = ClusterAccounts(Asking(Careless()), {"nameserver": "127.0.0.1:1"})
+    accounts = ClusterAccounts(Asking(Careless()), {"nameserver": "127.0.0.1:1"})
 
-        async def known(admin, server):
-            return True
+    async def known(admin, server):
+        return True
 
-        accounts._known = known
-        with pytest.raises(Rejection, match="keys prove nothing"):
-            await accounts.account("white", "any")
-
-    asyncio.run(run())
+    accounts._known = known
+    with pytest.raises(Rejection, match="keys prove nothing"):
+        await accounts.account("white", "any")
 
 
 def test_own_keys_leave_no_trace_in_those_of_users():

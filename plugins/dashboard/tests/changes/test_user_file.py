@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from mqframe_dashboard.changes.user_file import UserFile, user_line
 
 from mqframe.core.errors import SettingError
 
 
-def test_a_line_fits_its_secret_alone(tmp_path):
+async def test_a_line_fits_its_secret_alone(tmp_path):
     path = tmp_path / "users"
     path.write_text(f"{user_line('ann', 'größer: than')}\n# bob\n{user_line('bob', 'x')}\n", "utf-8")
     file = UserFile(path)
@@ -23,9 +21,9 @@ def test_a_line_fits_its_secret_alone(tmp_path):
         ("bob", "größer: than", False),
         ("eve", "x", False),
     ):
-        assert asyncio.run(file.fits(user, secret)) is fits
+        assert await file.fits(user, secret) is fits
     path.write_text(user_line("bob", "x"))
-    assert not asyncio.run(file.fits("ann", "größer: than"))
+    assert not await file.fits("ann", "größer: than")
 
 
 @pytest.mark.parametrize(

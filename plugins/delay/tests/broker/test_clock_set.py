@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from mqframe_delay.settings import DelaySettings
+from mqframe_testing.cluster_scene import ClusterScene
 from timed_messages import bodies, send
 
 HOUR = 3600
@@ -20,9 +21,7 @@ async def restart(world, how):
         await world.cluster.start_broker()
     else:
         return
-    await world.talker.client.close()
-    world.talkers.remove(world.talker)
-    world.talker = world.join()
+    await world.disconnect(world.client)
 
 
 async def pass_time(world, seconds):
@@ -40,8 +39,8 @@ KINDS = ("level", "seconds", "ms")
 
 
 @pytest.mark.parametrize("jump", JUMPS)
-def test_delays_pass_in_true_time_while_the_clock_jumps(run, jump):
-    async def scenario(world):
+async def test_delays_pass_in_true_time_while_the_clock_jumps(jump):
+    async with ClusterScene(topics={"t": 2}) as world:
         clock = world.clock
         await send_all(world, "before")
         await pass_time(world, 1)
@@ -59,12 +58,10 @@ def test_delays_pass_in_true_time_while_the_clock_jumps(run, jump):
             f"{kind}-{when}" for kind in KINDS for when in ("before", "while", "after")
         )
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("jump", JUMPS)
-def test_a_clock_that_stays_set_changes_no_delay(run, jump):
-    async def scenario(world):
+async def test_a_clock_that_stays_set_changes_no_delay(jump):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, "minute", DELAY=5)
         await send(world, "half", TIMER_DELAY_SEC=30)
         await pass_time(world, 15)
@@ -78,11 +75,9 @@ def test_a_clock_that_stays_set_changes_no_delay(run, jump):
         await pass_time(world, 1)
         assert bodies(world) == ["half", "minute"]
 
-    run(scenario)
 
-
-def test_small_jumps_that_make_a_large_one_change_no_delay(run):
-    async def scenario(world):
+async def test_small_jumps_that_make_a_large_one_change_no_delay():
+    async with ClusterScene(topics={"t": 2}) as world:
         world.clock.jump(-0.8)
         await send_all(world, "while")
         world.clock.jump(-1.1)
@@ -95,12 +90,10 @@ def test_small_jumps_that_make_a_large_one_change_no_delay(run):
         await pass_time(world, 5)
         assert Counter(bodies(world)) == Counter(["later", *(f"{kind}-while" for kind in KINDS)])
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("how", ["no", "stop", "kill"])
-def test_a_small_step_back_right_after_a_send_changes_no_delay(run, how):
-    async def scenario(world):
+async def test_a_small_step_back_right_after_a_send_changes_no_delay(how):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, "first", DELAY=5)
         world.clock.jump(-0.9)
         await restart(world, how)
@@ -110,12 +103,10 @@ def test_a_small_step_back_right_after_a_send_changes_no_delay(run, how):
         await pass_time(world, 2)
         assert bodies(world) == ["first", "second"]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("how", ["no", "stop", "kill"])
-def test_what_is_no_more_than_the_grain_of_clocks_makes_nothing_early(run, how):
-    async def scenario(world):
+async def test_what_is_no_more_than_the_grain_of_clocks_makes_nothing_early(how):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, "first", DELAY=2)
         await restart(world, how)
         world.clock.jump(-0.003)
@@ -124,12 +115,10 @@ def test_what_is_no_more_than_the_grain_of_clocks_makes_nothing_early(run, how):
         await pass_time(world, 0.003)
         assert bodies(world) == ["first"]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("jump", JUMPS)
-def test_a_time_of_day_follows_the_wall_clock(run, jump):
-    async def scenario(world):
+async def test_a_time_of_day_follows_the_wall_clock(jump):
+    async with ClusterScene(topics={"t": 2}) as world:
         clock = world.clock
         await send(world, "noon", TIMER_DELIVER_MS=clock.now_ms() + 20_000)
         clock.jump(jump)
@@ -139,13 +128,11 @@ def test_a_time_of_day_follows_the_wall_clock(run, jump):
         await pass_time(world, 17)
         assert bodies(world) == ["noon"]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 @pytest.mark.parametrize("jump", JUMPS)
-def test_after_a_jump_and_a_restart_delays_are_kept(run, jump, how):
-    async def scenario(world):
+async def test_after_a_jump_and_a_restart_delays_are_kept(jump, how):
+    async with ClusterScene(topics={"t": 2}) as world:
         clock = world.clock
         clock.jump(jump)
         await send_all(world, "while")
@@ -160,13 +147,11 @@ def test_after_a_jump_and_a_restart_delays_are_kept(run, jump, how):
         if how == "stop":
             assert len(bodies(world)) == 6
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 @pytest.mark.parametrize("jump", JUMPS)
-def test_a_restart_under_a_wrong_clock_loses_and_doubles_nothing(run, jump, how):
-    async def scenario(world):
+async def test_a_restart_under_a_wrong_clock_loses_and_doubles_nothing(jump, how):
+    async with ClusterScene(topics={"t": 2}) as world:
         clock = world.clock
         await send_all(world, "before")
         await send(world, "later", TIMER_DELIVER_MS=clock.now_ms() + 40_000)
@@ -184,12 +169,10 @@ def test_a_restart_under_a_wrong_clock_loses_and_doubles_nothing(run, jump, how)
             [*(f"{kind}-{when}" for kind in KINDS for when in ("before", "while")), "later"]
         )
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_restart_within_a_jump_ahead_delays_nothing(run, how):
-    async def scenario(world):
+async def test_a_restart_within_a_jump_ahead_delays_nothing(how):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, "sent before", TIMER_DELAY_SEC=60)
         await pass_time(world, 10)
         world.clock.jump(3 * HOUR)
@@ -201,12 +184,10 @@ def test_a_restart_within_a_jump_ahead_delays_nothing(run, how):
         await pass_time(world, 32)
         assert set(bodies(world)) == {"sent before"}
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_what_a_clock_ahead_stored_is_not_delayed_by_a_restart(run, how):
-    async def scenario(world):
+async def test_what_a_clock_ahead_stored_is_not_delayed_by_a_restart(how):
+    async with ClusterScene(topics={"t": 2}) as world:
         world.clock.jump(3 * HOUR)
         await send(world, "stored ahead", TIMER_DELAY_SEC=60)
         await pass_time(world, 5)
@@ -216,12 +197,10 @@ def test_what_a_clock_ahead_stored_is_not_delayed_by_a_restart(run, how):
         await pass_time(world, 56)
         assert bodies(world) == ["stored ahead"]
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_clock_that_is_set_back_for_a_while_after_a_restart_changes_no_delay(run, how):
-    async def scenario(world):
+async def test_a_clock_that_is_set_back_for_a_while_after_a_restart_changes_no_delay(how):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, "sent before", TIMER_DELAY_SEC=60)
         await pass_time(world, 10)
         await restart(world, how)
@@ -234,11 +213,9 @@ def test_a_clock_that_is_set_back_for_a_while_after_a_restart_changes_no_delay(r
         await pass_time(world, 3)
         assert bodies(world) == ["sent before"]
 
-    run(scenario)
 
-
-def test_what_rolls_in_a_jump_is_no_later_after_a_restart(run):
-    async def scenario(world):
+async def test_what_rolls_in_a_jump_is_no_later_after_a_restart():
+    async with ClusterScene(topics={"t": 2}, sections=[DelaySettings(timer_window_slots=60)]) as world:
         await send(world, "rolls", TIMER_DELAY_SEC=100)
         await pass_time(world, 5)
         world.clock.jump(HOUR)
@@ -252,16 +229,12 @@ def test_what_rolls_in_a_jump_is_no_later_after_a_restart(run):
         await pass_time(world, 3)
         assert bodies(world) == ["rolls"]
 
-    run(scenario, sections=[DelaySettings(timer_window_slots=60)])
 
-
-def test_what_waits_is_not_skipped_when_the_broker_was_down_for_long(run):
-    async def scenario(world):
+async def test_what_waits_is_not_skipped_when_the_broker_was_down_for_long():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, "due", TIMER_DELAY_SEC=60)
         await world.cluster.stop_broker()
         world.clock.jump(40 * 24 * HOUR)
         await world.cluster.start_broker()
         await pass_time(world, 1)
         assert bodies(world) == ["due"]
-
-    run(scenario)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from broker.conftest import LocalStore
 from mqframe_delay.broker.dequeue import TimerDequeue
 from mqframe_delay.store.timer_store import TimerDamage
 from timers import NOW, TIMER_TOPIC, Timer
@@ -19,8 +20,8 @@ async def dequeue_of(timer, seconds):
     return TimerDequeue(slot, timer.parts)
 
 
-def test_a_slot_comes_oldest_message_first_and_whole(with_store):
-    async def scenario(local):
+async def test_a_slot_comes_oldest_message_first_and_whole(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         timer.sent(b"a", 3, TAGS="red", UNIQ_KEY="u1", born_timestamp=NOW - 7, flag=3, reconsume_times=2)
         timer.sent(b"elsewhere", 3, REAL_TOPIC="u", REAL_QID=0)
@@ -42,11 +43,9 @@ def test_a_slot_comes_oldest_message_first_and_whole(with_store):
         assert local.bodies("u") == [b"elsewhere"]
         assert (timer.metrics.count("t"), timer.metrics.count("u")) == (1, 0)
 
-    with_store(scenario)
 
-
-def test_a_recall_takes_back_the_message_of_its_topic_and_key_only(with_store):
-    async def scenario(local):
+async def test_a_recall_takes_back_the_message_of_its_topic_and_key_only(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         timer.sent(b"before", 3, UNIQ_KEY="u1")
         timer.sent(b"gone", 3, UNIQ_KEY="u2")
@@ -59,11 +58,9 @@ def test_a_recall_takes_back_the_message_of_its_topic_and_key_only(with_store):
         # The recall was counted against what it took back when it came in.
         assert (timer.metrics.count("t"), timer.metrics.count("v")) == (0, 0)
 
-    with_store(scenario)
 
-
-def test_what_is_due_later_goes_round_again(with_store):
-    async def scenario(local):
+async def test_what_is_due_later_goes_round_again(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local, window_slots=4)
         timer.sent(b"far", 20, UNIQ_KEY="u1")
         dequeue = await dequeue_of(timer, 5)
@@ -78,12 +75,10 @@ def test_what_is_due_later_goes_round_again(with_store):
         await (await dequeue_of(timer, 5)).deliver()
         assert local.messages(TIMER_TOPIC)[2].properties["TIMER_ROLL_TIMES"] == "2"
 
-    with_store(scenario)
-
 
 @pytest.mark.parametrize("taken", [0, 1, 63, 64, 99])
-def test_it_goes_on_where_the_store_refused(with_store, taken):
-    async def scenario(local):
+async def test_it_goes_on_where_the_store_refused(taken, tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         for number in range(100):
             timer.sent(b"%d" % number, 3)
@@ -100,11 +95,9 @@ def test_it_goes_on_where_the_store_refused(with_store, taken):
         await dequeue.deliver()
         assert len(local.bodies("t", 1)) == 100, "all was delivered before"
 
-    with_store(scenario)
 
-
-def test_what_the_log_no_longer_holds_is_left_out(with_store, monkeypatch):
-    async def scenario(local):
+async def test_what_the_log_no_longer_holds_is_left_out(monkeypatch, tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         timer.sent(b"a", 3)
         await timer.take_all()
@@ -119,5 +112,3 @@ def test_what_the_log_no_longer_holds_is_left_out(with_store, monkeypatch):
         await dequeue.deliver()
         assert local.bodies("t", 1) == [b"a", b"b"]
         assert list(local.left_out.messages.newest) == []
-
-    with_store(scenario)

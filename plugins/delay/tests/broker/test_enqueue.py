@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from broker.conftest import LocalStore
 from mqframe_delay.broker.enqueue import TimerEnqueue
 from mqframe_delay.rules.timer_rules import NEVER_ENQUEUED
 from timers import NOW, TIMER_TOPIC, Timer
@@ -13,8 +14,8 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages.java_hash import java_hash
 
 
-def test_a_message_waits_in_its_slot(with_store):
-    async def scenario(local):
+async def test_a_message_waits_in_its_slot(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         stored = [timer.sent(b"a", 5), timer.sent(b"b", 7), timer.sent(b"c", 5)]
         local.clock.advance(2.5)
@@ -31,11 +32,9 @@ def test_a_message_waits_in_its_slot(with_store):
         assert (timer.metrics.count("t"), timer.files.queue_offset) == (3, 3)
         assert local.bodies("t", 1) == []
 
-    with_store(scenario)
 
-
-def test_a_recall_waits_beside_what_it_takes_back_and_counts_against_it(with_store):
-    async def scenario(local):
+async def test_a_recall_waits_beside_what_it_takes_back_and_counts_against_it(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         timer.sent(b"message", 5)
         timer.sent(b"0", 5, TIMER_DEL_UNIQKEY="t+u")
@@ -43,11 +42,9 @@ def test_a_recall_waits_beside_what_it_takes_back_and_counts_against_it(with_sto
         assert [unit.recalls for unit in timer.waiting(5)] == [False, True]
         assert (timer.metrics.count("t"), timer.files.waiting) == (0, 0)
 
-    with_store(scenario)
 
-
-def test_others_have_their_turn_after_64_messages(with_store):
-    async def scenario(local):
+async def test_others_have_their_turn_after_64_messages(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         for number in range(70):
             timer.sent(b"%d" % number, 5)
@@ -60,11 +57,9 @@ def test_others_have_their_turn_after_64_messages(with_store):
         await enqueue.take_slice()
         assert timer.files.queue_offset == 70
 
-    with_store(scenario)
 
-
-def test_what_is_due_already_is_delivered_at_once(with_store):
-    async def scenario(local):
+async def test_what_is_due_already_is_delivered_at_once(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         timer.sent(b"late", 2, TAGS="red", born_timestamp=NOW - 7, flag=3)
         timer.sent(b"in time", 3)
@@ -79,19 +74,15 @@ def test_what_is_due_already_is_delivered_at_once(with_store):
         assert [(slot.time, slot.messages) for slot in timer.slots()] == [(NOW + 3000, 1)]
         assert (timer.metrics.count("t"), timer.files.queue_offset) == (1, 2)
 
-    with_store(scenario)
 
-
-def test_a_recall_that_comes_too_late_is_dropped(with_store):
-    async def scenario(local):
+async def test_a_recall_that_comes_too_late_is_dropped(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         timer.sent(b"0", 2, TIMER_DEL_UNIQKEY="t+u")
         local.clock.advance(3)
         await timer.take_all()
         assert (local.bodies("t", 1), timer.slots(), timer.metrics.count("t")) == ([], [], 0)
         assert timer.files.queue_offset == 1
-
-    with_store(scenario)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +94,8 @@ def test_a_recall_that_comes_too_late_is_dropped(with_store):
         {"TIMER_OUT_MS": "9" * 5000, "REAL_TOPIC": "t"},
     ],
 )
-def test_strangers_hold_nobody_up(with_store, properties):
-    async def scenario(local):
+async def test_strangers_hold_nobody_up(properties, tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         local.put(TIMER_TOPIC, b"stranger", **properties)
         stored = timer.sent(b"mine", 5)
@@ -114,11 +105,9 @@ def test_strangers_hold_nobody_up(with_store, properties):
         (noted,) = local.left_out.messages.newest
         assert (noted.topic, noted.queue_offset, noted.log_offset) == (TIMER_TOPIC, 0, 0)
 
-    with_store(scenario)
 
-
-def test_an_error_of_the_wheel_leaves_one_message_out(with_store):
-    async def scenario(local):
+async def test_an_error_of_the_wheel_leaves_one_message_out(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         for body in (b"a", b"odd", b"b"):
             timer.sent(body, 5)
@@ -136,11 +125,9 @@ def test_an_error_of_the_wheel_leaves_one_message_out(with_store):
         assert [each.log_offset for each in local.left_out.messages.newest] == [odd]
         assert timer.files.queue_offset == 3
 
-    with_store(scenario)
 
-
-def test_what_the_wheel_knew_before_a_kill_does_not_come_into_it_twice(with_store):
-    async def scenario(local):
+async def test_what_the_wheel_knew_before_a_kill_does_not_come_into_it_twice(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         before = Timer(local)
         stored = [before.sent(b"a", 5), before.sent(b"b", 5)]
         await before.take_all()
@@ -152,11 +139,9 @@ def test_what_the_wheel_knew_before_a_kill_does_not_come_into_it_twice(with_stor
         assert [unit.log_offset for unit in after.waiting(5)] == [each.commit_log_offset for each in stored]
         assert after.metrics.count("t") == 1
 
-    with_store(scenario)
 
-
-def test_it_goes_on_where_the_store_refused(with_store):
-    async def scenario(local):
+async def test_it_goes_on_where_the_store_refused(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         for body in (b"a", b"b", b"c"):
             timer.sent(body, 1)
@@ -170,12 +155,10 @@ def test_it_goes_on_where_the_store_refused(with_store):
         await enqueue.take_slice()
         assert (local.bodies("t", 1), timer.files.queue_offset) == ([b"a", b"b", b"c"], 3)
 
-    with_store(scenario)
-
 
 @pytest.mark.parametrize(("said", "meant"), [(0, 0), (1, 1), (9, 2), (-4, 0)])
-def test_its_position_lies_within_the_queue(with_store, said, meant):
-    async def scenario(local):
+async def test_its_position_lies_within_the_queue(said, meant, tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         timer.sent(b"a", 1)
         timer.sent(b"b", 1)
@@ -185,11 +168,9 @@ def test_its_position_lies_within_the_queue(with_store, said, meant):
         enqueue.correct()
         assert (timer.files.queue_offset, enqueue.behind) == (meant, 2 - meant)
 
-    with_store(scenario)
 
-
-def test_messages_that_clean_up_took_away_are_passed(with_store):
-    async def scenario(local):
+async def test_messages_that_clean_up_took_away_are_passed(tmp_path):
+    async with LocalStore(tmp_path / "store", commit_log_file_bytes=8192) as local:
         timer = Timer(local)
         stored = [timer.sent(b"%d" % number + b"x" * 3000, 5) for number in range(8)]
         for path in sorted((local.store.settings.directory / "commitlog").iterdir())[:2]:
@@ -205,5 +186,3 @@ def test_messages_that_clean_up_took_away_are_passed(with_store):
         kept = [each.commit_log_offset for each in stored[low:]]
         assert [unit.log_offset for unit in timer.waiting(5)] == kept
         assert timer.metrics.count("t") == 4
-
-    with_store(scenario, commit_log_file_bytes=8192)

@@ -6,6 +6,7 @@ import base64
 
 import pytest
 from mqframe_delay.settings import DelaySettings
+from mqframe_testing.cluster_scene import ClusterScene
 from timed_messages import DAY, bodies, send
 
 from mqframe.core.delay.recall_handle import recall_handle
@@ -14,27 +15,23 @@ from mqframe.core.requests.messages import RecallMessage
 NOW = 1_700_000_000_000
 
 
-def test_what_is_recalled_does_not_come(run):
-    async def scenario(world):
+async def test_what_is_recalled_does_not_come():
+    async with ClusterScene(topics={"t": 2}) as world:
         handles = {name: await send(world, name, TIMER_DELAY_SEC=10) for name in "abc"}
         await world.clock.aadvance(1)
-        answer = await world.talker.ok(RecallMessage(topic="t", recall_handle=handles["b"]))
+        answer = await world.client.ok(RecallMessage(topic="t", recall_handle=handles["b"]))
         assert answer.ext["MSG_REGION"] == "DefaultRegion"
         await world.clock.aadvance(10)
         assert bodies(world) == ["a", "c"]
 
-    run(scenario)
 
-
-def test_a_recall_in_the_last_moment_counts(run):
-    async def scenario(world):
+async def test_a_recall_in_the_last_moment_counts():
+    async with ClusterScene(topics={"t": 2}) as world:
         handle = await send(world, "a", TIMER_DELAY_SEC=2)
         await world.clock.aadvance(0.999)  # the handle's time is one ms after the slot began
-        await world.talker.ok(RecallMessage(topic="t", recall_handle=handle))
+        await world.client.ok(RecallMessage(topic="t", recall_handle=handle))
         await world.clock.aadvance(10)
         assert bodies(world) == []
-
-    run(scenario)
 
 
 @pytest.mark.parametrize(
@@ -59,34 +56,28 @@ def test_a_recall_in_the_last_moment_counts(run):
         ),
     ],
 )
-def test_a_recall_that_means_nothing_is_refused(run, fields, code, words):
-    async def scenario(world):
-        answer = await world.talker.invoke(RecallMessage(**({"topic": "t"} | fields)))
+async def test_a_recall_that_means_nothing_is_refused(fields, code, words):
+    async with ClusterScene(topics={"t": 2}) as world:
+        answer = await world.client.invoke(RecallMessage(**({"topic": "t"} | fields)))
         assert answer.code == code
         assert words in answer.remark
         assert world.store.queues.max_offset("rmq_sys_wheel_timer", 0) == 0
 
-    run(scenario)
 
-
-def test_recalls_can_be_forbidden(run):
-    async def scenario(world):
+async def test_recalls_can_be_forbidden():
+    async with ClusterScene(topics={"t": 2}, sections=[DelaySettings(recall=False)]) as world:
         handle = recall_handle("t", "broker-a", NOW + 5000, "u")
-        answer = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
+        answer = await world.client.invoke(RecallMessage(topic="t", recall_handle=handle))
         assert (answer.code, "recallMessageEnable" in answer.remark) == (16, True)
 
-    run(scenario, sections=[DelaySettings(recall=False)])
 
-
-def test_a_recall_that_does_not_reach_the_disk_is_no_success(run, monkeypatch):
-    async def scenario(world):
+async def test_a_recall_that_does_not_reach_the_disk_is_no_success(monkeypatch):
+    async with ClusterScene(topics={"t": 2}, store={"flush": "SYNC_FLUSH"}) as world:
         handle = await send(world, "one", TIMER_DELAY_SEC=60)
 
         def fail(file):
             raise OSError(5, "Input/output error")
 
         monkeypatch.setattr("mqframe.store.files.log_file.LogFile.sync", fail)
-        recalled = await world.talker.invoke(RecallMessage(topic="t", recall_handle=handle))
+        recalled = await world.client.invoke(RecallMessage(topic="t", recall_handle=handle))
         assert (recalled.code, "not on disk in time" in recalled.remark) == (10, True)
-
-    run(scenario, store={"flush": "SYNC_FLUSH"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from broker.conftest import LocalStore
 from mqframe_delay.broker.replacing import TimerReplacing
+from mqframe_testing.cluster_scene import ClusterScene
 from timed_messages import bodies, send
 from timers import NOW, Timer
 
@@ -14,9 +16,7 @@ HOUR = 3600
 async def restart(world):
     await world.cluster.kill_broker()
     await world.cluster.start_broker()
-    await world.talker.client.close()
-    world.talkers.remove(world.talker)
-    world.talker = world.join()
+    await world.disconnect(world.client)
 
 
 async def pass_time(world, seconds):
@@ -24,8 +24,8 @@ async def pass_time(world, seconds):
     await world.settle()
 
 
-def test_slots_that_come_twice_deliver_once_and_take_new_messages(run):
-    async def scenario(world):
+async def test_slots_that_come_twice_deliver_once_and_take_new_messages():
+    async with ClusterScene(topics={"t": 2}) as world:
         clock = world.clock
         times = [clock.now_ms() + seconds * 1000 for seconds in (20, 30, 50)]
         for time in times:
@@ -42,26 +42,22 @@ def test_slots_that_come_twice_deliver_once_and_take_new_messages(run):
         await pass_time(world, 30)
         assert len(bodies(world)) == 4
 
-    run(scenario)
 
-
-def test_a_recall_reaches_a_message_whose_slot_was_changed(run):
-    async def scenario(world):
+async def test_a_recall_reaches_a_message_whose_slot_was_changed():
+    async with ClusterScene(topics={"t": 2}) as world:
         clock = world.clock
         clock.jump(HOUR)
         handle = await send(world, "recalled", TIMER_DELAY_SEC=20, UNIQ_KEY="u1")
         await send(world, "kept", TIMER_DELAY_SEC=20, UNIQ_KEY="u2")
-        await world.talker.ok(RecallMessage(producer_group="g", topic="t", recall_handle=handle))
+        await world.client.ok(RecallMessage(producer_group="g", topic="t", recall_handle=handle))
         await pass_time(world, 1)
         clock.jump(-HOUR)
         await pass_time(world, 21)
         assert bodies(world) == ["kept"]
 
-    run(scenario)
 
-
-def test_only_delays_move_and_what_stays_keeps_its_order(with_store):
-    async def scenario(local):
+async def test_only_delays_move_and_what_stays_keeps_its_order(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         local.clock.jump(600)
         timer.files.move_write_time(local.clock.now_ms())
@@ -84,11 +80,9 @@ def test_only_delays_move_and_what_stays_keeps_its_order(with_store):
         await TimerReplacing(timer.parts).run()
         assert timer.files._log.end == size  # nothing moves twice
 
-    with_store(scenario)
 
-
-def test_a_unit_that_was_moved_before_a_kill_is_entered_once(with_store):
-    async def scenario(local):
+async def test_a_unit_that_was_moved_before_a_kill_is_entered_once(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         timer = Timer(local)
         local.clock.jump(600)
         timer.files.move_write_time(local.clock.now_ms())
@@ -100,5 +94,3 @@ def test_a_unit_that_was_moved_before_a_kill_is_entered_once(with_store):
         timer.files.close()
         again = Timer(local)
         assert [(slot.time, slot.messages) for slot in again.slots()] == [(NOW + 30_000, 1)]
-
-    with_store(scenario)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.hooks.manager import PluginManager
@@ -14,16 +14,14 @@ def test_its_distribution_brings_it() -> None:
     assert (found.distribution, found.problem) == ("mqframe-plugin-delay", "")
 
 
-def test_without_it_what_asks_for_a_time_is_refused_and_levels_are_delivered(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        answer = await world.talker.send("t", properties="TIMER_DELAY_SEC\x011\x02")
+async def test_without_it_what_asks_for_a_time_is_refused_and_levels_are_delivered() -> None:
+    async with ClusterScene(topics={"t": 2}, broker={"services_blocked": ("delay",)}) as world:
+        answer = await world.client.send("t", properties="TIMER_DELAY_SEC\x011\x02")
         told = "its service delay is left out (broker.services_blocked)"
         assert (answer.code, answer.remark) == (1, f"this broker delivers nothing at a given time: {told}")
-        assert (await world.talker.invoke(GetTimerMetrics())).code == 3
+        assert (await world.client.invoke(GetTimerMetrics())).code == 3
         await world.settle()
         assert world.store.log.max_offset == 0
-        await world.talker.ok_send("t", "DELAY\x011\x02TIMER_DELAY_SEC\x019\x02")
+        await world.client.ok_send("t", "DELAY\x011\x02TIMER_DELAY_SEC\x019\x02")
         await world.clock.aadvance(1)
         assert world.store.queues.max_offset("t", 0) == 1
-
-    run(scenario, broker={"services_blocked": ("delay",)})

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mqframe_delay.rules.timer_layout import SLOT, SLOTS, UNIT
 from mqframe_delay.settings import DelaySettings
+from mqframe_testing.cluster_scene import ClusterScene
 from timed_messages import DAY, bodies, send
 
 NOW = 1_700_000_000_000
@@ -77,8 +78,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_all_come_once_and_in_time(run, damage, killed):
-    async def scenario(world):
+async def test_all_come_once_and_in_time(damage, killed):
+    async with ClusterScene(
+        topics={"t": 2}, sections=[DelaySettings(timer_log_file_bytes=FILE_BYTES)]
+    ) as world:
         await send(world, "early", TIMER_DELAY_SEC=1)
         for number in range(COUNT * 2):
             await send(world, str(number), TIMER_DELAY_SEC=10 + number % 4)
@@ -103,15 +106,13 @@ def test_all_come_once_and_in_time(run, damage, killed):
         doubled = len(found) - len(set(found))
         assert doubled <= (0 if damage not in FOUND_WHILE_DELIVERING else COUNT)
 
-    run(scenario, sections=[DelaySettings(timer_log_file_bytes=FILE_BYTES)])
-
 
 FOUND_WHILE_DELIVERING = {"place of a unit", "length of a unit"}
 """Those of one slot that were delivered before the damage was met come again."""
 
 
-def test_messages_in_a_further_round_come_once(run):
-    async def scenario(world):
+async def test_messages_in_a_further_round_come_once():
+    async with ClusterScene(topics={"t": 2}, sections=[DelaySettings(timer_window_slots=20)]) as world:
         for number in range(5):
             await send(world, str(number), TIMER_DELAY_SEC=100)
         for _ in range(70):
@@ -125,11 +126,9 @@ def test_messages_in_a_further_round_come_once(run):
         await world.settle()
         assert bodies(world) == ["0", "1", "2", "3", "4"]
 
-    run(scenario, sections=[DelaySettings(timer_window_slots=20)])
 
-
-def test_a_kill_while_the_timer_is_built_again_doubles_nothing(run):
-    async def scenario(world):
+async def test_a_kill_while_the_timer_is_built_again_doubles_nothing():
+    async with ClusterScene(topics={"t": 2}) as world:
         for number in range(200):
             await send(world, str(number), TIMER_DELAY_SEC=2 if number < 100 else 10)
         await world.clock.aadvance(4)
@@ -143,5 +142,3 @@ def test_a_kill_while_the_timer_is_built_again_doubles_nothing(run):
         await world.clock.aadvance(DAY / 86_400 * 7)
         await world.settle()
         assert sorted(bodies(world), key=int) == [str(number) for number in range(200)]
-
-    run(scenario)

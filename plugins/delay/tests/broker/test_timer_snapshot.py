@@ -1,9 +1,10 @@
+from mqframe_testing.cluster_scene import ClusterScene
 from scrapes import of_broker
 from timed_messages import send
 
 
-def test_what_waits_is_shown_by_topic_and_by_how_long_it_will(run):
-    async def scenario(world):
+async def test_what_waits_is_shown_by_topic_and_by_how_long_it_will():
+    async with ClusterScene(topics={"t": 2}) as world:
         for body, seconds in (("a", 3), ("b", 40), ("c", 50), ("d", 7200)):
             await send(world, body, TIMER_DELAY_SEC=seconds)
         await world.clock.aadvance(1)
@@ -28,5 +29,3 @@ def test_what_waits_is_shown_by_topic_and_by_how_long_it_will(run):
         assert later.value("rocketmq_timer_dequeue_total", topic="t") == 1
         assert later.value("rocketmq_timing_messages", topic="t") == 3
         assert later.value("rocketmq_timer_dequeue_latency_milliseconds") == 0
-
-    run(scenario)

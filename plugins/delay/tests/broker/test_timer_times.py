@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from broker.conftest import LocalStore
 from mqframe_delay.broker.timer_times import TimerTimes
 from mqframe_delay.settings import DelaySettings
 from timers import NOW, TIMER_TOPIC
@@ -20,8 +21,8 @@ def put(local, times, out_ms, **more):
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
-def test_delays_move_with_the_clock_and_times_do_not(with_store, jump):
-    async def scenario(local):
+async def test_delays_move_with_the_clock_and_times_do_not(jump, tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         old = put(local, None, NOW + 30_000, TIMER_DELAY_SEC=31)
         times = TimerTimes(local.store, DelaySettings(), local.clock)
         delay = put(local, times, NOW + 30_000, TIMER_DELAY_SEC=31)
@@ -43,11 +44,9 @@ def test_delays_move_with_the_clock_and_times_do_not(with_store, jump):
         local.clock.advance(31)
         assert times.too_early(delay) is None
 
-    with_store(scenario)
 
-
-def test_only_a_clock_that_was_set_back_is_told(with_store):
-    async def scenario(local):
+async def test_only_a_clock_that_was_set_back_is_told(tmp_path):
+    async with LocalStore(tmp_path / "store") as local:
         times = TimerTimes(local.store, DelaySettings(), local.clock)
         local.clock.jump(HOUR)
         assert not times.was_set_back()
@@ -56,5 +55,3 @@ def test_only_a_clock_that_was_set_back_is_told(with_store):
         assert not times.was_set_back()
         local.clock.jump(-0.5)
         assert not times.was_set_back()
-
-    with_store(scenario)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from elected.members import Engine
-from elected.scene import Scene, play
+from elected.scene import Scene
 from mqframe_election.broker.elected_leader import ElectedLeader, last_whole
 from mqframe_election.broker.replica_state import ReplicaState
 from mqframe_election.broker.roles import FollowerRole
@@ -21,6 +21,7 @@ from mqframe_replication.broker.followed_master import MasterUnknown
 from mqframe_replication.rules.hello import EpochStart, Welcome
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.simulation import Simulation
 
 from mqframe.broker.cluster.registration import MasterPlace
 from mqframe.broker.sections import BrokerSections
@@ -83,12 +84,12 @@ class Copy:
         asyncio.run(self.leader.compare(PLACE, msgspec.structs.replace(WELCOME, **change)))
 
 
-def test_nobody_is_followed_before_the_engine_says_who_leads(tmp_path: Path) -> None:
+async def test_nobody_is_followed_before_the_engine_says_who_leads(tmp_path: Path) -> None:
     leader = Copy(tmp_path, 600).leader
     with pytest.raises(MasterUnknown, match="nobody leads this group at the moment"):
         leader.place()
     leader.note = LeaderNote(1, 4, *PLACE, "claim")
-    assert leader.place() == asyncio.run(leader.find()) == PLACE
+    assert leader.place() == await leader.find() == PLACE
 
 
 def test_a_follower_says_what_its_log_holds_and_what_it_knows(tmp_path: Path) -> None:
@@ -149,8 +150,10 @@ def test_with_synchronous_flush_the_log_is_on_disk_before_it_is_acknowledged(tmp
     assert copy.replicas.told == 700
 
 
-def test_what_was_confirmed_is_not_cut_where_the_engine_and_a_disk_were_emptied(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_what_was_confirmed_is_not_cut_where_the_engine_and_a_disk_were_emptied(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one", "two")
         await scene.sent(await scene.leader(), *BODIES)
         await scene.clock.sleep(3)
@@ -169,11 +172,11 @@ def test_what_was_confirmed_is_not_cut_where_the_engine_and_a_disk_were_emptied(
         assert inner.store.log.max_offset > 0
         assert not (place / scene["two"].folder / "cut").exists()
 
-    play(place, scenario)
 
-
-def test_logs_that_differ_under_the_same_epochs_are_told_apart_by_their_last_record(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_logs_that_differ_under_the_same_epochs_are_told_apart_by_their_last_record(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one", "two")
         await scene.sent(await scene.leader(), *BODIES)
         await scene.clock.sleep(3)
@@ -190,8 +193,6 @@ def test_logs_that_differ_under_the_same_epochs_are_told_apart_by_their_last_rec
         assert "the logs differ, though their epochs do not tell. Nothing is cut" in trouble
         assert not (place / scene["two"].folder / "cut").exists()
         assert scene.counters("one")["replicationMembers"] == "1"
-
-    play(place, scenario)
 
 
 @pytest.mark.parametrize(

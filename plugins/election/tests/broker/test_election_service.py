@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_election.broker.election_service import ElectionService
@@ -163,22 +163,20 @@ class Scene:
         return first
 
 
-def play(story: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
-    async def whole() -> None:
-        scene = Scene()
-        try:
-            await story(scene)
-        finally:
-            for broker in [*scene.brokers.values(), *scene.others]:
-                if broker.task is not None:
-                    broker.task.cancel()
-            await scene.clock.aadvance(10)
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[Scene]:
+    scene = Scene()
+    try:
+        yield scene
+    finally:
+        for broker in [*scene.brokers.values(), *scene.others]:
+            if broker.task is not None:
+                broker.task.cancel()
+        await scene.clock.aadvance(10)
 
 
-def test_the_first_leader_is_the_one_with_most_after_others_had_time_to_come() -> None:
-    async def story(scene: Scene) -> None:
+async def test_the_first_leader_is_the_one_with_most_after_others_had_time_to_come() -> None:
+    async with staged() as scene:
         await scene.start(1, end=100)
         await scene.start(2, end=500)
         await scene.clock.aadvance(4.9)
@@ -187,22 +185,18 @@ def test_the_first_leader_is_the_one_with_most_after_others_had_time_to_come() -
         assert scene.roles() == ["follows 2", "leads"]
         assert await scene.state() == GroupState(epoch=1, leader=2, members=(2,), known=(2,))
 
-    play(story)
 
-
-def test_a_change_that_is_told_until_it_is_read_holds_nothing_up() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_change_that_is_told_until_it_is_read_holds_nothing_up() -> None:
+    async with staged() as scene:
         scene.engines = Hasty
         await scene.with_three()
         for broker in scene.brokers.values():
             assert isinstance(broker.coordination, Hasty)
             assert broker.coordination.told_again < 10
 
-    play(story)
 
-
-def test_a_leader_that_dies_is_replaced_when_its_lease_is_over_by_the_member_with_most() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_leader_that_dies_is_replaced_when_its_lease_is_over_by_the_member_with_most() -> None:
+    async with staged() as scene:
         await scene.with_three()
         scene.brokers[3].end = 900
         await scene.kill(1)
@@ -211,21 +205,17 @@ def test_a_leader_that_dies_is_replaced_when_its_lease_is_over_by_the_member_wit
         assert scene.roles()[1:] == ["follows 3", "leads"]
         assert await scene.state() == GroupState(epoch=2, leader=3, members=(2, 3), known=(1, 2, 3))
 
-    play(story)
 
-
-def test_a_leader_that_leaves_in_order_is_replaced_at_once() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_leader_that_leaves_in_order_is_replaced_at_once() -> None:
+    async with staged() as scene:
         await scene.with_three()
         await scene.stop(1)
         await scene.clock.aadvance(0.1)
         assert scene.roles()[1:] == ["leads", "follows 2"]
 
-    play(story)
 
-
-def test_a_broker_outside_of_the_set_never_leads_and_says_what_it_waits_for() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_outside_of_the_set_never_leads_and_says_what_it_waits_for() -> None:
+    async with staged() as scene:
         first = await scene.start(1)
         await scene.clock.aadvance(6)
         outside = await scene.start(2, end=5000)
@@ -239,11 +229,9 @@ def test_a_broker_outside_of_the_set_never_leads_and_says_what_it_waits_for() ->
         assert again is not first
         assert (await scene.state()).epoch == 2
 
-    play(story)
 
-
-def test_a_leader_that_cannot_reach_the_engine_stops_before_another_one_leads() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_leader_that_cannot_reach_the_engine_stops_before_another_one_leads() -> None:
+    async with staged() as scene:
         first = await scene.with_three()
         scene.engine.go_away(1)
         for _ in range(80):
@@ -256,12 +244,12 @@ def test_a_leader_that_cannot_reach_the_engine_stops_before_another_one_leads() 
         await scene.clock.aadvance(5)
         assert scene.roles() == ["follows 2", "leads", "follows 2"]
 
-    play(story)
-
 
 @pytest.mark.parametrize("fate", [Fate.DONE, Fate.LATE, Fate.LOST])
-def test_a_change_of_the_set_without_an_answer_counts_for_both_sets_until_it_is_known(fate: Fate) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_change_of_the_set_without_an_answer_counts_for_both_sets_until_it_is_known(
+    fate: Fate,
+) -> None:
+    async with staged() as scene:
         first = await scene.start(1)
         await scene.clock.aadvance(6)
         second = await scene.start(2)
@@ -281,12 +269,10 @@ def test_a_change_of_the_set_without_an_answer_counts_for_both_sets_until_it_is_
         assert first.members.state.members == (1, 2)
         assert first.members.confirm(700) == 0
 
-    play(story)
-
 
 @pytest.mark.parametrize("fate", [Fate.DONE, Fate.LATE])
-def test_a_claim_that_took_effect_without_an_answer_is_found_and_taken_up(fate: Fate) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_claim_that_took_effect_without_an_answer_is_found_and_taken_up(fate: Fate) -> None:
+    async with staged() as scene:
         only = await scene.start(1)
         await scene.clock.aadvance(4.9)
         scene.engine.go_away(1, fate)
@@ -303,11 +289,9 @@ def test_a_claim_that_took_effect_without_an_answer_is_found_and_taken_up(fate: 
             only.members.version == (await MemoryCoordination(scene.engine, scene.clock).look(PLACE)).version
         )
 
-    play(story)
 
-
-def test_two_brokers_with_one_number_are_told_apart_and_the_second_takes_no_part() -> None:
-    async def story(scene: Scene) -> None:
+async def test_two_brokers_with_one_number_are_told_apart_and_the_second_takes_no_part() -> None:
+    async with staged() as scene:
         first = await scene.start(1)
         await scene.clock.aadvance(6)
         twin = Broker(scene, 1, 0)
@@ -318,11 +302,9 @@ def test_two_brokers_with_one_number_are_told_apart_and_the_second_takes_no_part
         assert "replication.id = 1 of b is that of another broker, at h:1" in twin.elector.trouble
         assert (first.role, twin.role) == ("leads", "none")
 
-    play(story)
 
-
-def test_a_broker_that_cannot_lead_leaves_it_to_the_others() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_that_cannot_lead_leaves_it_to_the_others() -> None:
+    async with staged() as scene:
         await scene.with_three()
         scene.brokers[2].refuses_to_lead = True
         scene.brokers[2].end = 10
@@ -330,11 +312,9 @@ def test_a_broker_that_cannot_lead_leaves_it_to_the_others() -> None:
         await scene.clock.aadvance(3)
         assert scene.brokers[3].role == "leads"
 
-    play(story)
 
-
-def test_a_broker_whose_machine_failed_leads_again_only_after_it_was_taken_out_of_the_set() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_whose_machine_failed_leads_again_only_after_it_was_taken_out_of_the_set() -> None:
+    async with staged() as scene:
         first = await scene.with_three()
         second = scene.brokers[2]
         await scene.stop(2)
@@ -346,11 +326,9 @@ def test_a_broker_whose_machine_failed_leads_again_only_after_it_was_taken_out_o
         assert second.is_clean
         assert (await scene.state()).members == (1, 2, 3)  # out, and in again with what it has now
 
-    play(story)
 
-
-def test_what_an_operator_forced_lets_the_named_broker_lead() -> None:
-    async def story(scene: Scene) -> None:
+async def test_what_an_operator_forced_lets_the_named_broker_lead() -> None:
+    async with staged() as scene:
         await scene.start(1)
         await scene.clock.aadvance(6)
         outside = await scene.start(2, end=300)
@@ -368,11 +346,9 @@ def test_what_an_operator_forced_lets_the_named_broker_lead() -> None:
             2, 2, (2,), 300, "lost: all of 1", forced_epoch=2, known=(2,)
         )
 
-    play(story)
 
-
-def test_an_engine_that_is_away_at_the_start_is_waited_for_and_told_of() -> None:
-    async def story(scene: Scene) -> None:
+async def test_an_engine_that_is_away_at_the_start_is_waited_for_and_told_of() -> None:
+    async with staged() as scene:
         scene.engine.go_away()
         only = await scene.start(1)
         await scene.clock.aadvance(10)
@@ -382,11 +358,9 @@ def test_an_engine_that_is_away_at_the_start_is_waited_for_and_told_of() -> None
         assert only.role == "leads"
         assert only.elector.trouble == ""
 
-    play(story)
 
-
-def test_a_broker_whose_lease_was_not_renewed_claims_nothing_before_it_is() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_whose_lease_was_not_renewed_claims_nothing_before_it_is() -> None:
+    async with staged() as scene:
         await scene.start(1)
         await scene.clock.aadvance(4.5)  # nobody leads before 5 s
         scene.engine.go_away(1, Fate.DONE)  # the engine hears of renewals, the broker of no answer
@@ -399,11 +373,11 @@ def test_a_broker_whose_lease_was_not_renewed_claims_nothing_before_it_is() -> N
         await scene.clock.aadvance(6)
         assert (broker.role, (await scene.state()).epoch) == ("leads", 1)
 
-    play(story)
 
-
-def test_a_leader_that_cannot_store_leaves_the_lead_to_one_that_can_and_does_not_claim_it_first() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_leader_that_cannot_store_leaves_the_lead_to_one_that_can_and_does_not_claim_it_first() -> (
+    None
+):
+    async with staged() as scene:
         first = await scene.with_three()
         first.end = 900
         first.joins(scene.brokers[2])
@@ -419,11 +393,9 @@ def test_a_leader_that_cannot_store_leaves_the_lead_to_one_that_can_and_does_not
         await scene.clock.aadvance(300)
         assert (await scene.state()).epoch == 2
 
-    play(story)
 
-
-def test_a_leader_that_cannot_store_stays_where_nobody_else_can() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_leader_that_cannot_store_stays_where_nobody_else_can() -> None:
+    async with staged() as scene:
         await scene.with_three()
         for number in (3, 2, 1):
             scene.brokers[number].unable = "the disk is full"
@@ -433,11 +405,9 @@ def test_a_leader_that_cannot_store_stays_where_nobody_else_can() -> None:
         assert scene.brokers[1].role == "leads"
         assert (await scene.state()).epoch == 1
 
-    play(story)
 
-
-def test_a_broker_whose_store_cannot_be_opened_takes_part_again_once_it_can() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_whose_store_cannot_be_opened_takes_part_again_once_it_can() -> None:
+    async with staged() as scene:
         first = await scene.with_three()
         first.refuses_to_follow = True
         first.elector.resign(StoreError("the disk is gone"))
@@ -449,11 +419,11 @@ def test_a_broker_whose_store_cannot_be_opened_takes_part_again_once_it_can() ->
         await scene.clock.aadvance(5)
         assert scene.roles() == ["follows 2", "leads", "follows 2"]
 
-    play(story)
 
-
-def test_a_fault_of_the_broker_is_logged_and_it_takes_part_again(caplog: pytest.LogCaptureFixture) -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_fault_of_the_broker_is_logged_and_it_takes_part_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with staged() as scene:
         await scene.with_three()
 
         async def lead(term: LeaderTerm) -> SyncSet:
@@ -471,11 +441,9 @@ def test_a_fault_of_the_broker_is_logged_and_it_takes_part_again(caplog: pytest.
         await scene.clock.aadvance(3)
         assert second.role == "follows 3"
 
-    play(story)
 
-
-def test_who_is_stopped_leaves_the_engine_and_no_task_or_timer_behind() -> None:
-    async def story(scene: Scene) -> None:
+async def test_who_is_stopped_leaves_the_engine_and_no_task_or_timer_behind() -> None:
+    async with staged() as scene:
         first = await scene.with_three()
         before = len(asyncio.all_tasks())
         await scene.stop(1)
@@ -491,13 +459,11 @@ def test_who_is_stopped_leaves_the_engine_and_no_task_or_timer_behind() -> None:
         await scene.clock.aadvance(60)
         assert (first.role, first.term, first.elector.trouble) == (role, term, "")
 
-    play(story)
 
-
-def test_what_another_broker_says_that_cannot_be_read_is_logged_and_passed_over(
+async def test_what_another_broker_says_that_cannot_be_read_is_logged_and_passed_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def story(scene: Scene) -> None:
+    async with staged() as scene:
         only = await scene.start(1)
         stranger = MemoryCoordination(scene.engine, scene.clock)
         await stranger.start(PLACE._replace(member=2), 5)
@@ -507,11 +473,9 @@ def test_what_another_broker_says_that_cannot_be_read_is_logged_and_passed_over(
         assert "a broker of the group says what cannot be read" in caplog.text
         assert only.elector.brokers == {1: "h:1"}
 
-    play(story)
 
-
-def test_a_broker_that_cannot_write_down_that_it_left_the_set_tries_again() -> None:
-    async def story(scene: Scene) -> None:
+async def test_a_broker_that_cannot_write_down_that_it_left_the_set_tries_again() -> None:
+    async with staged() as scene:
         await scene.start(1)
         await scene.clock.aadvance(6)
         await scene.stop(1)
@@ -533,5 +497,3 @@ def test_a_broker_that_cannot_write_down_that_it_left_the_set_tries_again() -> N
         await scene.clock.aadvance(2)
         assert outside.role == "alone"
         assert "broker 1 is not there" in outside.elector.trouble
-
-    play(story)

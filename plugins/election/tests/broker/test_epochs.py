@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elected.scene import Scene, play
+from elected.scene import Scene
+from mqframe_testing.simulation import Simulation
 
 from mqframe.core.cluster.broker_info import EpochEntry, EpochEntryCache
 from mqframe.core.requests.admin import GetBrokerEpochCache
@@ -13,8 +14,10 @@ from mqframe.core.wire.loose_json import decode
 TO_THE_LOGS_END = 2**63 - 1
 
 
-def test_each_broker_of_a_group_tells_the_reigns_of_its_log(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_each_broker_of_a_group_tells_the_reigns_of_its_log(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         await scene.start("one", "two", "three")
         first = await scene.leader()
         await scene.clock.sleep(3)
@@ -34,5 +37,3 @@ def test_each_broker_of_a_group_tells_the_reigns_of_its_log(place: Path) -> None
             answer = await scene.client.invoke(member.address, GetBrokerEpochCache(), timeout=30)
             told = decode(bytes(answer.body), EpochEntryCache)
             assert told == EpochEntryCache(member.number, "broker-a", "DefaultCluster", entries, end)
-
-    play(place, scenario, 3)

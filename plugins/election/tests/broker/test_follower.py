@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elected.scene import Scene, play
+from elected.scene import Scene
+from mqframe_testing.simulation import Simulation
 
 BODIES = [b"message %d" % number for number in range(5)]
 
 
-def test_a_follower_has_what_its_leader_has_and_shows_what_is_confirmed(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_follower_has_what_its_leader_has_and_shows_what_is_confirmed(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one", "two")
         leader = await scene.leader()
         follower = scene["two" if leader.name == "one" else "one"]
@@ -24,11 +27,11 @@ def test_a_follower_has_what_its_leader_has_and_shows_what_is_confirmed(place: P
         answer = await scene.send(follower, b"at the wrong broker")
         assert answer.code == 14
 
-    play(place, scenario)
 
-
-def test_a_second_broker_with_one_number_takes_no_part_and_says_so(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_second_broker_with_one_number_takes_no_part_and_says_so(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one")
         await scene.leader()
         scene["two"].number = 1
@@ -39,5 +42,3 @@ def test_a_second_broker_with_one_number_takes_no_part_and_says_so(place: Path) 
         assert not two.leads
         assert "replication.id = 1 of broker-a is that of another broker" in two.elector.trouble
         assert "give each broker of the group a number of its own" in two.elector.trouble
-
-    play(place, scenario)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from elected.members import NAMES_PORT
-from elected.scene import Scene, play
+from elected.scene import Scene
+from mqframe_testing.simulation import Simulation
 
 from mqframe.broker.cluster.registration import LISTED_SECONDS
 from mqframe.core.cluster.route_bodies import MemberGroupBody
@@ -19,8 +20,10 @@ from mqframe.core.wire.loose_json import decode
 BODIES = [b"message %d" % number for number in range(5)]
 
 
-def test_a_leader_says_its_epoch_its_set_and_what_is_confirmed(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_leader_says_its_epoch_its_set_and_what_is_confirmed(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         await scene.start("one", "two", "three")
         leader = await scene.leader()
         await scene.clock.sleep(3)
@@ -33,11 +36,11 @@ def test_a_leader_says_its_epoch_its_set_and_what_is_confirmed(place: Path) -> N
         assert counters["replicationConfirmed"] == str(leader.inner.store.log.max_offset)
         assert counters["replicationTrouble"] == ""
 
-    play(place, scenario, 3)
 
-
-def test_a_leader_serves_nobody_before_all_that_its_log_held_is_confirmed(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_leader_serves_nobody_before_all_that_its_log_held_is_confirmed(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         await scene.start("one", "two", "three")
         first = await scene.leader()
         await scene.clock.sleep(3)
@@ -63,8 +66,6 @@ def test_a_leader_serves_nobody_before_all_that_its_log_held_is_confirmed(place:
         assert await scene.bodies(leader) == [*BODIES, b"not confirmed"]
         scene.network.heal()
 
-    play(place, scenario, 3)
-
 
 def _pull() -> PullMessage:
     return PullMessage(
@@ -73,8 +74,10 @@ def _pull() -> PullMessage:
     )  # fmt: skip
 
 
-def test_a_topic_that_is_known_by_its_messages_only_is_made(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_topic_that_is_known_by_its_messages_only_is_made(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one", "two")
         first = await scene.leader()
         await scene.clock.sleep(3)
@@ -83,11 +86,11 @@ def test_a_topic_that_is_known_by_its_messages_only_is_made(place: Path) -> None
         second = await scene.leader()
         assert await scene.bodies(second) == [b"of a topic whose table was not copied yet"]
 
-    play(place, scenario)
 
-
-def test_a_leader_that_a_name_server_lost_is_listed_again_within_seconds(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_leader_that_a_name_server_lost_is_listed_again_within_seconds(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one", "two")
         leader = await scene.leader()
         names = f"127.0.0.1:{NAMES_PORT}"
@@ -104,5 +107,3 @@ def test_a_leader_that_a_name_server_lost_is_listed_again_within_seconds(place: 
         assert await listed() is None
         await scene.clock.sleep(LISTED_SECONDS + 0.5)
         assert await listed() == leader.address
-
-    play(place, scenario)

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 from elected.members import Members
-from elected.scene import Scene, play
+from elected.scene import Scene
 from mqframe_election.broker.role_by_election import RoleByElection
 from mqframe_election.settings import ElectionSettings
 from mqframe_testing.simulation import Simulation
@@ -21,8 +21,10 @@ from mqframe.hooks.manager import PluginManager
 BODIES = [b"message %d" % number for number in range(5)]
 
 
-def test_what_was_acknowledged_is_there_in_its_order_when_another_broker_leads(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_what_was_acknowledged_is_there_in_its_order_when_another_broker_leads(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, 3) as scene:
         await scene.start("one", "two", "three")
         first = await scene.leader()
         await scene.clock.sleep(2)
@@ -34,13 +36,11 @@ def test_what_was_acknowledged_is_there_in_its_order_when_another_broker_leads(p
         await scene.sent(second, b"last")
         assert await scene.bodies(second) == [*BODIES, b"last"]
 
-    play(place, scenario, 3)
 
-
-def test_a_leader_that_returns_has_its_tail_cut_and_kept_and_says_so(
-    place: Path, caplog: pytest.LogCaptureFixture
+async def test_a_leader_that_returns_has_its_tail_cut_and_kept_and_says_so(
+    place: Path, caplog: pytest.LogCaptureFixture, simulation: Simulation
 ) -> None:
-    async def scenario(scene: Scene) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one", "two")
         old = await scene.leader()
         new = scene["two" if old.name == "one" else "one"]
@@ -69,8 +69,6 @@ def test_a_leader_that_returns_has_its_tail_cut_and_kept_and_says_so(
         assert inner[0].store.log.max_offset == inner[1].store.log.max_offset
         assert await scene.bodies(old) == await scene.bodies(new) == [*BODIES, b"in its place"]
 
-    play(place, scenario)
-
 
 async def _outcome(sending: Any) -> Any:
     try:
@@ -79,8 +77,10 @@ async def _outcome(sending: Any) -> Any:
         return None
 
 
-def test_a_broker_alone_takes_nothing_where_two_have_to_be_in_sync(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_a_broker_alone_takes_nothing_where_two_have_to_be_in_sync(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         scene.members.replication = {"min_in_sync": 2}
         await scene.start("one", "two")
         leader = await scene.leader()
@@ -91,11 +91,11 @@ def test_a_broker_alone_takes_nothing_where_two_have_to_be_in_sync(place: Path) 
         assert answer.code == 1
         assert "in-sync replicas not enough" in str(answer.remark)
 
-    play(place, scenario)
 
-
-def test_an_engine_that_is_away_at_the_start_is_told_of_and_waited_for(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_an_engine_that_is_away_at_the_start_is_told_of_and_waited_for(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         scene.members.engine.memory.go_away()
         await scene.start("one")
         await scene.clock.sleep(20)
@@ -107,11 +107,11 @@ def test_an_engine_that_is_away_at_the_start_is_told_of_and_waited_for(place: Pa
         assert await scene.leader() is one
         await scene.sent(one, *BODIES)
 
-    play(place, scenario)
 
-
-def test_an_operator_is_told_what_a_forced_election_may_lose_before_it_is_done(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_an_operator_is_told_what_a_forced_election_may_lose_before_it_is_done(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation) as scene:
         await scene.start("one", "two")
         leader = await scene.leader()
         other = scene["two" if leader.name == "one" else "one"]
@@ -137,8 +137,6 @@ def test_an_operator_is_told_what_a_forced_election_may_lose_before_it_is_done(p
         await scene.start(leader.name)  # it gives up what was given up
         await scene.clock.sleep(6)
         assert await scene.bodies(leader) == [*BODIES, b"goes on"]
-
-    play(place, scenario)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elected.scene import Scene, play
+from elected.scene import Scene
+from mqframe_testing.simulation import Simulation
 
 from mqframe.core.requests.messages import SendMessageV2
 
@@ -18,8 +19,10 @@ async def timed(scene: Scene, address: str, body: bytes, seconds: int) -> None:
     assert answer.code == 0, answer.remark
 
 
-def test_what_the_former_leader_delivered_is_not_delivered_again_and_the_rest_once(place: Path) -> None:
-    async def scenario(scene: Scene) -> None:
+async def test_what_the_former_leader_delivered_is_not_delivered_again_and_the_rest_once(
+    place: Path, simulation: Simulation
+) -> None:
+    async with Scene(place, simulation, count=3) as scene:
         await scene.start("one", "two", "three")
         leader = await scene.leader()
         await scene.clock.sleep(3)
@@ -35,5 +38,3 @@ def test_what_the_former_leader_delivered_is_not_delivered_again_and_the_rest_on
         assert await scene.bodies(promoted) == delivered
         await scene.clock.sleep(60)
         assert await scene.bodies(promoted) == [*delivered, b"after 90"]
-
-    play(place, scenario, count=3)

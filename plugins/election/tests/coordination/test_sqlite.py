@@ -69,45 +69,39 @@ def test_it_is_named_sqlite_and_needs_a_file(tmp_path: Path) -> None:
         plugins.create("coordination", "sqlite", None, ManualClock())
 
 
-def test_the_file_is_made_with_its_folders_for_its_owner_alone(tmp_path: Path) -> None:
-    async def check() -> None:
-        member = make(tmp_path / "of" / "groups" / "file.sqlite3")
-        await member.start(place(1), 60.0)
-        found = list((tmp_path / "of" / "groups").iterdir())
-        assert {path.name for path in found} >= {"file.sqlite3", "file.sqlite3-wal"}
-        assert {path.stat().st_mode & 0o777 for path in found} == {0o600}
-        await member.stop()
-
-    asyncio.run(check())
+async def test_the_file_is_made_with_its_folders_for_its_owner_alone(tmp_path: Path) -> None:
+    member = make(tmp_path / "of" / "groups" / "file.sqlite3")
+    await member.start(place(1), 60.0)
+    found = list((tmp_path / "of" / "groups").iterdir())
+    assert {path.name for path in found} >= {"file.sqlite3", "file.sqlite3-wal"}
+    assert {path.stat().st_mode & 0o777 for path in found} == {0o600}
+    await member.stop()
 
 
-def test_a_file_that_others_keep_locked_is_an_error_and_nothing_was_done(tmp_path: Path) -> None:
-    async def check() -> None:
-        file = tmp_path / "groups.sqlite3"
-        member = make(file)
-        await member.start(place(1), 60.0)
-        other = make(file, timeout_seconds=1.0)
-        with closing(sqlite3.connect(file, isolation_level=None)) as lock:
-            lock.execute("BEGIN IMMEDIATE")
-            with pytest.raises(CoordinationError, match=r"groups\.sqlite3: database is locked") as raised:
-                await other.start(place(2), 60.0)
-            assert not raised.value.maybe_stored
-            with pytest.raises(ClosedError):
-                await other.read()
-        assert await other.start(place(2), 60.0) == 60.0
-        assert await member.claim(b"state 1", b"leader 1", 0) == 1
-        with closing(sqlite3.connect(file, isolation_level=None)) as lock:
-            lock.execute("BEGIN IMMEDIATE")
-            with pytest.raises(CoordinationError, match="database is locked"):
-                await other.force(place(2), b"state 2", 1)
-            await other.stop()  # its lease runs out
-        assert await member.read() == Snapshot(b"state 1", 1, b"leader 1", {})
-        await member.stop()
-
-    asyncio.run(check())
+async def test_a_file_that_others_keep_locked_is_an_error_and_nothing_was_done(tmp_path: Path) -> None:
+    file = tmp_path / "groups.sqlite3"
+    member = make(file)
+    await member.start(place(1), 60.0)
+    other = make(file, timeout_seconds=1.0)
+    with closing(sqlite3.connect(file, isolation_level=None)) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        with pytest.raises(CoordinationError, match=r"groups\.sqlite3: database is locked") as raised:
+            await other.start(place(2), 60.0)
+        assert not raised.value.maybe_stored
+        with pytest.raises(ClosedError):
+            await other.read()
+    assert await other.start(place(2), 60.0) == 60.0
+    assert await member.claim(b"state 1", b"leader 1", 0) == 1
+    with closing(sqlite3.connect(file, isolation_level=None)) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        with pytest.raises(CoordinationError, match="database is locked"):
+            await other.force(place(2), b"state 2", 1)
+        await other.stop()  # its lease runs out
+    assert await member.read() == Snapshot(b"state 1", 1, b"leader 1", {})
+    await member.stop()
 
 
-def test_what_is_no_database_is_an_error(tmp_path: Path) -> None:
+async def test_what_is_no_database_is_an_error(tmp_path: Path) -> None:
     async def check(file: Path) -> None:
         member = make(file)
         with pytest.raises(CoordinationError, match=str(file)) as raised:
@@ -117,9 +111,9 @@ def test_what_is_no_database_is_an_error(tmp_path: Path) -> None:
 
     letter = tmp_path / "letter"
     letter.write_text("Dear Sir or Madam, " * 100)
-    asyncio.run(check(letter))
-    asyncio.run(check(letter / "groups.sqlite3"))
-    asyncio.run(check(tmp_path))
+    await check(letter)
+    await check(letter / "groups.sqlite3")
+    await check(tmp_path)
 
 
 class StandingClock(ManualClock):
@@ -135,25 +129,22 @@ class StandingClock(ManualClock):
         return super().monotonic()
 
 
-def test_a_disk_that_does_not_answer_leaves_the_outcome_open(tmp_path: Path) -> None:
-    async def check() -> None:
-        clock = StandingClock()
-        member = make(tmp_path / "groups.sqlite3", clock, timeout_seconds=1.0)
-        patient = make(tmp_path / "groups.sqlite3")
-        for each, number in ((patient, 2), (member, 1)):
-            await each.start(place(number), 200.0)
-        clock.go.clear()
-        with pytest.raises(CoordinationError, match="the disk does not answer") as raised:
-            await member.claim(b"state 1", b"leader 1", 0)
-        assert raised.value.maybe_stored
-        clock.go.set()
-        await patient.force(place(2), b"state 0", 5)  # refused, after the claim
-        assert await patient.read() == Snapshot(b"state 1", 1, b"leader 1", {})
-        assert await member.change(b"state 2", 1) == 2
-        await member.stop()
-        await patient.stop()
-
-    asyncio.run(check())
+async def test_a_disk_that_does_not_answer_leaves_the_outcome_open(tmp_path: Path) -> None:
+    clock = StandingClock()
+    member = make(tmp_path / "groups.sqlite3", clock, timeout_seconds=1.0)
+    patient = make(tmp_path / "groups.sqlite3")
+    for each, number in ((patient, 2), (member, 1)):
+        await each.start(place(number), 200.0)
+    clock.go.clear()
+    with pytest.raises(CoordinationError, match="the disk does not answer") as raised:
+        await member.claim(b"state 1", b"leader 1", 0)
+    assert raised.value.maybe_stored
+    clock.go.set()
+    await patient.force(place(2), b"state 0", 5)  # refused, after the claim
+    assert await patient.read() == Snapshot(b"state 1", 1, b"leader 1", {})
+    assert await member.change(b"state 2", 1) == 2
+    await member.stop()
+    await patient.stop()
 
 
 RUNNING_FOR_IT = """

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
 
 import pytest
-from master_end import MasterEnd, play_at
+from master_end import MasterEnd, connected
 from mqframe_election.rules.history import EpochHistory
 from mqframe_election.rules.reign import FollowerReplicas
 from mqframe_election.stream.follower_rules import FollowerRules
@@ -101,12 +99,8 @@ class Place(MasterEnd):
                 await self.reader.read(1)
 
 
-def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
-    play_at(Place, scenario)
-
-
-def test_an_epoch_is_recorded_before_its_first_byte_is_stored() -> None:
-    async def scenario(place: Place) -> None:
+async def test_an_epoch_is_recorded_before_its_first_byte_is_stored() -> None:
+    async with connected(Place()) as place:
         await place.say(1000, b"ab", 3)
         await place.say(1002, b"", 7)
         assert place.happened == [b"ab"]  # there is no byte of it yet
@@ -114,22 +108,18 @@ def test_an_epoch_is_recorded_before_its_first_byte_is_stored() -> None:
         await place.say(1003, b"d", 7)
         assert place.happened == [b"ab", EpochHistory([(3, 0), (7, 1002)]), b"c", b"d"]
 
-    play(scenario)
 
-
-def test_nothing_of_an_epoch_that_cannot_be_recorded_is_stored() -> None:
-    async def scenario(place: Place) -> None:
+async def test_nothing_of_an_epoch_that_cannot_be_recorded_is_stored() -> None:
+    async with connected(Place()) as place:
         place.epochs.is_bad = True
         await place.say(1000, b"ab", 7, confirmed=900)
         assert not place.follower.is_following
         assert place.follower.trouble == "the disk is full"
         assert (place.happened, place.replicas.told) == ([], 0)
 
-    play(scenario)
 
-
-def test_replicas_are_told_what_is_confirmed_with_bytes_or_without() -> None:
-    async def scenario(place: Place) -> None:
+async def test_replicas_are_told_what_is_confirmed_with_bytes_or_without() -> None:
+    async with connected(Place()) as place:
         await place.say(1000, b"ab", 7, confirmed=1000)
         assert place.replicas.told == 1000
         await place.reports(1002)
@@ -137,14 +127,12 @@ def test_replicas_are_told_what_is_confirmed_with_bytes_or_without() -> None:
         assert place.replicas.told == 1002
         await place.reports_nothing()
 
-    play(scenario)
-
 
 @pytest.mark.parametrize(("epoch", "last"), [(3, 7), (8, 3)])
-def test_bytes_of_an_epoch_that_is_older_or_not_the_leaders_close_the_connection(
+async def test_bytes_of_an_epoch_that_is_older_or_not_the_leaders_close_the_connection(
     epoch: int, last: int
 ) -> None:
-    async def scenario(place: Place) -> None:
+    async with connected(Place()) as place:
         await place.say(1000, b"ab", last)
         done = list(place.happened)
         await place.say(1002, b"c", epoch, confirmed=1002)
@@ -154,21 +142,17 @@ def test_bytes_of_an_epoch_that_is_older_or_not_the_leaders_close_the_connection
         )
         assert (place.happened, place.replicas.told) == (done, 0)
 
-    play(scenario)
 
-
-def test_bytes_older_than_the_end_of_the_log_close_the_connection_when_they_are_the_first() -> None:
-    async def scenario(place: Place) -> None:
+async def test_bytes_older_than_the_end_of_the_log_close_the_connection_when_they_are_the_first() -> None:
+    async with connected(Place()) as place:
         await place.say(1000, b"ab", 2)
         assert not place.follower.is_following
         assert "sends bytes of epoch 2 behind some of epoch 3" in place.follower.trouble
         assert place.happened == []
 
-    play(scenario)
 
-
-def test_with_synchronous_flush_what_is_on_disk_is_reported_and_the_rest_after_its_own_flush() -> None:
-    async def scenario(place: Place) -> None:
+async def test_with_synchronous_flush_what_is_on_disk_is_reported_and_the_rest_after_its_own_flush() -> None:
+    async with connected(Place()) as place:
         place.rules.syncs = True
         await place.say(1000, b"ab", 7)
         await place.reports_nothing()
@@ -183,26 +167,20 @@ def test_with_synchronous_flush_what_is_on_disk_is_reported_and_the_rest_after_i
         await place.reports(1003)
         assert len(place.target.done) == 2
 
-    play(scenario)
 
-
-def test_what_could_not_be_flushed_is_not_reported() -> None:
-    async def scenario(place: Place) -> None:
+async def test_what_could_not_be_flushed_is_not_reported() -> None:
+    async with connected(Place()) as place:
         place.rules.syncs = True
         await place.say(1000, b"ab", 7)
         await place.flush_ends(well=False)
         await place.reports_nothing()
         assert place.follower.is_following
 
-    play(scenario)
 
-
-def test_a_connection_that_ends_takes_its_flush_with_it() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_connection_that_ends_takes_its_flush_with_it() -> None:
+    async with connected(Place()) as place:
         place.rules.syncs = True
         await place.say(1000, b"ab", 7)
         place.follower.close()
         await place.clock.aadvance(0)
         assert place.target.done[0].cancelled()
-
-    play(scenario)

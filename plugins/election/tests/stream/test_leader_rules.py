@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
@@ -97,18 +98,16 @@ class Place:
         return line
 
 
-def play(scenario: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
-    async def whole() -> None:
-        place = Place()
-        await place.feeding.start("127.0.0.1", 0)
-        try:
-            await scenario(place)
-        finally:
-            for line in place.lines:
-                line.writer.close()
-            await place.feeding.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged() -> AsyncIterator[Place]:
+    place = Place()
+    await place.feeding.start("127.0.0.1", 0)
+    try:
+        yield place
+    finally:
+        for line in place.lines:
+            line.writer.close()
+        await place.feeding.stop()
 
 
 def told(confirmed: int, offset: int = WHOLE) -> bytes:
@@ -116,8 +115,8 @@ def told(confirmed: int, offset: int = WHOLE) -> bytes:
     return epoch_frame_head(offset, 0, 7, confirmed)
 
 
-def test_a_follower_is_told_the_epoch_and_its_history_and_what_is_confirmed() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_follower_is_told_the_epoch_and_its_history_and_what_is_confirmed() -> None:
+    async with staged() as place:
         line = await place.connect()
         assert await line.hello() == Welcome(
             id=1,
@@ -129,11 +128,9 @@ def test_a_follower_is_told_the_epoch_and_its_history_and_what_is_confirmed() ->
         )
         assert place.newer == []
 
-    play(scenario)
 
-
-def test_a_broker_that_knows_a_newer_epoch_is_refused_and_the_leader_hears_of_it() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_broker_that_knows_a_newer_epoch_is_refused_and_the_leader_hears_of_it() -> None:
+    async with staged() as place:
         same, newer = await place.connect(), await place.connect()
         assert (await same.hello(epoch=7)).refusal == ""
         assert place.newer == []
@@ -143,8 +140,6 @@ def test_a_broker_that_knows_a_newer_epoch_is_refused_and_the_leader_hears_of_it
         assert place.newer == ["newer"]
         await same.report(WHOLE)
         assert [each.id for each in place.feeding.slaves()] == [2]
-
-    play(scenario)
 
 
 @pytest.mark.parametrize(
@@ -157,50 +152,42 @@ def test_a_broker_that_knows_a_newer_epoch_is_refused_and_the_leader_hears_of_it
         ({"file_bytes": 2000}, "both need the same store.commit_log_file_bytes"),
     ],
 )
-def test_who_does_not_belong_to_the_group_is_told_why(change: dict[str, Any], said: str) -> None:
-    async def scenario(place: Place) -> None:
+async def test_who_does_not_belong_to_the_group_is_told_why(change: dict[str, Any], said: str) -> None:
+    async with staged() as place:
         line = await place.connect()
         assert said in (await line.hello(**change)).refusal
         assert await line.is_left()
         assert (place.confirmed, place.newer) == ([], [])
 
-    play(scenario)
 
-
-def test_two_brokers_with_one_number_do_not_take_turns() -> None:
-    async def scenario(place: Place) -> None:
+async def test_two_brokers_with_one_number_do_not_take_turns() -> None:
+    async with staged() as place:
         await place.follows()
         second = await place.connect()
         assert "give each broker its own" in (await second.hello(boot="of another process")).refusal
         assert [each.following for each in place.feeding.slaves()] == [WHOLE]
 
-    play(scenario)
 
-
-def test_a_slave_that_says_no_hello_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_that_says_no_hello_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    async with staged() as place:
         line = await place.connect()
         await line.report(WHOLE)
         assert await line.is_left()
         assert "it says no hello" in caplog.text
         assert (place.feeding.slaves(), place.confirmed, place.newer) == ([], [], [])
 
-    play(scenario)
 
-
-def test_frames_say_of_which_epoch_their_bytes_are_and_have_those_of_one_alone() -> None:
-    async def scenario(place: Place) -> None:
+async def test_frames_say_of_which_epoch_their_bytes_are_and_have_those_of_one_alone() -> None:
+    async with staged() as place:
         place.log.data += b"more"
         line = await place.follows(offset=1200)
         # What is confirmed is what was so when the frame left.
         await line.gets(epoch_frame_head(1200, 50, 3, 1100) + place.log.data[200:250])
         await line.gets(epoch_frame_head(1250, 4, 7, 1100) + b"more")
 
-    play(scenario)
 
-
-def test_what_a_member_acknowledged_is_confirmed_and_counts_no_more_when_it_has_left() -> None:
-    async def scenario(place: Place) -> None:
+async def test_what_a_member_acknowledged_is_confirmed_and_counts_no_more_when_it_has_left() -> None:
+    async with staged() as place:
         place.log.data += b"more"
         assert place.members.least == -1
         line = await place.follows()
@@ -218,11 +205,9 @@ def test_what_a_member_acknowledged_is_confirmed_and_counts_no_more_when_it_has_
         assert wanted is not None
         assert wanted.members == (1,)
 
-    play(scenario)
 
-
-def test_a_member_that_connects_again_counts_from_what_it_says_then() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_member_that_connects_again_counts_from_what_it_says_then() -> None:
+    async with staged() as place:
         await place.follows()
         assert place.members.least == 1250
         again = await place.connect()
@@ -232,11 +217,9 @@ def test_a_member_that_connects_again_counts_from_what_it_says_then() -> None:
         assert place.members.least == 1200
         assert len(place.feeding.slaves()) == 1
 
-    play(scenario)
 
-
-def test_a_broker_that_is_not_clean_counts_only_after_it_was_out_of_the_set() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_broker_that_is_not_clean_counts_only_after_it_was_out_of_the_set() -> None:
+    async with staged() as place:
         line = await place.connect()
         await line.hello(is_clean=False)
         await line.report(WHOLE)
@@ -245,11 +228,9 @@ def test_a_broker_that_is_not_clean_counts_only_after_it_was_out_of_the_set() ->
         assert wanted is not None
         assert wanted.members == (1,)
 
-    play(scenario)
 
-
-def test_a_broker_outside_of_the_set_is_fed_and_may_join_when_it_has_everything() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_broker_outside_of_the_set_is_fed_and_may_join_when_it_has_everything() -> None:
+    async with staged() as place:
         await place.follows()
         line = await place.follows(3, offset=1249)
         await line.gets(epoch_frame_head(1249, 1, 3, 1250) + b"\xf9")
@@ -260,11 +241,9 @@ def test_a_broker_outside_of_the_set_is_fed_and_may_join_when_it_has_everything(
         assert wanted is not None
         assert wanted.members == (1, 2, 3)
 
-    play(scenario)
 
-
-def test_what_is_confirmed_is_told_without_bytes_soon_after_it_has_grown() -> None:
-    async def scenario(place: Place) -> None:
+async def test_what_is_confirmed_is_told_without_bytes_soon_after_it_has_grown() -> None:
+    async with staged() as place:
         line = await place.follows()
         await line.gets(told(1100))
         await line.gets_nothing()
@@ -281,11 +260,9 @@ def test_what_is_confirmed_is_told_without_bytes_soon_after_it_has_grown() -> No
         await line.gets(told(1254, 1254))
         await line.gets_nothing()
 
-    play(scenario)
 
-
-def test_what_is_appended_next_says_what_is_confirmed() -> None:
-    async def scenario(place: Place) -> None:
+async def test_what_is_appended_next_says_what_is_confirmed() -> None:
+    async with staged() as place:
         line = await place.follows()
         await line.gets(told(1100))
         place.log.data += b"more"
@@ -294,22 +271,18 @@ def test_what_is_appended_next_says_what_is_confirmed() -> None:
         await place.clock.aadvance(0.005)
         await line.gets_nothing()
 
-    play(scenario)
 
-
-def test_all_followers_are_told_what_one_of_them_confirmed() -> None:
-    async def scenario(place: Place) -> None:
+async def test_all_followers_are_told_what_one_of_them_confirmed() -> None:
+    async with staged() as place:
         outside = await place.follows(3)
         await outside.gets(told(1100))
         await place.follows()
         await place.clock.aadvance(0.005)
         await outside.gets(told(1250))
 
-    play(scenario)
 
-
-def test_a_connection_that_fetches_counts_for_nothing_and_gets_plain_frames() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_connection_that_fetches_counts_for_nothing_and_gets_plain_frames() -> None:
+    async with staged() as place:
         line = await place.follows(offset=1150)
         said, fetching = len(place.confirmed), await place.connect()
         assert (await fetching.hello(fetches=True)).confirmed == 1150
@@ -321,5 +294,3 @@ def test_a_connection_that_fetches_counts_for_nothing_and_gets_plain_frames() ->
         assert place.confirmed[said:] == []
         await line.report(1160)
         assert place.confirmed[said:] == [1160]
-
-    play(scenario)

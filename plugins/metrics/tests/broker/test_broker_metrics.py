@@ -4,6 +4,7 @@ from pathlib import Path
 
 from mqframe_metrics import BrokerSource
 from mqframe_pop.broker.check_points import CheckPointService
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import KEY, pop, send
 from scrapes import of_broker, parsed, scrape
 
@@ -23,13 +24,13 @@ NO_MEANING = {
 }
 
 
-def test_what_apache_s_broker_shows_is_shown_with_its_kinds_and_labels(run):
-    async def scenario(world):
-        await world.talker.heartbeat("g", SubscriptionData(topic="t"), producers=("p",))
+async def test_what_apache_s_broker_shows_is_shown_with_its_kinds_and_labels():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.heartbeat("g", SubscriptionData(topic="t"), producers=("p",))
         world.metrics = BrokerSource(world.cluster.broker)
         await send(world, b"1", b"2")
-        await world.talker.pull("t")
-        await world.talker.ok_send("t", f"{KEY}TIMER_DELAY_MS\x011000\x02")
+        await world.client.pull("t")
+        await world.client.ok_send("t", f"{KEY}TIMER_DELAY_MS\x011000\x02")
         await pop(world)
         await world.clock.aadvance(15)
         await world.settle()
@@ -43,17 +44,15 @@ def test_what_apache_s_broker_shows_is_shown_with_its_kinds_and_labels(run):
         wanted = [f"{name} {rest}" for name, rest in recorded.items() if name not in NO_MEANING]
         assert [found.get(line.split()[0]) for line in wanted] == wanted
 
-    run(scenario)
 
-
-def test_numbers_of_the_broker(run):
-    async def scenario(world):
+async def test_numbers_of_the_broker():
+    async with ClusterScene(topics={"t": 2}) as world:
         shown = await of_broker(world)
         assert shown.value("rocketmq_broker_permission", node_type="broker", node_id="broker-a") == 6
         before = shown.value("rocketmq_topic_number", cluster="DefaultCluster")
         groups = shown.value("rocketmq_consumer_group_number")
-        await world.talker.ok(UpdateAndCreateTopic(topic="u", read_queue_nums=1, write_queue_nums=1, perm=6))
-        await world.talker.heartbeat("fresh")
+        await world.client.ok(UpdateAndCreateTopic(topic="u", read_queue_nums=1, write_queue_nums=1, perm=6))
+        await world.client.heartbeat("fresh")
         later = await of_broker(world)
         assert later.value("rocketmq_topic_number") == before + 2, (
             "the topic, and the retry topic of the group"
@@ -63,10 +62,8 @@ def test_numbers_of_the_broker(run):
         assert later.value("mqframe_budget_used", budget="topics") == before + 2
         assert later.value("mqframe_counter", name="taskFailures") == 0
 
-    run(scenario)
 
-
-def test_counters_of_plugins_are_shown_and_bad_ones_hide_no_others(run):
+async def test_counters_of_plugins_are_shown_and_bad_ones_hide_no_others():
     class Counts(BrokerService):
         def counters(self):
             return {"ordersArrived": "3"}
@@ -80,35 +77,31 @@ def test_counters_of_plugins_are_shown_and_bad_ones_hide_no_others(run):
         def register_broker_services(self):
             return {"fails": lambda port: Fails(), "counts": lambda port: Counts()}
 
-    async def scenario(world):
+    plugins = PluginManager()
+    plugins.register(Plugin())
+    async with ClusterScene(
+        topics={"t": 2}, plugins=plugins, broker={"services": ("fails", "counts")}
+    ) as world:
         shown = await of_broker(world)
         assert shown.value("mqframe_counter", name="ordersArrived") == 3
 
-    plugins = PluginManager()
-    plugins.register(Plugin())
-    run(scenario, plugins=plugins, broker={"services": ("fails", "counts")})
 
-
-def test_a_part_whose_metrics_fail_hides_no_others(run, monkeypatch):
+async def test_a_part_whose_metrics_fail_hides_no_others(monkeypatch):
     async def fail(self):
         raise RuntimeError("broken")
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         monkeypatch.setattr(CheckPointService, "metrics", fail)
         shown = await of_broker(world)
         assert shown.value("rocketmq_pop_checkpoint_buffer_size") is None
         assert shown.value("rocketmq_half_messages") == 0
 
-    run(scenario)
 
-
-def test_topics_beyond_the_limit_are_one_series(run):
-    async def scenario(world):
+async def test_topics_beyond_the_limit_are_one_series():
+    async with ClusterScene(topics={"t": 2}) as world:
         for number in range(6):
-            await world.talker.ok_send(f"topic-{number}", KEY)
+            await world.client.ok_send(f"topic-{number}", KEY)
         shown = await of_broker(world, series_max=4)
         series = shown.labels("rocketmq_messages_in_total")
         assert [labels.get("topic") for labels in series] == [*(f"topic-{n}" for n in range(4)), None]
         assert shown.value("rocketmq_messages_in_total", otel_metric_overflow="true") == 2
-
-    run(scenario)

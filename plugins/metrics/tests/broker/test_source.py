@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from mqframe_metrics import BrokerSource
@@ -27,17 +26,14 @@ async def names(source: BrokerSource) -> set[str]:
     return {getattr(each, "name", "") async for each in source.families()}
 
 
-def test_metrics_are_those_of_the_broker_that_is_there() -> None:
-    async def scenario() -> None:
-        host = Host()
-        source = BrokerSource(host)
-        assert (source.labels, await names(source)) == ({}, set())
-        for name in ("a", "b"):
-            async with AsyncCluster(clock=ManualClock(), broker={"name": name}) as cluster:
-                host.broker = cluster.broker
-                assert "rocketmq_topic_number" in await names(source)
-                assert source.labels["node_id"] == name
-                host.broker = None
-                assert await names(source) == set()
-
-    asyncio.run(scenario())
+async def test_metrics_are_those_of_the_broker_that_is_there() -> None:
+    host = Host()
+    source = BrokerSource(host)
+    assert (source.labels, await names(source)) == ({}, set())
+    for name in ("a", "b"):
+        async with AsyncCluster(clock=ManualClock(), broker={"name": name}) as cluster:
+            host.broker = cluster.broker
+            assert "rocketmq_topic_number" in await names(source)
+            assert source.labels["node_id"] == name
+            host.broker = None
+            assert await names(source) == set()

@@ -1,3 +1,4 @@
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import KEY
 from scrapes import of_broker
 
@@ -13,12 +14,12 @@ class Nothing(Dispatcher):
         return 0
 
 
-def test_the_store_says_what_is_behind_and_how_old_it_is(run):
-    async def scenario(world):
+async def test_the_store_says_what_is_behind_and_how_old_it_is():
+    async with ClusterScene(topics={"t": 2}) as world:
         empty = await of_broker(world)
         assert empty.value("rocketmq_storage_message_reserve_time_milliseconds") is None
         world.store.followers.add(Nothing())
-        await world.talker.ok_send("t", KEY)
+        await world.client.ok_send("t", KEY)
         behind = world.store.log.max_offset - world.store.log.flushed_offset
         await world.settle_loop()
         shown = await of_broker(world)
@@ -34,5 +35,3 @@ def test_the_store_says_what_is_behind_and_how_old_it_is(run):
         later = await of_broker(world)
         assert later.value("rocketmq_storage_message_reserve_time_milliseconds") == 7000
         assert later.value("mqframe_dispatcher_latency_milliseconds", dispatcher="nothing") == 7000
-
-    run(scenario)

@@ -3,6 +3,7 @@
 import asyncio
 
 from mqframe_metrics.broker.traffic import dead_letters, messages_in, messages_out
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 from popping import KEY
 from scrapes import of_broker
@@ -17,13 +18,13 @@ def rows(table):
     return asyncio.run(gather())
 
 
-def test_what_comes_in_counts_by_topic_and_type(run):
-    async def scenario(world):
-        await world.talker.ok_send("t", KEY)
-        await world.talker.send("t", b"x" * 3000, KEY)
-        await world.talker.ok_send("t", f"{KEY}__SHARDINGKEY\x01k\x02")
-        await world.talker.ok_send("t", f"{KEY}DELAY\x011\x02")
-        await world.talker.ok_send("t", f"{KEY}TRAN_MSG\x01true\x02PGROUP\x01p\x02")
+async def test_what_comes_in_counts_by_topic_and_type():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok_send("t", KEY)
+        await world.client.send("t", b"x" * 3000, KEY)
+        await world.client.ok_send("t", f"{KEY}__SHARDINGKEY\x01k\x02")
+        await world.client.ok_send("t", f"{KEY}DELAY\x011\x02")
+        await world.client.ok_send("t", f"{KEY}TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         shown = await of_broker(world)
         for topic, kind, count, system in (
             ("t", "normal", 2, "false"),
@@ -43,20 +44,16 @@ def test_what_comes_in_counts_by_topic_and_type(run):
         total = sum(count.size.total for count in world.cluster.broker.service_port.counts.puts.values())
         assert total == world.store.log.max_offset, "every byte of the log is counted once"
 
-    run(scenario)
 
-
-def test_what_goes_out_counts_by_topic_and_group(run):
-    async def scenario(world):
+async def test_what_goes_out_counts_by_topic_and_group():
+    async with ClusterScene(topics={"t": 2}) as world:
         for _ in range(3):
-            await world.talker.ok_send("t", KEY)
-        await world.talker.pull("t")
+            await world.client.ok_send("t", KEY)
+        await world.client.pull("t")
         shown = await of_broker(world)
         labels = {"topic": "t", "consumer_group": "g", "is_retry": "false", "is_system": "false"}
         assert shown.value("rocketmq_messages_out_total", **labels) == 3
         assert shown.value("rocketmq_throughput_out_total", **labels) == world.store.log.max_offset
-
-    run(scenario)
 
 
 def test_retry_topics_of_both_forms_are_one_series():
@@ -70,7 +67,7 @@ def test_retry_topics_of_both_forms_are_one_series():
     ]
 
 
-def test_a_topic_that_is_deleted_while_metrics_are_written_is_left_out():
+async def test_a_topic_that_is_deleted_while_metrics_are_written_is_left_out():
     statistics = Statistics(ManualClock())
     for topic in ("a", "b"):
         statistics.topic(topic).add(1, 10)
@@ -83,9 +80,9 @@ def test_a_topic_that_is_deleted_while_metrics_are_written_is_left_out():
             statistics.forget_topic("b")
         return found
 
-    assert asyncio.run(topics(messages_in(statistics))) == ["a"]
+    assert await topics(messages_in(statistics)) == ["a"]
     statistics.got("g", "b", 1)
-    assert asyncio.run(topics(messages_out(statistics))) == ["a"]
+    assert await topics(messages_out(statistics)) == ["a"]
 
 
 def test_dead_letters_count_by_group_and_first_topic():
@@ -96,13 +93,11 @@ def test_dead_letters_count_by_group_and_first_topic():
     assert rows(dead_letters(statistics)) == [(("g", "t", "false"), (2,))]
 
 
-def test_a_message_that_its_sender_gave_up_is_a_dead_letter(run):
-    async def scenario(world):
-        await world.talker.heartbeat("g")
-        await world.talker.ok_send(
+async def test_a_message_that_its_sender_gave_up_is_a_dead_letter():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.heartbeat("g")
+        await world.client.ok_send(
             "%RETRY%g", f"{KEY}RETRY_TOPIC\x01t\x02", reconsume_times=17, max_reconsume_times=16
         )
         shown = await of_broker(world)
         assert shown.value("rocketmq_send_to_dlq_messages_total", consumer_group="g", topic="t") == 1
-
-    run(scenario)

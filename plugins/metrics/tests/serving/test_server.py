@@ -6,6 +6,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -39,23 +40,21 @@ def get(address, path):
         return refused.code, refused.read().decode()
 
 
-def play(scenario, **settings):
-    async def whole():
-        server = MetricsServer(MetricsSettings(port=0, **settings), ("broker",))
-        await server.start()
-        try:
-            await scenario(server)
-        finally:
-            await server.stop()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(**settings):
+    server = MetricsServer(MetricsSettings(port=0, **settings), ("broker",))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
 
 
 BROKER = SimpleNamespace(is_registered=True, refusal="")
 
 
-def test_metrics_of_servers_and_of_the_process_are_one_text():
-    async def scenario(server):
+async def test_metrics_of_servers_and_of_the_process_are_one_text():
+    async with staged() as server:
         server.watch("broker", Source(), BROKER)
         status, text = await asyncio.to_thread(get, server.address, "/metrics")
         shown = Scrape(text)
@@ -65,11 +64,9 @@ def test_metrics_of_servers_and_of_the_process_are_one_text():
         assert shown.value("process_open_fds") > 0
         assert shown.value("python_gc_collections_total", generation="0") >= 0
 
-    play(scenario)
 
-
-def test_it_says_that_a_server_has_not_started_and_that_it_has():
-    async def scenario(server):
+async def test_it_says_that_a_server_has_not_started_and_that_it_has():
+    async with staged() as server:
         status, text = await asyncio.to_thread(get, server.address, "/readyz")
         assert (status, json.loads(text)["waits_for"]) == (503, ["broker has not started"])
         assert (await asyncio.to_thread(get, server.address, "/healthz"))[0] == 200
@@ -77,11 +74,9 @@ def test_it_says_that_a_server_has_not_started_and_that_it_has():
         status, text = await asyncio.to_thread(get, server.address, "/readyz")
         assert (status, json.loads(text)["ready"]) == (200, True)
 
-    play(scenario)
 
-
-def test_health_is_answered_while_the_loop_is_stalled_and_says_so():
-    async def scenario(server):
+async def test_health_is_answered_while_the_loop_is_stalled_and_says_so():
+    async with staged() as server:
         server.watch("broker", Source(), BROKER)
         answers, told = [], threading.Event()
 
@@ -96,11 +91,9 @@ def test_health_is_answered_while_the_loop_is_stalled_and_says_so():
         assert (status, health["ready"], health["overloaded"]) == (200, True, True)
         assert health["loop_delay_ms"] >= 900
 
-    play(scenario)
 
-
-def test_a_scrape_that_the_loop_does_not_make_in_time_is_given_up():
-    async def scenario(server):
+async def test_a_scrape_that_the_loop_does_not_make_in_time_is_given_up():
+    async with staged(scrape_seconds=0.2) as server:
         server.watch("broker", Source(), BROKER)
         answers, told = [], threading.Event()
 
@@ -113,15 +106,11 @@ def test_a_scrape_that_the_loop_does_not_make_in_time_is_given_up():
         ((status, text),) = answers
         assert (status, text) == (503, "not done within 0.2 s (metrics.scrape_seconds)\n")
 
-    play(scenario, scrape_seconds=0.2)
 
-
-def test_a_scrape_that_fails_is_an_answer():
-    async def scenario(server):
+async def test_a_scrape_that_fails_is_an_answer():
+    async with staged() as server:
         server.watch("broker", Source(RuntimeError("broken")), BROKER)
         assert (await asyncio.to_thread(get, server.address, "/metrics"))[0] == 500
-
-    play(scenario)
 
 
 def test_without_prometheus_client_it_says_what_to_install(monkeypatch):
@@ -134,13 +123,11 @@ def test_the_address_of_an_ipv6_host_has_brackets():
     assert MetricsServer(MetricsSettings(host="::1", port=9100), ()).address == "[::1]:9100"
 
 
-def test_an_address_in_use_is_a_setting_to_change():
-    async def scenario(server):
+async def test_an_address_in_use_is_a_setting_to_change():
+    async with staged() as server:
         port = int(server.address.rpartition(":")[2])
         with pytest.raises(SettingError, match=r"^metrics cannot start: Address already in use"):
             await MetricsServer(MetricsSettings(port=port), ()).start()
-
-    play(scenario)
 
 
 def test_brokers_of_the_same_machine_have_the_ports_behind():
@@ -154,16 +141,13 @@ def test_brokers_of_the_same_machine_have_the_ports_behind():
         MetricsServer(MetricsSettings(port=65533), ()).settings_beside(2)
 
 
-def test_servers_are_ready_once_they_have_started_and_are_known():
-    async def scenario(server):
-        async with AsyncCluster(clock=ManualClock()) as cluster:
-            server.nameserver_started("nameserver", cluster.name_server)
-            server.broker_started("broker", cluster.broker)
-            status, text = await asyncio.to_thread(get, server.address, "/readyz")
-            assert (status, json.loads(text)["waits_for"]) == (200, [])
-            _, text = await asyncio.to_thread(get, server.address, "/metrics")
-            shown = Scrape(text)
-            assert shown.value("rocketmq_broker_permission", node_id="broker-a") == 6
-            assert shown.value("mqframe_budget_used", budget="brokers", node_type="nameserver") == 1
-
-    play(scenario)
+async def test_servers_are_ready_once_they_have_started_and_are_known():
+    async with staged() as server, AsyncCluster(clock=ManualClock()) as cluster:
+        server.nameserver_started("nameserver", cluster.name_server)
+        server.broker_started("broker", cluster.broker)
+        status, text = await asyncio.to_thread(get, server.address, "/readyz")
+        assert (status, json.loads(text)["waits_for"]) == (200, [])
+        _, text = await asyncio.to_thread(get, server.address, "/metrics")
+        shown = Scrape(text)
+        assert shown.value("rocketmq_broker_permission", node_id="broker-a") == 6
+        assert shown.value("mqframe_budget_used", budget="brokers", node_type="nameserver") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
 from mqframe_pop.broker.admission import EVERYTHING, PopAdmission
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 from popping import pop_request, popped
 
@@ -93,26 +94,24 @@ def test_an_expression_that_is_wrong_is_refused():
         ({"exp": "a >", "exp_type": "SQL92"}, 23),
     ],
 )
-def test_pops_that_cannot_be_served_are_refused(run, fields, code):
-    async def scenario(world):
+async def test_pops_that_cannot_be_served_are_refused(fields, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         await world.cluster.create_topic("writeonly", 1, perm=2)
         stopped = dumps({"groupName": "stopped", "consumeEnable": False})
-        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), stopped)
-        await world.talker.ok(UpdateBrokerConfig(), b"enablePropertyFilter=true")
-        answer = await world.talker.invoke(pop_request(**fields))
+        await world.client.ok(UpdateAndCreateSubscriptionGroup(), stopped)
+        await world.client.ok(UpdateBrokerConfig(), b"enablePropertyFilter=true")
+        answer = await world.client.invoke(pop_request(**fields))
         assert (answer.code, bool(answer.remark), not answer.ext) == (code, True, True)
-
-    run(scenario)
 
 
 async def sent_and_popped(world, count=1, **fields):
     for number in range(count):
-        await world.talker.ok_send("t", KEY, body=b"%d" % number)
-    return popped(await world.talker.invoke(pop_request(**fields)))
+        await world.client.ok_send("t", KEY, body=b"%d" % number)
+    return popped(await world.client.invoke(pop_request(**fields)))
 
 
 async def pop(world, **fields):
-    return popped(await world.talker.invoke(pop_request(**fields)))
+    return popped(await world.client.invoke(pop_request(**fields)))
 
 
 BAD = [
@@ -129,13 +128,11 @@ BAD = [
 
 
 @pytest.mark.parametrize(("fields", "code"), BAD)
-def test_bad_acknowledgements_are_refused_and_lose_nothing(run, fields, code):
-    async def scenario(world):
+async def test_bad_acknowledgements_are_refused_and_lose_nothing(fields, code):
+    async with ClusterScene(topics={"t": 2}) as world:
         (message,) = await sent_and_popped(world)
         for request in (message.ack(**fields), message.hide(1000, **fields)):
-            answer = await world.talker.invoke(request)
+            answer = await world.client.invoke(request)
             assert (answer.code, bool(answer.remark), not answer.ext) == (code, True, True)
         await world.clock.aadvance(60)
         assert [m.body for m in await pop(world)] == [b"0"]
-
-    run(scenario)

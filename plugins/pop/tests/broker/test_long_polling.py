@@ -7,6 +7,7 @@ import pytest
 from mqframe_pop.broker.long_polling import HeldPop, PopLongPolling
 from mqframe_pop.requests import PollingInfo
 from mqframe_pop.settings import PopSettings
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import KEY, pop, pop_request, popped, send
 
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -16,10 +17,10 @@ from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
 
 
-def test_a_waiting_pop_gets_what_arrives(run):
-    async def scenario(world):
+async def test_a_waiting_pop_gets_what_arrives():
+    async with ClusterScene(topics={"t": 2}) as world:
         now = world.clock.now_ms()
-        waiting = asyncio.ensure_future(world.talker.invoke(pop_request(poll_time=15_000, born_time=now)))
+        waiting = asyncio.ensure_future(world.client.invoke(pop_request(poll_time=15_000, born_time=now)))
         await world.clock.aadvance(5)
         assert not waiting.done()
         await send(world, b"1", queue_id=1)
@@ -27,13 +28,11 @@ def test_a_waiting_pop_gets_what_arrives(run):
         (message,) = popped(await waiting)
         assert (message.body, message.handle.queue_id) == (b"1", 1)
 
-    run(scenario)
 
-
-def test_a_waiting_pop_ends_with_its_time(run):
-    async def scenario(world):
+async def test_a_waiting_pop_ends_with_its_time():
+    async with ClusterScene(topics={"t": 2}) as world:
         now = world.clock.now_ms()
-        waiting = asyncio.ensure_future(world.talker.invoke(pop_request(poll_time=15_000, born_time=now)))
+        waiting = asyncio.ensure_future(world.client.invoke(pop_request(poll_time=15_000, born_time=now)))
         await world.clock.aadvance(14.9)
         assert not waiting.done()
         await world.clock.aadvance(0.2)
@@ -48,14 +47,12 @@ def test_a_waiting_pop_ends_with_its_time(run):
             "msgOffsetInfo": "",
         }
 
-    run(scenario)
 
-
-def test_a_waiting_pop_is_woken_by_tags_that_it_wants_only(run):
-    async def scenario(world):
+async def test_a_waiting_pop_is_woken_by_tags_that_it_wants_only():
+    async with ClusterScene(topics={"t": 2}) as world:
         now = world.clock.now_ms()
         waiting = asyncio.ensure_future(
-            world.talker.invoke(pop_request(poll_time=15_000, born_time=now, exp="a"))
+            world.client.invoke(pop_request(poll_time=15_000, born_time=now, exp="a"))
         )
         await world.settle()
         await send(world, b"b", properties=f"TAGS\x01b\x02{KEY}")
@@ -65,21 +62,19 @@ def test_a_waiting_pop_is_woken_by_tags_that_it_wants_only(run):
         await world.settle()
         assert [(m.body, m.offset) for m in popped(await waiting)] == [(b"a", 1)]
 
-    run(scenario)
 
-
-def test_pops_that_wait_are_served_in_turn_and_told_apart_by_group(run):
-    async def scenario(world):
+async def test_pops_that_wait_are_served_in_turn_and_told_apart_by_group():
+    async with ClusterScene(topics={"t": 2}) as world:
         now = world.clock.now_ms()
 
         def wait(**fields):
             request = pop_request(poll_time=15_000, born_time=now, max_msg_nums=1, **fields)
-            return asyncio.ensure_future(world.talker.invoke(request))
+            return asyncio.ensure_future(world.client.invoke(request))
 
         first, second, other = wait(), wait(), wait(consumer_group="h")
         await world.settle()
         info = PollingInfo(consumer_group="g", topic="t", queue_id=-1)
-        assert (await world.talker.ok(info)).ext == {"pollingNum": "2"}
+        assert (await world.client.ok(info)).ext == {"pollingNum": "2"}
         await send(world, b"1")
         await world.settle()
         assert (first.done(), second.done(), other.done()) == (True, False, True)
@@ -88,16 +83,14 @@ def test_pops_that_wait_are_served_in_turn_and_told_apart_by_group(run):
         assert [m.body for m in popped(await first) + popped(await second)] == [b"1", b"2"]
         assert [m.body for m in popped(await other, group="h")] == [b"1"]
 
-    run(scenario)
 
-
-def test_messages_that_come_again_wake_pops_of_their_topic(run):
-    async def scenario(world):
+async def test_messages_that_come_again_wake_pops_of_their_topic():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1")
         await pop(world, invisible_time=5000)
         now = world.clock.now_ms()
         waiting = asyncio.ensure_future(
-            world.talker.invoke(pop_request(poll_time=15_000, born_time=now, queue_id=1))
+            world.client.invoke(pop_request(poll_time=15_000, born_time=now, queue_id=1))
         )
         await world.clock.aadvance(4.9)
         assert not waiting.done()
@@ -105,37 +98,31 @@ def test_messages_that_come_again_wake_pops_of_their_topic(run):
         (again,) = popped(await waiting)
         assert (again.body, again.handle.mark, again.message.reconsume_times) == (b"1", "1", 1)
 
-    run(scenario)
 
-
-def test_no_more_may_wait_than_is_allowed(run):
-    async def scenario(world):
+async def test_no_more_may_wait_than_is_allowed():
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(waiting_queue_max=2)]) as world:
         now = world.clock.now_ms()
         request = pop_request(poll_time=1000, born_time=now)
-        waiting = [asyncio.ensure_future(world.talker.invoke(request)) for _ in range(2)]
+        waiting = [asyncio.ensure_future(world.client.invoke(request)) for _ in range(2)]
         await world.settle()
-        answer = await world.talker.invoke(request)
+        answer = await world.client.invoke(request)
         assert (answer.code, answer.remark) == (209, "NO_MESSAGE_IN_QUEUE")
         await world.clock.aadvance(1.1)
         assert [(await each).code for each in waiting] == [210, 210]
 
-    run(scenario, sections=[PopSettings(waiting_queue_max=2)])
 
-
-def test_a_sender_whose_clock_runs_ahead_waits_no_longer_than_it_says(run):
-    async def scenario(world):
+async def test_a_sender_whose_clock_runs_ahead_waits_no_longer_than_it_says():
+    async with ClusterScene(topics={"t": 2}) as world:
         born = world.clock.now_ms() + 3_600_000
-        waiting = asyncio.ensure_future(world.talker.invoke(pop_request(poll_time=5000, born_time=born)))
+        waiting = asyncio.ensure_future(world.client.invoke(pop_request(poll_time=5000, born_time=born)))
         await world.clock.aadvance(5.1)
         assert (await waiting).code == 210
 
-    run(scenario)
 
-
-def test_a_connection_that_closes_waits_no_more(run):
-    async def scenario(world):
+async def test_a_connection_that_closes_waits_no_more():
+    async with ClusterScene(topics={"t": 2}) as world:
         born = world.clock.now_ms()
-        gone = world.join()
+        gone = world.connect()
         lost = asyncio.ensure_future(gone.invoke(pop_request(poll_time=60_000, born_time=born)))
         await world.settle()
         await gone.client.close()
@@ -145,8 +132,6 @@ def test_a_connection_that_closes_waits_no_more(run):
         await send(world, b"1")
         await world.settle()
         assert [m.body for m in await pop(world)] == [b"1"]
-
-    run(scenario)
 
 
 class Connection:

@@ -1,9 +1,10 @@
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop, send
 from scrapes import of_broker
 
 
-def test_pops_in_flight_and_what_comes_back_are_shown(run):
-    async def scenario(world):
+async def test_pops_in_flight_and_what_comes_back_are_shown():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2")
         first, _ = await pop(world)
         shown = await of_broker(world)
@@ -12,7 +13,7 @@ def test_pops_in_flight_and_what_comes_back_are_shown(run):
         assert shown.value("rocketmq_pop_revive_lag_milliseconds", queue_id="7") == 0
         assert shown.value("rocketmq_pop_revive_latency_milliseconds", queue_id="7") == 0
         await world.clock.aadvance(11)
-        await world.talker.ok(first.ack())
+        await world.client.ok(first.ack())
         await world.clock.aadvance(2)
         written = {"consumer_group": "g", "topic": "t", "put_status": "PUT_OK"}
         shown = await of_broker(world)
@@ -23,5 +24,3 @@ def test_pops_in_flight_and_what_comes_back_are_shown(run):
         shown = await of_broker(world)
         assert shown.value("rocketmq_pop_revive_retry_messages_total", **written) == 1
         assert shown.value("rocketmq_pop_checkpoint_buffer_size") == 0
-
-    run(scenario)

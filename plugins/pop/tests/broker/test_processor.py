@@ -3,6 +3,7 @@
 import socket
 import struct
 
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import committed, pop, pop_request, send
 
 from mqframe.core.consuming.bodies import ConsumeStats
@@ -15,8 +16,8 @@ from mqframe.core.wire.frame import Frame, encode_frame
 from mqframe.core.wire.loose_json import decode
 
 
-def test_popped_messages_are_hidden_until_they_are_acknowledged(run):
-    async def scenario(world):
+async def test_popped_messages_are_hidden_until_they_are_acknowledged():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world, max_msg_nums=2)
         assert [m.body for m in first] == [b"1", b"2"]
@@ -24,31 +25,27 @@ def test_popped_messages_are_hidden_until_they_are_acknowledged(run):
         assert await pop(world) == []
         assert await committed(world) == 0
         for message in first:
-            assert (await world.talker.ok(message.ack())).ext is None
+            assert (await world.client.ok(message.ack())).ext is None
         assert await committed(world) == 2
 
-    run(scenario)
 
-
-def test_what_is_out_shows_in_the_group_s_statistics(run):
-    async def scenario(world):
+async def test_what_is_out_shows_in_the_group_s_statistics():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", b"3")
         first = await pop(world, max_msg_nums=2)
-        await world.talker.ok(first[0].ack())
-        answer = await world.talker.ok(GetConsumeStats(consumer_group="g", topic="t"))
+        await world.client.ok(first[0].ack())
+        answer = await world.client.ok(GetConsumeStats(consumer_group="g", topic="t"))
         table = decode(answer.body, ConsumeStats).offset_table
         wrapper = table[MessageQueue("t", "broker-a", 0)]
         assert (wrapper.broker_offset, wrapper.consumer_offset, wrapper.pull_offset) == (3, 0, 2)
-        await world.talker.ok(first[1].ack())
-        answer = await world.talker.ok(GetConsumeStats(consumer_group="g", topic="t"))
+        await world.client.ok(first[1].ack())
+        answer = await world.client.ok(GetConsumeStats(consumer_group="g", topic="t"))
         wrapper = decode(answer.body, ConsumeStats).offset_table[MessageQueue("t", "broker-a", 0)]
         assert (wrapper.consumer_offset, wrapper.pull_offset) == (2, 2)
 
-    run(scenario)
 
-
-def test_nothing_is_popped_for_who_has_left(run):
-    async def scenario(world):
+async def test_nothing_is_popped_for_who_has_left():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, bytes(200_000), b"small")
         one = pop_request(max_msg_nums=1)
         host, _, port = world.cluster.broker.address.rpartition(":")
@@ -60,5 +57,3 @@ def test_nothing_is_popped_for_who_has_left(run):
         leaving.close()
         await world.settle()
         assert [m.body for m in await pop(world)] == [b"small"]
-
-    run(scenario)

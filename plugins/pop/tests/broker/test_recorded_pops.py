@@ -90,8 +90,8 @@ async def replay() -> list[tuple[Recorded, Frame, Frame]]:
         return got
 
 
-def test_the_same_answers() -> None:
-    played = asyncio.run(replay())
+async def test_the_same_answers() -> None:
+    played = await replay()
     assert [request.request_code for request, _, _ in played] == [200050, 200051, 200053, 200050, 401, 400]
     for request, expected, got in played:
         assert (got.code, got.remark) == (expected.code, expected.remark), request.name

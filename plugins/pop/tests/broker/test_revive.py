@@ -1,6 +1,7 @@
 """Revival: messages that nobody acknowledged come again, or become dead letters."""
 
 from mqframe_admin.requests import DeleteSubscriptionGroup, UpdateAndCreateSubscriptionGroup
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import KEY, committed, pop, send
 
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -11,11 +12,11 @@ from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import dumps
 
 
-def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_over(run):
-    async def scenario(world):
+async def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_over():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1", b"2", properties=f"TAGS\x01a\x02{KEY}")
         first = await pop(world)
-        await world.talker.ok(first[0].ack())
+        await world.client.ok(first[0].ack())
         await world.clock.aadvance(59.9)
         assert await pop(world) == []
         await world.clock.aadvance(0.1)
@@ -24,19 +25,17 @@ def test_messages_that_are_not_acknowledged_come_again_once_their_time_is_over(r
         assert (again.topic, again.handle.mark) == ("%RETRY%g_t", "1")
         assert again.message.properties["1ST_POP_TIME"] == str(first[1].handle.pop_time)
         assert again.message.message_id == "FD00AA"
-        await world.talker.ok(again.ack())
+        await world.client.ok(again.ack())
         await world.clock.aadvance(3600)
         assert await pop(world) == []
         assert await committed(world) == 2
         assert await committed(world, "%RETRY%g_t") == 1
 
-    run(scenario)
 
-
-def test_beyond_the_group_s_maximum_messages_are_dead_letters(run):
-    async def scenario(world):
+async def test_beyond_the_group_s_maximum_messages_are_dead_letters():
+    async with ClusterScene(topics={"t": 2}) as world:
         group = dumps({"groupName": "g", "retryMaxTimes": 2})
-        await world.talker.ok(UpdateAndCreateSubscriptionGroup(), group)
+        await world.client.ok(UpdateAndCreateSubscriptionGroup(), group)
         await send(world, b"1")
         tries = []
         for _ in range(5):
@@ -49,22 +48,18 @@ def test_beyond_the_group_s_maximum_messages_are_dead_letters(run):
         assert letter.properties["RETRY_TOPIC"] == "t"
         assert letter.properties["ORIGIN_MESSAGE_ID"]
 
-    run(scenario)
 
-
-def test_messages_of_a_group_or_topic_that_is_gone_are_let_go(run):
-    async def scenario(world):
+async def test_messages_of_a_group_or_topic_that_is_gone_are_let_go():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"1")
         await pop(world, invisible_time=20_000)
         await world.clock.aadvance(11)
-        await world.talker.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
+        await world.client.ok(DeleteSubscriptionGroup(group_name="g", clean_offset=True))
         await world.clock.aadvance(10)
         assert world.store.queues.max_offset("%RETRY%g_t", 0) == 0
 
-    run(scenario)
 
-
-def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypatch):
+async def test_an_error_with_one_message_does_not_keep_the_others_hidden(monkeypatch):
     put = InternalWriter.put
 
     def put_unless_bad(self, topic, queue_id, body, *arguments, **fields):
@@ -75,7 +70,7 @@ def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypa
     bad = [True]
     monkeypatch.setattr(InternalWriter, "put", put_unless_bad)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0", b"1", b"2")
         for _ in range(3):
             await pop(world, max_msg_nums=1, invisible_time=5000)
@@ -85,10 +80,8 @@ def test_an_error_with_one_message_does_not_keep_the_others_hidden(run, monkeypa
         await world.clock.aadvance(10)
         assert [m.body for m in await pop(world)] == [b"1"]
 
-    run(scenario)
 
-
-def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_come_once(run, monkeypatch):
+async def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_come_once(monkeypatch):
     put = InternalWriter.put
     stored = []
 
@@ -100,7 +93,7 @@ def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_com
 
     monkeypatch.setattr(InternalWriter, "put", put_unless_odd)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0", b"1", b"2")
         await pop(world, invisible_time=5000)
         await world.clock.aadvance(3600)
@@ -111,10 +104,8 @@ def test_a_message_that_can_never_be_stored_again_is_left_out_and_the_others_com
         await world.clock.aadvance(3600)
         assert stored == [b"0", b"2"]
 
-    run(scenario)
 
-
-def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(run, monkeypatch):
+async def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(monkeypatch):
     put = InternalWriter.put
     stored, full = [], [True]
 
@@ -126,7 +117,7 @@ def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(run, monke
 
     monkeypatch.setattr(InternalWriter, "put", put_unless_full)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, b"0", b"1", b"2")
         await pop(world, invisible_time=5000)
         await world.clock.aadvance(6)
@@ -135,12 +126,10 @@ def test_what_was_stored_before_the_disk_was_full_is_not_stored_twice(run, monke
         assert stored == [b"0", b"1", b"2"]
         assert world.cluster.broker._state.left_out.messages.total == 0
 
-    run(scenario)
 
-
-def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_dead_letters(run):
-    async def scenario(world):
-        await world.talker.ok(
+async def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_dead_letters():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(
             UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2})
         )
         own = len("MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02")
@@ -156,35 +145,29 @@ def test_properties_without_room_for_what_the_broker_adds_come_again_or_become_d
         letters = list(decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0]))
         assert sorted(letter.body for letter in letters) == [b"big", b"small"]
 
-    run(scenario)
 
-
-def test_a_number_of_tries_that_no_record_holds_more_of_stays(run):
-    async def scenario(world):
-        await world.talker.ok(
+async def test_a_number_of_tries_that_no_record_holds_more_of_stays():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok(
             UpdateAndCreateSubscriptionGroup(), dumps({"groupName": "g", "retryMaxTimes": 2**31 - 1})
         )
-        await world.talker.ok_send("t", KEY, body=b"often", reconsume_times=2**31 - 1)
+        await world.client.ok_send("t", KEY, body=b"often", reconsume_times=2**31 - 1)
         await pop(world, invisible_time=5000)
         await world.clock.aadvance(6)
         (letter,) = decode_records(world.store.reads.get("%DLQ%g", 0, 0, 32).parts[0])
         assert (letter.body, letter.reconsume_times) == (b"often", 2**31 - 1)
 
-    run(scenario)
 
-
-def test_a_sender_does_not_say_where_a_message_comes_from_that_comes_again(run):
-    async def scenario(world):
+async def test_a_sender_does_not_say_where_a_message_comes_from_that_comes_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         brought = encode_element(b"m", f"{KEY}1ST_POP_TIME\x015\x02RETRY_TOPIC\x01old\x02".encode())
         batch = SendBatchMessage(
             producer_group="p", topic="t", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0,
             sys_flag=0, born_timestamp=5, flag=0, batch=True,
         )  # fmt: skip
-        await world.talker.ok(batch, brought)
+        await world.client.ok(batch, brought)
         (first,) = await pop(world)
         await world.clock.aadvance(60)
         (again,) = await pop(world)
         assert again.message.properties["1ST_POP_TIME"] == str(first.handle.pop_time)
         assert "RETRY_TOPIC" not in again.message.properties
-
-    run(scenario)

@@ -7,6 +7,7 @@ import pytest
 from mqframe_pop.broker import revive_log
 from mqframe_pop.rules.bodies import AckBody, CheckPointBody
 from mqframe_pop.settings import PopSettings
+from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request, popped
 
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -24,7 +25,7 @@ REVIVE = "rmq_sys_REVIVE_LOG_DefaultCluster"
 
 async def send(world, count):
     for number in range(count):
-        await world.talker.ok_send("t", KEY, body=b"%d" % number)
+        await world.client.ok_send("t", KEY, body=b"%d" % number)
 
 
 def foreign(world, tag, body, queue_id=0):
@@ -48,35 +49,31 @@ def revive_records(world):
     return found
 
 
-def test_what_is_acknowledged_soon_is_never_written(run):
-    async def scenario(world):
+async def test_what_is_acknowledged_soon_is_never_written():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 40)
-        while batch := await pop(world.talker, max_msg_nums=3):
+        while batch := await pop(world.client, max_msg_nums=3):
             for message in batch:
-                await world.talker.ok(message.ack())
+                await world.client.ok(message.ack())
         await world.clock.aadvance(60)
         assert revive_records(world) == []
 
-    run(scenario)
 
-
-def test_what_comes_again_soon_is_never_written(run):
-    async def scenario(world):
+async def test_what_comes_again_soon_is_never_written():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
-        await pop(world.talker, invisible_time=5000)
+        await pop(world.client, invisible_time=5000)
         await world.clock.aadvance(60)
-        assert len(await pop(world.talker)) == 1
+        assert len(await pop(world.client)) == 1
         assert revive_records(world) == []
 
-    run(scenario)
 
-
-def test_what_stays_out_is_written_as_the_reference_writes_it(run):
-    async def scenario(world):
+async def test_what_stays_out_is_written_as_the_reference_writes_it():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 3)
-        messages = await pop(world.talker)
+        messages = await pop(world.client)
         now = messages[0].handle.pop_time
-        await world.talker.ok(messages[1].ack())
+        await world.client.ok(messages[1].ack())
         await world.clock.aadvance(10)
         ((record, body),) = revive_records(world)
         assert body == {
@@ -89,7 +86,7 @@ def test_what_stays_out_is_written_as_the_reference_writes_it(run):
             "TAGS": "ck",
             "UNIQ_KEY": f"t@0@0@g@{now}@broker-a@ck",
         }
-        await world.talker.ok(messages[0].ack())
+        await world.client.ok(messages[0].ack())
         await world.clock.aadvance(1)
         (_, (record, body)) = revive_records(world)
         assert body == {"t": "t", "c": "g", "q": 0, "so": 0, "pt": now, "ao": 0, "bn": "broker-a"}
@@ -99,35 +96,31 @@ def test_what_stays_out_is_written_as_the_reference_writes_it(run):
             "UNIQ_KEY": f"t@0@0@g@{now}@broker-a@ack",
         }
         await world.clock.aadvance(60)
-        assert [m.body for m in await pop(world.talker)] == [b"2"]
+        assert [m.body for m in await pop(world.client)] == [b"2"]
         assert [record.tag for record, _ in revive_records(world)] == ["ck", "ack", "ack"]
 
-    run(scenario)
 
-
-def test_several_acknowledgements_of_one_pop_are_one_record(run):
-    async def scenario(world):
+async def test_several_acknowledgements_of_one_pop_are_one_record():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 3)
-        messages = await pop(world.talker)
+        messages = await pop(world.client)
         await world.clock.aadvance(10)
         for message in messages:
-            await world.talker.ok(message.ack())
+            await world.client.ok(message.ack())
         await world.clock.aadvance(1)
         (_, (record, body)) = revive_records(world)
         assert (record.tag, body["aol"]) == ("bAck", [0, 1, 2])
         now = messages[0].handle.pop_time
         assert record.properties["UNIQ_KEY"] == f"t@0@[0, 1, 2]@g@{now}@bAck"
 
-    run(scenario)
-
 
 @pytest.mark.parametrize("way", ["restart", "kill"])
 @pytest.mark.parametrize("after", [0, 9, 30])
-def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(run, way, after):
-    async def scenario(world):
+async def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(way, after):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 4)
-        messages = await pop(world.talker, invisible_time=60_000)
-        await world.talker.ok(messages[1].ack())
+        messages = await pop(world.client, invisible_time=60_000)
+        await world.client.ok(messages[1].ack())
         for _ in range(3):
             await world.clock.aadvance(after / 3)
             await world.settle()  # offsets are saved by a thread, which has its own time
@@ -136,7 +129,7 @@ def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(run, way
             await world.cluster.start_broker()
         else:
             await world.cluster.restart_broker()
-        talker = world.join()
+        talker = world.connect()
         # What stays out is written after 10 s, and offsets are saved every 5 s.
         seen = [m.body for m in await pop(talker, invisible_time=600_000)]
         if way == "restart" or after > 15:
@@ -152,13 +145,11 @@ def test_what_is_out_is_out_after_a_restart_or_comes_again_after_a_kill(run, way
         assert set(seen) == wanted
         assert len(seen) == len(wanted)
 
-    run(scenario)
 
-
-def test_what_was_brought_back_before_a_kill_is_not_brought_back_again(run):
-    async def scenario(world):
+async def test_what_was_brought_back_before_a_kill_is_not_brought_back_again():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        await pop(world.talker, invisible_time=20_000)
+        await pop(world.client, invisible_time=20_000)
         await world.clock.aadvance(22)
         path = world.cluster.directory / "broker-a" / "config" / "consumerOffset.json"
         while (saved := StoreReader(path.parents[1]).group_offset("g", "t", 0)) != 2:
@@ -167,53 +158,47 @@ def test_what_was_brought_back_before_a_kill_is_not_brought_back_again(run):
             await asyncio.sleep(0.001)
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
-        talker = world.join()
+        talker = world.connect()
         await world.clock.aadvance(60)
         assert world.store.queues.max_offset("%RETRY%g_t", 0) == 2
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1"]
 
-    run(scenario)
 
-
-def test_a_hidden_message_is_not_lost_by_a_kill(run):
-    async def scenario(world):
+async def test_a_hidden_message_is_not_lost_by_a_kill():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
-        (message,) = await pop(world.talker)
+        (message,) = await pop(world.client)
         await world.clock.aadvance(1)
-        await world.talker.ok(message.hide(30_000))
+        await world.client.ok(message.hide(30_000))
         await world.clock.aadvance(6)  # offsets are saved every 5 s
         await world.settle()
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
-        talker = world.join()
+        talker = world.connect()
         assert await pop(talker) == []
         await world.clock.aadvance(24)
         (again,) = await pop(talker)
         assert (again.body, again.message.reconsume_times) == (b"0", 1)
 
-    run(scenario)
 
-
-def test_time_that_passes_while_the_broker_is_down_counts(run):
-    async def scenario(world):
+async def test_time_that_passes_while_the_broker_is_down_counts():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
-        await pop(world.talker, invisible_time=60_000)
+        await pop(world.client, invisible_time=60_000)
         await world.cluster.stop_broker()
         await world.clock.aadvance(3600)
         await world.cluster.start_broker()
-        talker = world.join()
+        talker = world.connect()
         await world.settle()
         (again,) = await pop(talker)
         assert again.message.reconsume_times == 1
 
-    run(scenario)
 
-
-def test_the_revive_log_s_own_offset_follows_what_is_needed(run):
-    async def scenario(world):
+async def test_the_revive_log_s_own_offset_follows_what_is_needed():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 8)
         for _ in range(8):
-            await pop(world.talker, max_msg_nums=1, invisible_time=20_000)
+            await pop(world.client, max_msg_nums=1, invisible_time=20_000)
         await world.clock.aadvance(30)
         await world.cluster.stop_broker()
         path = world.cluster.directory / "broker-a" / "config" / "consumerOffset.json"
@@ -222,21 +207,17 @@ def test_the_revive_log_s_own_offset_follows_what_is_needed(run):
         assert table[f"{REVIVE}@CID_RMQ_SYS_REVIVE_GROUP"] == dict.fromkeys(range(8), 1)
         await world.cluster.start_broker()
 
-    run(scenario)
 
-
-def test_records_that_are_none_do_not_stop_a_start(run):
-    async def scenario(world):
+async def test_records_that_are_none_do_not_stop_a_start():
+    async with ClusterScene(topics={"t": 2}) as world:
         for tag, body in (("ck", b"nonsense"), ("ck", b"{}"), ("ack", b"{"), ("bAck", b"[]"), ("x", b"y")):
             foreign(world, tag, body)
         await send(world, 1)
-        await pop(world.talker, invisible_time=60_000)
+        await pop(world.client, invisible_time=60_000)
         await world.cluster.restart_broker()
-        talker = world.join()
+        talker = world.connect()
         await world.clock.aadvance(60)
         assert len(await pop(talker)) == 1
-
-    run(scenario)
 
 
 ODD_POINTS = [
@@ -259,12 +240,12 @@ ODD_POINTS = [
 ]
 
 
-def test_no_record_stops_the_reading_of_others_nor_the_next_start(run):
-    async def scenario(world):
+async def test_no_record_stops_the_reading_of_others_nor_the_next_start():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
-        await world.talker.heartbeat("g")
+        await world.client.heartbeat("g")
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
-        await world.talker.ok(update)
+        await world.client.ok(update)
         now = world.clock.now_ms()
         whole = {"t": "t", "c": "g", "q": 0, "so": 0, "pt": now, "it": 30_000, "n": 1, "d": [0], "bm": 0}
         for odd in ODD_POINTS:
@@ -279,12 +260,10 @@ def test_no_record_stops_the_reading_of_others_nor_the_next_start(run):
         noted = world.cluster.broker._state.left_out.messages
         assert noted.total == len(ODD_POINTS) + 1, "told and counted once"
         await world.clock.aadvance(33)
-        assert [m.body for m in await pop(world.join())] == [b"0"]
-
-    run(scenario)
+        assert [m.body for m in await pop(world.connect())] == [b"0"]
 
 
-def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
+async def test_bytes_that_are_no_record_take_no_others_with_them(monkeypatch):
     decode_all = revive_log.decode_records
 
     def failing(part):
@@ -295,11 +274,11 @@ def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
 
     monkeypatch.setattr(revive_log, "decode_records", failing)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
-        await world.talker.heartbeat("g")
+        await world.client.heartbeat("g")
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=1)
-        await world.talker.ok(update)
+        await world.client.ok(update)
         now = world.clock.now_ms()
         whole = {"t": "t", "c": "g", "q": 0, "so": 0, "pt": now, "it": 30_000, "n": 1, "d": [0], "bm": 0}
         put = world.cluster.broker.service_port.writer.put
@@ -309,36 +288,32 @@ def test_bytes_that_are_no_record_take_no_others_with_them(run, monkeypatch):
         (noted,) = world.cluster.broker._state.left_out.messages.newest
         assert (noted.topic, noted.queue_id, noted.queue_offset) == (REVIVE, 5, 0)
         await world.clock.aadvance(33)
-        assert [m.body for m in await pop(world.talker)] == [b"0"]
-
-    run(scenario)
+        assert [m.body for m in await pop(world.client)] == [b"0"]
 
 
-def test_waiting_pops_are_let_go_when_the_broker_stops(run):
-    async def scenario(world):
+async def test_waiting_pops_are_let_go_when_the_broker_stops():
+    async with ClusterScene(topics={"t": 2}) as world:
         born = world.clock.now_ms()
-        waiting = asyncio.ensure_future(world.talker.invoke(pop_request(poll_time=60_000, born_time=born)))
+        waiting = asyncio.ensure_future(world.client.invoke(pop_request(poll_time=60_000, born_time=born)))
         await world.settle()
         await world.cluster.stop_broker()
         with pytest.raises(ConnectionLost):
             await waiting
         await world.cluster.start_broker()
 
-    run(scenario)
 
-
-def test_records_that_somebody_else_wrote_are_heeded(run):
+async def test_records_that_somebody_else_wrote_are_heeded():
     """A timer of another kind of broker delivers what it holds: check points first, then their ends."""
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 3)
         now = world.clock.now_ms()
         point = CheckPointBody(
             "t", "g", 0, 0, now, 30_000, count=3, distances=[0, 1, 2], broker_name="broker-a"
         )
         update = UpdateConsumerOffset(consumer_group="g", topic="t", queue_id=0, commit_offset=3)
-        await world.talker.heartbeat("g")
-        await world.talker.ok(update)
+        await world.client.heartbeat("g")
+        await world.client.ok(update)
         await world.clock.aadvance(29)
         foreign(world, "ck", dumps(point), 5)
         await world.clock.aadvance(1)
@@ -348,71 +323,63 @@ def test_records_that_somebody_else_wrote_are_heeded(run):
             (AckBody("t", "g", 0, 0, now - 1, 0), "ack"),
         ):
             foreign(world, tag, dumps(ack), 5)
-        assert await pop(world.talker) == []
+        assert await pop(world.client) == []
         await world.clock.aadvance(3)
-        assert [m.body for m in await pop(world.talker)] == [b"0"]
-
-    run(scenario)
+        assert [m.body for m in await pop(world.client)] == [b"0"]
 
 
-def test_own_records_among_those_of_others_are_read_once(run):
-    async def scenario(world):
+async def test_own_records_among_those_of_others_are_read_once():
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 8)
         for number in range(8):
-            (message,) = await pop(world.talker, max_msg_nums=1, invisible_time=60_000)
+            (message,) = await pop(world.client, max_msg_nums=1, invisible_time=60_000)
             foreign(world, "x", b"foreign", number)
         await world.clock.aadvance(11)
         for number in range(8):
             foreign(world, "x", b"foreign", number)
         await world.clock.aadvance(49)
-        assert len(await pop(world.talker)) == 8
-        assert await pop(world.talker) == []
+        assert len(await pop(world.client)) == 8
+        assert await pop(world.client) == []
         assert message.body == b"7"
 
-    run(scenario)
 
-
-def test_what_is_out_for_long_does_not_make_starts_long(run, monkeypatch):
+async def test_what_is_out_for_long_does_not_make_starts_long(monkeypatch):
     monkeypatch.setattr("mqframe_pop.broker.revive_log.BEHIND_MAX", 10)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 1)
-        (slow,) = await pop(world.talker, invisible_time=3_600_000)
+        (slow,) = await pop(world.client, invisible_time=3_600_000)
         queue_id = slow.handle.revive_queue
         for _ in range(120):
-            await world.talker.ok_send("t", KEY, body=b"x")
-            await pop(world.talker, invisible_time=15_000)
+            await world.client.ok_send("t", KEY, body=b"x")
+            await pop(world.client, invisible_time=15_000)
         await world.clock.aadvance(60)
         records = [body for record, body in revive_records(world) if record.queue_id == queue_id]
         assert sum(body.get("it") == 3_600_000 for body in records) > 1
         await world.cluster.restart_broker()
-        talker = world.join()
+        talker = world.connect()
         await talker.ok(slow.ack())
         await world.clock.aadvance(4000)
         assert b"0" not in {m.body for _ in range(8) for m in await pop(talker)}
 
-    run(scenario)
 
-
-def test_with_a_synchronous_flush_offsets_wait_for_the_disk(run):
-    async def scenario(world):
+async def test_with_a_synchronous_flush_offsets_wait_for_the_disk():
+    async with ClusterScene(topics={"t": 2}, store={"flush": "SYNC_FLUSH"}) as world:
         await send(world, 2)
-        first, second = await pop(world.talker, invisible_time=20_000)
-        answer = await world.talker.ok(second.hide(30_000))
+        first, second = await pop(world.client, invisible_time=20_000)
+        answer = await world.client.ok(second.hide(30_000))
         assert answer.ext["invisibleTime"] == "30000"
         await world.clock.aadvance(11)
         await world.settle()  # the disk has its own time
         await world.clock.aadvance(9)
         await world.settle()
-        assert [m.body for m in await pop(world.talker)] == [first.body]
+        assert [m.body for m in await pop(world.client)] == [first.body]
         await world.clock.aadvance(10)
         await world.settle()
-        assert [m.body for m in await pop(world.talker)] == [second.body]
-
-    run(scenario, store={"flush": "SYNC_FLUSH"})
+        assert [m.body for m in await pop(world.client)] == [second.body]
 
 
-def test_a_store_that_takes_nothing_loses_nothing(run, monkeypatch):
+async def test_a_store_that_takes_nothing_loses_nothing(monkeypatch):
     put, full = InternalWriter.put, []
 
     def put_unless_full(*arguments, **fields):
@@ -422,67 +389,61 @@ def test_a_store_that_takes_nothing_loses_nothing(run, monkeypatch):
 
     monkeypatch.setattr(InternalWriter, "put", put_unless_full)
 
-    async def scenario(world):
+    async with ClusterScene(topics={"t": 2}) as world:
         await send(world, 2)
-        messages = await pop(world.talker, invisible_time=20_000)
+        messages = await pop(world.client, invisible_time=20_000)
         full.append(True)
         await world.clock.aadvance(5)
-        answer = await world.talker.invoke(messages[1].hide(60_000))
+        answer = await world.client.invoke(messages[1].hide(60_000))
         assert (answer.code, answer.remark) == (14, "the disk is full")
         await world.clock.aadvance(40)
-        assert await pop(world.talker) == []
+        assert await pop(world.client) == []
         full.clear()
         await world.clock.aadvance(60)
-        assert [m.body for m in await pop(world.talker)] == [b"0", b"1"]
-
-    run(scenario)
+        assert [m.body for m in await pop(world.client)] == [b"0", b"1"]
 
 
-def test_what_memory_has_no_room_for_is_kept_by_the_timer(run):
-    async def scenario(world):
+async def test_what_memory_has_no_room_for_is_kept_by_the_timer():
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(check_points_max=2)]) as world:
         await send(world, 6)
         messages = [
             message
             for _ in range(6)
-            for message in await pop(world.talker, max_msg_nums=1, invisible_time=30_000)
+            for message in await pop(world.client, max_msg_nums=1, invisible_time=30_000)
         ]
         assert [m.body for m in messages] == [b"%d" % number for number in range(6)]
         assert revive_records(world) == []
         await world.clock.aadvance(1)
-        await world.talker.ok(messages[0].ack())
-        await world.talker.ok(messages[3].ack())
-        await world.talker.ok(messages[4].hide(60_000))
+        await world.client.ok(messages[0].ack())
+        await world.client.ok(messages[3].ack())
+        await world.client.ok(messages[4].hide(60_000))
         await world.clock.aadvance(28.9)
-        assert await pop(world.talker) == []
+        assert await pop(world.client) == []
         await world.clock.aadvance(5)
-        assert sorted([m.body for _ in range(3) for m in await pop(world.talker)]) == [b"1", b"2", b"5"]
-        assert (await world.talker.invoke(messages[5].ack())).code == 208
+        assert sorted([m.body for _ in range(3) for m in await pop(world.client)]) == [b"1", b"2", b"5"]
+        assert (await world.client.invoke(messages[5].ack())).code == 208
         await world.clock.aadvance(26.2)
-        assert [m.body for m in await pop(world.talker)] == [b"4"]
-
-    run(scenario, sections=[PopSettings(check_points_max=2)])
+        assert [m.body for m in await pop(world.client)] == [b"4"]
 
 
-def test_what_the_timer_keeps_survives_a_kill(run):
-    async def scenario(world):
+async def test_what_the_timer_keeps_survives_a_kill():
+    async with ClusterScene(topics={"t": 2}, sections=[PopSettings(check_points_max=1)]) as world:
         await send(world, 3)
         for _ in range(3):
-            await pop(world.talker, max_msg_nums=1, invisible_time=40_000)
+            await pop(world.client, max_msg_nums=1, invisible_time=40_000)
         for _ in range(4):
             await world.clock.aadvance(5)
             await world.settle()
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
-        talker = world.join()
+        talker = world.connect()
         assert await pop(talker) == []
         await world.clock.aadvance(24)
         assert sorted(m.body for m in await pop(talker)) == [b"0", b"1", b"2"]
 
-    run(scenario, sections=[PopSettings(check_points_max=1)])
 
-
-def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_with(run):
-    async def scenario(world):
+async def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_with():
+    async with ClusterScene(topics={"t": 2}) as world:
         offsets = world.cluster.directory / "broker-a/config/consumerOffset.json"
         await send(world, 1)
         await world.cluster.stop_broker()
@@ -492,7 +453,7 @@ def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_wit
         await world.cluster.start_broker()
         saved = loads(offsets.read_bytes())["offsetTable"][f"{REVIVE}@{group}"]
         assert set(saved.values()) == {-1}, "nothing is done with, for nothing is there"
-        (message,) = await pop(world.talker, invisible_time=60_000)
+        (message,) = await pop(world.client, invisible_time=60_000)
         for _ in range(4):
             await world.clock.aadvance(5)
             await world.settle()  # the offsets are on their way to the disk, in a thread
@@ -501,7 +462,5 @@ def test_the_revive_log_is_read_from_its_end_when_a_crash_took_what_was_done_wit
         await world.cluster.kill_broker()
         await world.cluster.start_broker()
         await world.clock.aadvance(60)
-        (again,) = await pop(world.talker)
+        (again,) = await pop(world.client)
         assert again.body == message.body
-
-    run(scenario)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mqframe_pop.requests import PopMessage
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.hooks.manager import PluginManager
 
@@ -22,28 +21,24 @@ def test_it_is_registered_like_a_plugin() -> None:
     assert (found.kind, found.distribution, found.problem) == ("broker_service", "mqframe-plugin-pop", "")
 
 
-def test_what_is_in_flight_stays_so_over_a_restart_and_comes_back_when_its_time_is_over(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t")
+async def test_what_is_in_flight_stays_so_over_a_restart_and_comes_back_when_its_time_is_over() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok_send("t")
         await world.settle()
-        assert (await world.talker.invoke(pop())).remark == "FOUND"
+        assert (await world.client.invoke(pop())).remark == "FOUND"
         await world.cluster.restart_broker()
-        assert (await world.join().invoke(pop())).remark == "NO_MESSAGE_IN_QUEUE"
+        assert (await world.connect().invoke(pop())).remark == "NO_MESSAGE_IN_QUEUE"
         await world.clock.aadvance(70)
-        assert (await world.join().invoke(pop())).remark == "FOUND"
-
-    run(scenario)
+        assert (await world.connect().invoke(pop())).remark == "FOUND"
 
 
-def test_it_works_without_the_service_that_delays(run: Any) -> None:
+async def test_it_works_without_the_service_that_delays() -> None:
     plugins = PluginManager()
     plugins.block("broker_service.delay")
 
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t")
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
+        await world.client.ok_send("t")
         await world.settle()
-        assert (await world.talker.invoke(pop())).remark == "FOUND"
+        assert (await world.client.invoke(pop())).remark == "FOUND"
         await world.clock.aadvance(70)
-        assert (await world.talker.invoke(pop())).remark == "FOUND"
-
-    run(scenario, plugins=plugins)
+        assert (await world.client.invoke(pop())).remark == "FOUND"

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from mqframe_pop.client.consumer import AsyncSimpleConsumer
-from simple_scenes import GROUP, bodies, numbered, play
+from simple_scenes import GROUP, SimpleScene, bodies, numbered
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, ClosedError, FixError, RouteError
@@ -15,8 +15,8 @@ from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import Message, MessageQueue
 
 
-def test_two_members_get_different_messages_and_one_sees_to_what_the_other_left() -> None:
-    async def story(scene):
+async def test_two_members_get_different_messages_and_one_sees_to_what_the_other_left() -> None:
+    async with SimpleScene() as scene:
         one, two = await scene.join(), await scene.join()
         await scene.send(*numbered(b"m", 20))
         left = await scene.receive(one, 10, 10.0)
@@ -37,11 +37,9 @@ def test_two_members_get_different_messages_and_one_sees_to_what_the_other_left(
         await scene.clock.aadvance(20.0)
         await scene.nothing(two)
 
-    play(story)
 
-
-def test_a_waiting_receive_returns_when_a_message_arrives() -> None:
-    async def story(scene):
+async def test_a_waiting_receive_returns_when_a_message_arrives() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.nothing(consumer)
         waiting = asyncio.ensure_future(consumer.receive(8, 30.0))
@@ -54,11 +52,9 @@ def test_a_waiting_receive_returns_when_a_message_arrives() -> None:
         await scene.nothing(consumer)
         assert 4.99 <= scene.clock.monotonic() - began < 5.5
 
-    play(story)
 
-
-def test_one_receive_may_wait_for_another_time_than_the_others() -> None:
-    async def story(scene):
+async def test_one_receive_may_wait_for_another_time_than_the_others() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.nothing(consumer)
         at_once = asyncio.ensure_future(consumer.receive(8, 30.0, 0.0))
@@ -74,11 +70,9 @@ def test_one_receive_may_wait_for_another_time_than_the_others() -> None:
         with pytest.raises(FixError, match="await_duration is 301"):
             await consumer.receive(8, 30.0, 301)
 
-    play(story)
 
-
-def test_what_came_for_a_receive_that_was_cancelled_goes_to_the_next() -> None:
-    async def story(scene):
+async def test_what_came_for_a_receive_that_was_cancelled_goes_to_the_next() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         for deadline_missed in (False, True):
             waiting = asyncio.ensure_future(consumer.receive(8, 30.0))
@@ -93,11 +87,9 @@ def test_what_came_for_a_receive_that_was_cancelled_goes_to_the_next() -> None:
         await scene.clock.aadvance(60.0)
         await scene.nothing(consumer)
 
-    play(story)
 
-
-def test_after_the_maximum_of_attempts_a_message_is_a_dead_letter() -> None:
-    async def story(scene):
+async def test_after_the_maximum_of_attempts_a_message_is_a_dead_letter() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(b"poison")
         attempts = []
@@ -111,11 +103,9 @@ def test_after_the_maximum_of_attempts_a_message_is_a_dead_letter() -> None:
         assert [store.queues.max_offset(f"%DLQ%{GROUP}", 0)] == [1]
         await scene.nothing(consumer)
 
-    play(story)
 
-
-def test_expressions_over_properties() -> None:
-    async def story(scene):
+async def test_expressions_over_properties() -> None:
+    async with SimpleScene() as scene:
         for n in range(6):
             await scene.producer.send(Message("orders", b"%d" % n, properties={"n": str(n)}))
         consumer = await scene.join(expression=Sql("n > 3"))
@@ -127,11 +117,9 @@ def test_expressions_over_properties() -> None:
             await scene.join(expression=Sql("n > > 3"), group="other")
         assert caught.value.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
 
-    play(story)
 
-
-def test_topics_and_brokers_take_turns() -> None:
-    async def story(scene):
+async def test_topics_and_brokers_take_turns() -> None:
+    async with SimpleScene(brokers=2) as scene:
         await scene.cluster.create_topic("bills", 2)
         consumer = await scene.join("orders", "bills")
         for topic in ("orders", "bills"):
@@ -154,13 +142,12 @@ def test_topics_and_brokers_take_turns() -> None:
         await scene.send(b"unheard", topic="orders")
         await scene.nothing(consumer)
 
-    play(story, brokers=2)
 
-
-def test_a_broker_that_is_away_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_broker_that_is_away_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "mqframe.client")
 
-    async def story(scene):
+    async with SimpleScene(brokers=2) as scene:
+
         def told() -> list[str]:
             records = [each for each in caplog.records if each.getMessage().startswith("pop failed")]
             return [each.levelname for each in records]
@@ -178,11 +165,9 @@ def test_a_broker_that_is_away_does_not_stop_the_others(caplog: pytest.LogCaptur
         assert set(told()) == {"INFO", "WARNING"}
         assert 1 <= told().count("WARNING") <= 3
 
-    play(story, brokers=2)
 
-
-def test_ordered_queues_are_blocked_until_what_came_before_is_done() -> None:
-    async def story(scene):
+async def test_ordered_queues_are_blocked_until_what_came_before_is_done() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join(ordered=True)
         await scene.send(*numbered(b"m", 4), queue=MessageQueue("orders", "broker-a", 0))
         first = await scene.receive(consumer, 2, 10.0)
@@ -198,15 +183,14 @@ def test_ordered_queues_are_blocked_until_what_came_before_is_done() -> None:
         await consumer.ack_batch(rest)
         await scene.nothing(consumer)
 
-    play(story)
-
 
 @pytest.mark.parametrize("hot_bytes", [1, 1 << 20])
 @pytest.mark.parametrize(
     ("begin", "expected"), [("first", [b"m0", b"m1", b"m2", b"new"]), ("last", [b"new"])]
 )
-def test_where_a_new_group_begins(begin, expected, hot_bytes) -> None:
-    async def story(scene):
+async def test_where_a_new_group_begins(begin, expected, hot_bytes) -> None:
+    # Left alone, brokers would give all of a queue in memory, else the newest message.
+    async with SimpleScene(store={"hot_bytes": hot_bytes}) as scene:
         queue = MessageQueue("orders", "broker-a", 0)
         await scene.send(*numbered(b"m", 3), queue=queue)
         consumer = await scene.join(consume_from=begin)
@@ -214,12 +198,9 @@ def test_where_a_new_group_begins(begin, expected, hot_bytes) -> None:
         await scene.send(b"new", queue=queue)
         assert bodies(got + await scene.receive(consumer, 1)) == expected
 
-    # Left alone, brokers would give all of a queue in memory, else the newest message.
-    play(story, store={"hot_bytes": hot_bytes})
 
-
-def test_a_topic_that_is_subscribed_while_it_runs_begins_before_it_is_popped() -> None:
-    async def story(scene):
+async def test_a_topic_that_is_subscribed_while_it_runs_begins_before_it_is_popped() -> None:
+    async with SimpleScene() as scene:
         await scene.cluster.create_topic("other", 1)
         await scene.send(*numbered(b"m", 8))
         consumer = await scene.join("other", consume_from="last")
@@ -228,10 +209,8 @@ def test_a_topic_that_is_subscribed_while_it_runs_begins_before_it_is_popped() -
         await scene.send(b"new")
         assert bodies(await scene.receive(consumer, 1)) == [b"new"]
 
-    play(story)
 
-
-def test_bad_input_is_named() -> None:
+async def test_bad_input_is_named() -> None:
     with pytest.raises(FixError, match="consume_from 'middle'"):
         AsyncSimpleConsumer("g", nameserver="127.0.0.1:9", consume_from="middle")
     with pytest.raises(FixError, match="await_duration is -1"):
@@ -239,7 +218,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(FixError):
         AsyncSimpleConsumer("not a group!", nameserver="127.0.0.1:9")
 
-    async def story(scene):
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(b"a")
         for count in (0, 33):
@@ -264,13 +243,11 @@ def test_bad_input_is_named() -> None:
             with pytest.raises(ClosedError):
                 await work
 
-    play(story)
 
-
-def test_a_receive_that_waits_ends_when_the_consumer_stops(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_receive_that_waits_ends_when_the_consumer_stops(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "mqframe.client")
 
-    async def story(scene):
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         waiting = asyncio.ensure_future(consumer.receive())
         await scene.clock.aadvance(1.0)
@@ -280,11 +257,9 @@ def test_a_receive_that_waits_ends_when_the_consumer_stops(caplog: pytest.LogCap
         # No server is away.
         assert not [each for each in caplog.records if each.getMessage().startswith("pop failed")]
 
-    play(story)
 
-
-def test_a_topic_that_is_made_while_one_waits_is_received_from() -> None:
-    async def story(scene):
+async def test_a_topic_that_is_made_while_one_waits_is_received_from() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join("later")
         waiting = asyncio.ensure_future(consumer.receive())
         await scene.clock.aadvance(1.0)
@@ -294,11 +269,9 @@ def test_a_topic_that_is_made_while_one_waits_is_received_from() -> None:
         await scene.clock.aadvance(1.5)
         assert bodies(await waiting) == [b"a"]
 
-    play(story)
 
-
-def test_a_topic_that_is_made_beside_another_is_received_from_without_waiting_for_that() -> None:
-    async def story(scene):
+async def test_a_topic_that_is_made_beside_another_is_received_from_without_waiting_for_that() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join("orders", "later", await_duration=20.0)
         waiting = asyncio.ensure_future(consumer.receive())
         await scene.clock.aadvance(2.0)
@@ -307,11 +280,9 @@ def test_a_topic_that_is_made_beside_another_is_received_from_without_waiting_fo
         await scene.clock.aadvance(2.5)
         assert bodies(await waiting) == [b"a"]
 
-    play(story)
 
-
-def test_a_topic_that_nobody_makes_is_waited_for_no_longer_than_for_messages() -> None:
-    async def story(scene):
+async def test_a_topic_that_nobody_makes_is_waited_for_no_longer_than_for_messages() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join("never", await_duration=5.0)
         waiting = asyncio.ensure_future(consumer.receive())
         await scene.clock.aadvance(4.9)
@@ -319,5 +290,3 @@ def test_a_topic_that_nobody_makes_is_waited_for_no_longer_than_for_messages() -
         await scene.clock.aadvance(0.2)
         with pytest.raises(RouteError, match="never"):
             await waiting
-
-    play(story)

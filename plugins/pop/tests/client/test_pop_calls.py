@@ -6,15 +6,15 @@ from collections import Counter
 
 import pytest
 from mqframe_pop.rules.receipt_handle import HandleError, ReceiptHandle
-from simple_scenes import bodies, numbered, play
+from simple_scenes import SimpleScene, bodies, numbered
 
 from mqframe import AsyncAdmin
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, BodyUnreadable, FixError, GiveUpError, ReceiptError, RouteError
 
 
-def test_every_message_comes_once_and_is_done_with_when_acknowledged() -> None:
-    async def story(scene):
+async def test_every_message_comes_once_and_is_done_with_when_acknowledged() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(*numbered(b"m", 40))
         got = await scene.receive(consumer, 40)
@@ -32,11 +32,9 @@ def test_every_message_comes_once_and_is_done_with_when_acknowledged() -> None:
         await scene.clock.aadvance(60.0)
         await scene.nothing(consumer)
 
-    play(story)
 
-
-def test_a_body_with_a_wrong_crc_is_not_read() -> None:
-    async def story(scene):
+async def test_a_body_with_a_wrong_crc_is_not_read() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(b"good", b"bad")
         messages = {m.stored_body: m for m in await scene.receive(consumer, 2)}
@@ -45,11 +43,9 @@ def test_a_body_with_a_wrong_crc_is_not_read() -> None:
         with pytest.raises(BodyUnreadable, match="changed since it was stored"):
             messages[b"bad"].body  # noqa: B018
 
-    play(story)
 
-
-def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning() -> None:
-    async def story(scene):
+async def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(*numbered(b"old", 12))
         await consumer.ack_batch(await scene.receive(consumer, 12))
@@ -60,11 +56,9 @@ def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning() -> N
         await scene.send(*numbered(b"new", 3))
         assert sorted(bodies(await scene.receive(consumer, 3))) == numbered(b"new", 3)
 
-    play(story)
 
-
-def test_a_message_that_is_not_acknowledged_comes_again() -> None:
-    async def story(scene):
+async def test_a_message_that_is_not_acknowledged_comes_again() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(*numbered(b"m", 4))
         first = await scene.receive(consumer, 4, 30.0)
@@ -78,11 +72,9 @@ def test_a_message_that_is_not_acknowledged_comes_again() -> None:
         await scene.clock.aadvance(60.0)
         await scene.nothing(consumer)
 
-    play(story)
 
-
-def test_the_time_can_be_made_longer_and_shorter() -> None:
-    async def story(scene):
+async def test_the_time_can_be_made_longer_and_shorter() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(b"slow", b"given back")
         messages = {m.body: m for m in await scene.receive(consumer, 2, 10.0)}
@@ -103,11 +95,9 @@ def test_the_time_can_be_made_longer_and_shorter() -> None:
         assert bodies(await scene.receive(consumer, 1)) == [b"given back"]
         await scene.nothing(consumer)
 
-    play(story)
 
-
-def test_what_is_not_ours_any_more_is_refused() -> None:
-    async def story(scene):
+async def test_what_is_not_ours_any_more_is_refused() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(b"a", b"b", b"c")
         one, two, three = await scene.receive(consumer, 3, 10.0)
@@ -132,11 +122,9 @@ def test_what_is_not_ours_any_more_is_refused() -> None:
         await scene.clock.aadvance(30.0)
         await scene.nothing(consumer)
 
-    play(story)
 
-
-def test_foreign_handles_are_refused() -> None:
-    async def story(scene):
+async def test_foreign_handles_are_refused() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join()
         await scene.send(b"a")
         [message] = await scene.receive(consumer, 1, 10.0)
@@ -159,11 +147,9 @@ def test_foreign_handles_are_refused() -> None:
         message.receipt_handle = handle.text
         await consumer.ack(message)
 
-    play(story)
 
-
-def test_tags_and_messages_that_only_share_a_hash() -> None:
-    async def story(scene):
+async def test_tags_and_messages_that_only_share_a_hash() -> None:
+    async with SimpleScene() as scene:
         consumer = await scene.join(expression="Aa || paid")
         await scene.send(*numbered(b"paid", 3), tag="paid")
         await scene.send(*numbered(b"hash", 3), tag="BB")
@@ -173,5 +159,3 @@ def test_tags_and_messages_that_only_share_a_hash() -> None:
         await consumer.ack_batch(got)
         await scene.clock.aadvance(60.0)
         await scene.nothing(consumer)
-
-    play(story)

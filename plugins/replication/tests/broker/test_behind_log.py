@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,16 +33,14 @@ class Store:
         self.log = SimpleNamespace(max_offset=40)
 
 
-def scene(play: Callable[[Master, Store, BehindLog, list[str]], Awaitable[None]]) -> None:
-    async def run() -> None:
-        master, store = Master(), Store()
-        await play(master, store, BehindLog(store, master), [])  # type: ignore[arg-type]
-
-    asyncio.run(run())
+@asynccontextmanager
+async def staged() -> AsyncIterator[tuple[Master, Store, BehindLog, list[str]]]:
+    master, store = Master(), Store()
+    yield (master, store, BehindLog(store, master), [])  # type: ignore[arg-type]
 
 
-def test_it_counts_when_the_log_is_as_long_as_the_masters_was_then() -> None:
-    async def play(master: Master, store: Store, behind: BehindLog, taken: list[str]) -> None:
+async def test_it_counts_when_the_log_is_as_long_as_the_masters_was_then() -> None:
+    async with staged() as (master, store, behind, taken):
         await behind.offer("timer", "m", lambda: taken.append("first"))
         master.end = 200
         store.log.max_offset = 99
@@ -53,20 +51,16 @@ def test_it_counts_when_the_log_is_as_long_as_the_masters_was_then() -> None:
         behind.settle()
         assert taken == ["first"]
 
-    scene(play)
 
-
-def test_what_has_its_messages_already_counts_at_once() -> None:
-    async def play(master: Master, store: Store, behind: BehindLog, taken: list[str]) -> None:
+async def test_what_has_its_messages_already_counts_at_once() -> None:
+    async with staged() as (_master, store, behind, taken):
         store.log.max_offset = 100
         await behind.offer("timer", "m", lambda: taken.append("first"))
         assert taken == ["first"]
 
-    scene(play)
 
-
-def test_a_slave_that_stays_behind_takes_the_earlier_one_and_then_a_later_one() -> None:
-    async def play(master: Master, store: Store, behind: BehindLog, taken: list[str]) -> None:
+async def test_a_slave_that_stays_behind_takes_the_earlier_one_and_then_a_later_one() -> None:
+    async with staged() as (master, store, behind, taken):
         for number in range(1, 6):
             master.end = 100 * number
             store.log.max_offset = 100 * number - 60
@@ -74,11 +68,9 @@ def test_a_slave_that_stays_behind_takes_the_earlier_one_and_then_a_later_one() 
             await behind.offer("delays", "m", lambda: None)
         assert taken == ["1", "3"]
 
-    scene(play)
 
-
-def test_a_master_that_does_not_say_how_long_its_log_is_leaves_all_as_it_was() -> None:
-    async def play(master: Master, store: Store, behind: BehindLog, taken: list[str]) -> None:
+async def test_a_master_that_does_not_say_how_long_its_log_is_leaves_all_as_it_was() -> None:
+    async with staged() as (master, store, behind, taken):
         master.code = 1
         with pytest.raises(AnswerError):
             await behind.offer("timer", "m", lambda: taken.append("first"))
@@ -87,5 +79,3 @@ def test_a_master_that_does_not_say_how_long_its_log_is_leaves_all_as_it_was() -
         assert taken == []
         await behind.offer("timer", "m", lambda: taken.append("second"))
         assert taken == ["second"]
-
-    scene(play)

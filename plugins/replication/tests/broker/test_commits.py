@@ -11,7 +11,7 @@ from mqframe_admin.requests import DeleteSubscriptionGroup
 from mqframe_replication.broker.commits import CommitsToTell
 from mqframe_replication.rules.slave_offsets import SlaveOffsets
 from mqframe_testing.manual_clock import ManualClock
-from replicas import Pair, play, texts
+from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.core.requests.consumers import QueryConsumerOffset, UpdateConsumerOffset
@@ -54,8 +54,8 @@ async def back(pair: Pair, slave: Broker) -> Broker:
     return master
 
 
-def test_a_master_that_is_back_is_told_what_was_committed_at_its_slave(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_master_that_is_back_is_told_what_was_committed_at_its_slave(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -67,11 +67,9 @@ def test_a_master_that_is_back_is_told_what_was_committed_at_its_slave(tmp_path:
         await pair.settle(10.1)
         assert await committed(pair, slave) == 3
 
-    play(tmp_path, scenario)
 
-
-def test_it_is_told_so_by_a_slave_that_was_killed_meanwhile(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_it_is_told_so_by_a_slave_that_was_killed_meanwhile(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -82,11 +80,9 @@ def test_it_is_told_so_by_a_slave_that_was_killed_meanwhile(tmp_path: Path) -> N
         master = await back(pair, slave)
         assert await committed(pair, master) == 12
 
-    play(tmp_path, scenario)
 
-
-def test_clients_that_were_back_before_it_count(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_clients_that_were_back_before_it_count(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -97,11 +93,9 @@ def test_clients_that_were_back_before_it_count(tmp_path: Path) -> None:
         assert await committed(pair, master) == 14
         assert await committed(pair, slave) == 14
 
-    play(tmp_path, scenario)
 
-
-def test_an_operator_who_moves_a_group_back_counts(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_an_operator_who_moves_a_group_back_counts(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -112,11 +106,9 @@ def test_an_operator_who_moves_a_group_back_counts(tmp_path: Path) -> None:
         assert await committed(pair, master) == 2
         assert await committed(pair, slave) == 2
 
-    play(tmp_path, scenario)
 
-
-def test_a_master_that_lost_its_progress_gets_it_from_the_slave(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_master_that_lost_its_progress_gets_it_from_the_slave(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -125,11 +117,9 @@ def test_a_master_that_lost_its_progress_gets_it_from_the_slave(tmp_path: Path) 
         master = await back(pair, slave)
         assert await committed(pair, master) == 12
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_that_became_master_keeps_them_and_tells_nobody_later(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_became_master_keeps_them_and_tells_nobody_later(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -143,8 +133,6 @@ def test_a_slave_that_became_master_keeps_them_and_tells_nobody_later(tmp_path: 
         demoted = await pair.start("master", "SLAVE")
         await pair.settle(2)
         assert await committed(pair, demoted) == 4
-
-    play(tmp_path, scenario)
 
 
 class Racing:
@@ -185,8 +173,8 @@ async def test_a_master_without_a_table_is_told_of_all_queues() -> None:
     assert offsets.own.all() == []
 
 
-def test_a_master_whose_log_is_another_one_is_told_nothing(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_master_whose_log_is_another_one_is_told_nothing(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -199,11 +187,9 @@ def test_a_master_whose_log_is_another_one_is_told_nothing(tmp_path: Path) -> No
         answer = await pair.invoke(other, QueryConsumerOffset(**QUEUE, set_zero_if_not_found=False))  # type: ignore[arg-type]
         assert answer.code == 22
 
-    play(tmp_path, scenario)
 
-
-def test_a_commit_that_the_master_does_not_take_is_given_up(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_commit_that_the_master_does_not_take_is_given_up(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await pair.stop(master)
         await commit(pair, slave, 12)
@@ -219,5 +205,3 @@ def test_a_commit_that_the_master_does_not_take_is_given_up(tmp_path: Path) -> N
         await pair.settle(20)
         answer = await pair.invoke(master, QueryConsumerOffset(**QUEUE, set_zero_if_not_found=False))  # type: ignore[arg-type]
         assert answer.ext == {"offset": "5"}
-
-    play(tmp_path, scenario)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mqframe_admin.requests import DeleteTopicInBroker
 from mqframe_replication.broker.tables import CopiedTables
-from replicas import FILE_BYTES, Pair, play, spoil, texts
+from replicas import FILE_BYTES, Pair, spoil, texts
 
 from mqframe.broker.broker import Broker
 
@@ -29,8 +29,8 @@ def assert_same(pair: Pair, master: Broker) -> None:
 
 
 @pytest.mark.parametrize("number", [90, 99, 95])
-def test_what_a_start_took_out_of_a_slaves_log_is_fetched_again(tmp_path: Path, number: int) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_a_start_took_out_of_a_slaves_log_is_fetched_again(tmp_path: Path, number: int) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await twins(pair)
         await pair.stop(slave, kill=True)
         spoil(pair, "slave", texts(number, 1)[0])
@@ -45,11 +45,9 @@ def test_what_a_start_took_out_of_a_slaves_log_is_fetched_again(tmp_path: Path, 
         await pair.follows(master, slave)
         assert await pair.bodies(slave) == texts(0, 105)
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_that_lacks_something_reports_nothing_until_it_has_it(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_lacks_something_reports_nothing_until_it_has_it(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await twins(pair)
         await pair.stop(slave, kill=True)
         spoil(pair, "slave", texts(90, 1)[0])
@@ -64,11 +62,9 @@ def test_a_slave_that_lacks_something_reports_nothing_until_it_has_it(tmp_path: 
         assert await pair.bodies(slave) == texts(0, 100)
         assert_same(pair, master)
 
-    play(tmp_path, scenario)
 
-
-def test_what_a_read_finds_damaged_while_a_slave_follows_is_fetched_again(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_a_read_finds_damaged_while_a_slave_follows_is_fetched_again(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await twins(pair)
         await pair.stop(slave)
         slave = await pair.start("slave", "SLAVE")  # entries that a start finds are looked at
@@ -84,11 +80,9 @@ def test_what_a_read_finds_damaged_while_a_slave_follows_is_fetched_again(tmp_pa
         assert await pair.bodies(slave) == texts(0, 105)
         assert_same(pair, master)
 
-    play(tmp_path, scenario)
 
-
-def test_what_its_master_does_not_keep_any_more_holds_no_slave_up(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_its_master_does_not_keep_any_more_holds_no_slave_up(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await twins(pair)
         await pair.stop(slave, kill=True)
         spoil(pair, "slave", texts(2, 1)[0])
@@ -102,16 +96,14 @@ def test_what_its_master_does_not_keep_any_more_holds_no_slave_up(tmp_path: Path
         await pair.follows(master, slave)
         assert (await pair.counters(slave))["replicationMissing"] == "1"
 
-    play(tmp_path, scenario)
 
-
-def test_a_master_that_changed_since_it_was_asked_is_not_followed(
+async def test_a_master_that_changed_since_it_was_asked_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Logs are compared, then tables copied: meanwhile the master comes back with another disk."""
     copy = CopiedTables.copy
 
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await twins(pair, 20)
         await pair.stop(slave)
         end = master.store.log.max_offset
@@ -137,11 +129,9 @@ def test_a_master_that_changed_since_it_was_asked_is_not_followed(
         assert slave.store.log.max_offset == end
         assert "is another one at the master" in (await pair.counters(slave))["replicationTrouble"]
 
-    play(tmp_path, scenario)
 
-
-def test_logs_are_compared_when_no_queue_lists_anything(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_logs_are_compared_when_no_queue_lists_anything(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         other, slave = await twins(pair, 3)
         await pair.invoke(other, DeleteTopicInBroker(topic="t"))
         await pair.settle(11)
@@ -157,5 +147,3 @@ def test_logs_are_compared_when_no_queue_lists_anything(tmp_path: Path) -> None:
         await pair.settle(10)
         assert "is another one at the master" in (await pair.counters(slave))["replicationTrouble"]
         assert slave.store.log.max_offset == end
-
-    play(tmp_path, scenario)

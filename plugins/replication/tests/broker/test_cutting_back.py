@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from replicas import Pair, play, texts
+from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.store.files.layout import Layout
@@ -30,8 +30,8 @@ async def differing(pair: Pair) -> Broker:
     return master
 
 
-def test_a_log_that_differs_is_cut_back_where_that_is_wanted(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_log_that_differs_is_cut_back_where_that_is_wanted(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await differing(pair)
         holder = await pair.hold("b", "SLAVE", diverged="cut")
         broker, address = holder.broker, holder.address
@@ -48,11 +48,9 @@ def test_a_log_that_differs_is_cut_back_where_that_is_wanted(tmp_path: Path) -> 
         assert (cut.records, cut.why) == (70, f"it differed from {master.address}")
         assert not (tmp_path / "b/config/changedRole.json").exists()
 
-    play(tmp_path, scenario)
 
-
-def test_nothing_is_cut_without_being_asked_for_nor_by_a_program_of_its_own(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_nothing_is_cut_without_being_asked_for_nor_by_a_program_of_its_own(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         await differing(pair)
         before = pair.log("b")
         for held, settings, words in (
@@ -68,11 +66,9 @@ def test_nothing_is_cut_without_being_asked_for_nor_by_a_program_of_its_own(tmp_
             (pair.held if held else pair.running).remove(one)
             assert pair.log("b") == before
 
-    play(tmp_path, scenario)
 
-
-def test_a_log_with_nothing_in_common_is_never_cut(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_log_with_nothing_in_common_is_never_cut(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("a", "ASYNC_MASTER")
         await pair.sent(master, *texts(0, 9))
         other = await pair.start("b", "ASYNC_MASTER")
@@ -83,5 +79,3 @@ def test_a_log_with_nothing_in_common_is_never_cut(tmp_path: Path) -> None:
         await pair.settle(31)
         assert "no record in common" in (await pair.counters(holder.broker))["replicationTrouble"]
         assert pair.log("b").rstrip(b"\0") == before  # the next file is made ahead
-
-    play(tmp_path, scenario)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mqframe_delay.rules.timer_layout import CHECKPOINT
 from mqframe_delay.settings import DelaySettings
-from replicas import Pair, play
+from replicas import Pair
 
 from mqframe.broker.broker import Broker
 from mqframe.core.requests.admin import GetTimerMetrics
@@ -32,10 +32,10 @@ async def passes(pair: Pair, seconds: int) -> None:
 
 
 @pytest.mark.parametrize("kill", [False, True])
-def test_what_the_old_master_delivered_is_not_delivered_again_and_the_rest_once(
+async def test_what_the_old_master_delivered_is_not_delivered_again_and_the_rest_once(
     tmp_path: Path, kill: bool
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         for seconds in (5, 8, 20, 60, 75):
             await timed(pair, master, b"after %d" % seconds, seconds)
@@ -51,11 +51,9 @@ def test_what_the_old_master_delivered_is_not_delivered_again_and_the_rest_once(
         await passes(pair, 60)
         assert await pair.bodies(promoted) == [*delivered, b"after 60", b"after 75"]
 
-    play(tmp_path, scenario)
 
-
-def test_what_fell_due_while_no_master_was_there_is_delivered_then(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_fell_due_while_no_master_was_there_is_delivered_then(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await timed(pair, master, b"early", 4)
         await timed(pair, master, b"late", 30)
@@ -67,11 +65,9 @@ def test_what_fell_due_while_no_master_was_there_is_delivered_then(tmp_path: Pat
         await passes(pair, 5)
         assert await pair.bodies(promoted) == [b"at once", b"early", b"late"]
 
-    play(tmp_path, scenario)
 
-
-def test_a_check_point_does_not_count_before_the_log_that_it_speaks_of(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_check_point_does_not_count_before_the_log_that_it_speaks_of(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await timed(pair, master, b"early", 4)
         await pair.follows(master, slave)
@@ -87,11 +83,9 @@ def test_a_check_point_does_not_count_before_the_log_that_it_speaks_of(tmp_path:
         await passes(pair, 5)
         assert await pair.bodies(promoted) == [b"at once", b"early"]
 
-    play(tmp_path, scenario)
 
-
-def test_a_broker_that_was_master_goes_on_from_the_check_point_of_the_new_one(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_broker_that_was_master_goes_on_from_the_check_point_of_the_new_one(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await timed(pair, master, b"after 5", 5)
         await timed(pair, master, b"after 90", 90)
@@ -115,11 +109,9 @@ def test_a_broker_that_was_master_goes_on_from_the_check_point_of_the_new_one(tm
         await passes(pair, 60)
         assert await pair.bodies(third) == [*delivered, b"after 90"]
 
-    play(tmp_path, scenario)
 
-
-def test_the_slave_has_how_much_waits_and_how_far_the_timer_is(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_the_slave_has_how_much_waits_and_how_far_the_timer_is(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await both(pair)
         await timed(pair, master, b"after 90", 90)
         await passes(pair, 12)
@@ -133,11 +125,11 @@ def test_the_slave_has_how_much_waits_and_how_far_the_timer_is(tmp_path: Path) -
         assert (position, queue_offset, taken_in) == (0, 0, 1)
         assert 0 <= pair.clock.now_ms() - read_time <= 65_000
 
-    play(tmp_path, scenario)
 
-
-def test_a_master_without_a_timer_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_master_without_a_timer_is_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Pair(tmp_path) as pair:
         pair.services = (DelaySettings(timer_enabled=False),)
         master = await pair.start("one", "ASYNC_MASTER")
         pair.services = ()
@@ -147,5 +139,3 @@ def test_a_master_without_a_timer_is_passed_over(tmp_path: Path, caplog: pytest.
         await passes(pair, 10)
         assert not (tmp_path / "two" / "config" / "timercheck").exists()
         assert "was not copied" not in caplog.text
-
-    play(tmp_path, scenario)

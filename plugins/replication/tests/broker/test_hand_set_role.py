@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mqframe_replication.broker.hand_set_role import HandSetRole
 from mqframe_replication.settings import ReplicationSettings
-from replicas import Pair, play
+from replicas import Pair
 
 from mqframe.broker.broker import Broker
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
@@ -46,17 +46,17 @@ from mqframe.core.wire.loose_json import decode
         ),
     ],
 )
-def test_a_role_shows_in_the_counters_of_the_broker(tmp_path: Path, role: str, counters: set[str]) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_role_shows_in_the_counters_of_the_broker(
+    tmp_path: Path, role: str, counters: set[str]
+) -> None:
+    async with Pair(tmp_path) as pair:
         broker = await pair.start("one", role)
         found = await pair.counters(broker)
         assert {name for name in found if name.startswith("replication")} == counters
 
-    play(tmp_path, scenario)
 
-
-def test_all_roles_say_who_follows_whom(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_all_roles_say_who_follows_whom(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         alone = await pair.start("alone", "NONE")
         assert await status(pair, alone) == HaRuntimeInfo()
         await pair.stop(alone)
@@ -87,26 +87,22 @@ def test_all_roles_say_who_follows_whom(tmp_path: Path) -> None:
         [connection] = (await status(pair, master)).ha_connection_info
         assert connection.transferred_byte_in_second == 0
 
-    play(tmp_path, scenario)
-
 
 async def status(pair: Pair, broker: Broker) -> HaRuntimeInfo:
     return decode(bytes((await pair.invoke(broker, GetBrokerHaStatus())).body), HaRuntimeInfo)
 
 
 @pytest.mark.parametrize("role", ["NONE", "ASYNC_MASTER", "SLAVE"])
-def test_a_broker_of_no_elected_group_has_no_epochs(tmp_path: Path, role: str) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_broker_of_no_elected_group_has_no_epochs(tmp_path: Path, role: str) -> None:
+    async with Pair(tmp_path) as pair:
         refused = await pair.invoke(await pair.start("one", role), GetBrokerEpochCache())
         assert refused.code == 1
         assert refused.remark is not None
         assert "no epochs" in refused.remark
 
-    play(tmp_path, scenario)
 
-
-def test_who_asks_for_the_master_is_told_by_the_master_alone(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_who_asks_for_the_master_is_told_by_the_master_alone(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         alone = await pair.start("alone", "NONE")
         refused = await pair.invoke(alone, ExchangeBrokerHaInfo())
         assert (refused.code, "nobody can copy" in (refused.remark or "")) == (1, True)
@@ -122,21 +118,17 @@ def test_who_asks_for_the_master_is_told_by_the_master_alone(tmp_path: Path) -> 
             refused = await pair.invoke(broker, told)
             assert (refused.code, words in (refused.remark or "")) == (1, True)
 
-    play(tmp_path, scenario)
 
-
-def test_only_a_sync_master_lets_sends_wait(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_only_a_sync_master_lets_sends_wait(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         for role, code in (("NONE", 0), ("ASYNC_MASTER", 0), ("SYNC_MASTER", 11)):
             broker = await pair.start(role, role)
             assert (await pair.send(broker, b"x")).code == code
             await pair.stop(broker)
 
-    play(tmp_path, scenario)
 
-
-def test_a_store_of_an_elected_group_is_written_by_no_master_of_its_own(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_store_of_an_elected_group_is_written_by_no_master_of_its_own(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         (tmp_path / "a").mkdir()
         (tmp_path / "a/replica.json").write_text("{}")
         for role in ("NONE", "ASYNC_MASTER", "SYNC_MASTER"):
@@ -144,8 +136,6 @@ def test_a_store_of_an_elected_group_is_written_by_no_master_of_its_own(tmp_path
                 await pair.start("a", role)
         (tmp_path / "a/replica.json").unlink()
         await pair.sent(await pair.start("a", "NONE"), b"x")
-
-    play(tmp_path, scenario)
 
 
 def test_only_a_master_that_waits_for_slaves_needs_more_than_its_disk() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,17 +78,17 @@ def listed(place: MasterPlace | None = PLACE, protocol: str | None = "1", **repl
     return ListedMaster(sections, state, client, registration)
 
 
-def test_it_is_known_once_name_servers_were_asked() -> None:
+async def test_it_is_known_once_name_servers_were_asked() -> None:
     master = listed()
     with pytest.raises(MasterUnknown, match="no name server knows a master"):
         master.place()
-    assert asyncio.run(master.find()) == master.place() == PLACE
+    assert await master.find() == master.place() == PLACE
     with pytest.raises(MasterUnknown):
-        asyncio.run(listed(None).find())
+        await listed(None).find()
 
 
-def test_a_replication_address_that_is_set_counts_and_the_other_one_stays() -> None:
-    found = asyncio.run(listed(master="10.0.0.7:1").find())
+async def test_a_replication_address_that_is_set_counts_and_the_other_one_stays() -> None:
+    found = await listed(master="10.0.0.7:1").find()
     assert found == MasterPlace(PLACE.address, "10.0.0.7:1")
 
 
@@ -97,11 +96,11 @@ def test_a_replication_address_that_is_set_counts_and_the_other_one_stays() -> N
     ("hello", "protocol", "says"),
     [("as_needed", "1", False), ("always", "1", True), ("as_needed", None, False)],
 )
-def test_a_hello_is_said_where_it_is_wanted_to_masters_that_take_it(
+async def test_a_hello_is_said_where_it_is_wanted_to_masters_that_take_it(
     hello: str, protocol: str | None, says: bool
 ) -> None:
     master = listed(protocol=protocol, hello=hello)
-    asyncio.run(master.choose_hello(PLACE))
+    await master.choose_hello(PLACE)
     introduce = master.dialer.introduce
     assert (introduce is not None) is says
     if introduce is not None:
@@ -109,6 +108,6 @@ def test_a_hello_is_said_where_it_is_wanted_to_masters_that_take_it(
         assert (said.id, said.end, said.fetches) == (3, 4096, False)
 
 
-def test_a_master_that_takes_no_hello_is_not_followed_where_one_has_to_be_said() -> None:
+async def test_a_master_that_takes_no_hello_is_not_followed_where_one_has_to_be_said() -> None:
     with pytest.raises(StoreError, match="does not say that it takes a hello"):
-        asyncio.run(listed(protocol=None, hello="always").choose_hello(PLACE))
+        await listed(protocol=None, hello="always").choose_hello(PLACE)

@@ -8,11 +8,11 @@ from pathlib import Path
 from mqframe_replication.broker.master import in_sync_of
 from mqframe_replication.rules.stream import encode_report, frame_head
 from mqframe_replication.settings import ReplicationSettings
-from replicas import Pair, play, port_of
+from replicas import Pair, port_of
 
 
-def test_what_no_request_brought_is_sent_soon(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_no_request_brought_is_sent_soon(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         reader, writer = await asyncio.open_connection("127.0.0.1", await port_of(pair, master))
         writer.write(encode_report(0))
@@ -28,11 +28,9 @@ def test_what_no_request_brought_is_sent_soon(tmp_path: Path) -> None:
         assert await reader.readexactly(12) == frame_head(master.store.log.max_offset, 0)
         writer.close()
 
-    play(tmp_path, scenario)
 
-
-def test_sends_that_wait_for_slaves_are_answered_when_the_broker_stops(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_sends_that_wait_for_slaves_are_answered_when_the_broker_stops(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "SYNC_MASTER")
         _, writer = await asyncio.open_connection("127.0.0.1", await port_of(pair, master))
         writer.write(encode_report(0))
@@ -43,8 +41,6 @@ def test_sends_that_wait_for_slaves_are_answered_when_the_broker_stops(tmp_path:
         await pair.stop(master)
         assert (await asked).code == 12
         writer.close()
-
-    play(tmp_path, scenario)
 
 
 def test_only_the_rule_of_a_sync_master_waits_for_slaves() -> None:

@@ -10,13 +10,13 @@ import pytest
 from mqframe_replication.broker.port import RefusalNotes, ReplicationPort
 from mqframe_replication.rules.stream import encode_report, frame_head
 from mqframe_testing.manual_clock import ManualClock
-from replicas import Pair, play, port_of, replication_metrics
+from replicas import Pair, port_of, replication_metrics
 
 from mqframe.core.errors import TooFewReplicas
 
 
-def test_slaves_are_listed_with_how_far_they_are_behind(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_slaves_are_listed_with_how_far_they_are_behind(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, b"x" * 100)
         end = master.store.log.max_offset
@@ -29,11 +29,9 @@ def test_slaves_are_listed_with_how_far_they_are_behind(tmp_path: Path) -> None:
         assert counters["replicationBehindBytes"].endswith(":10")
         writer.close()
 
-    play(tmp_path, scenario)
 
-
-def test_monitoring_is_shown_how_far_each_machine_is_behind(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_monitoring_is_shown_how_far_each_machine_is_behind(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         assert await replication_metrics(master) == {"mqframe_replication_slaves": {(): 0}}
         await pair.sent(master, b"x" * 100)
@@ -56,19 +54,15 @@ def test_monitoring_is_shown_how_far_each_machine_is_behind(tmp_path: Path) -> N
         for writer in writers:
             writer.close()
 
-    play(tmp_path, scenario)
 
-
-def test_tables_are_noted_by_the_host_that_asked_for_them(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_tables_are_noted_by_the_host_that_asked_for_them(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         port = master.part(ReplicationPort)
         assert (port.log_end, port.tables_copied) == (master.store.log.max_offset, {})
         await pair.start("slave", "SLAVE")
         await pair.settle(12)
         assert list(port.tables_copied) == ["127.0.0.1"]
-
-    play(tmp_path, scenario)
 
 
 def test_refusals_are_said_once_and_that_they_are_over(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from mqframe_metrics import BrokerSource
 from mqframe_replication.settings import ReplicationSettings
-from replicas import Held, Pair, play, texts
+from replicas import Held, Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.roles.group_role import GroupRole
@@ -29,8 +29,8 @@ def in_role(held: Held, replication: ReplicationSettings):
     return attrs.evolve(held.sections, replication=replication)
 
 
-def test_address_and_messages_stay(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_address_and_messages_stay(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         held = await pair.hold("a", "ASYNC_MASTER")
         await pair.sent(held.broker, *texts(0, 5))
         before, changed = held.address, []
@@ -44,11 +44,9 @@ def test_address_and_messages_stay(tmp_path: Path) -> None:
         assert len(changed) == 2
         assert (await pair.counters(held.broker))["brokerActive"] != ""
 
-    play(tmp_path, scenario)
 
-
-def test_the_role_is_kept_until_another_one_is_configured(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_the_role_is_kept_until_another_one_is_configured(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         held = await pair.hold("a", "ASYNC_MASTER")
         held.roles.change_soon(as_slave(held))
         await held.stop()
@@ -62,11 +60,9 @@ def test_the_role_is_kept_until_another_one_is_configured(tmp_path: Path) -> Non
         assert held.sections.role == "SYNC_MASTER"
         assert held.roles.changed_ms == 0
 
-    play(tmp_path, scenario)
 
-
-def test_a_change_by_a_program_is_not_kept(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_change_by_a_program_is_not_kept(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         held = await pair.hold("a", "ASYNC_MASTER")
         await held.roles.change(in_role(held, as_slave(held)))
         await held.stop()
@@ -74,11 +70,9 @@ def test_a_change_by_a_program_is_not_kept(tmp_path: Path) -> None:
         held = await pair.hold("a", "ASYNC_MASTER")
         assert held.sections.role == "ASYNC_MASTER"
 
-    play(tmp_path, scenario)
 
-
-def test_where_the_new_role_cannot_start_the_former_serves_again(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_where_the_new_role_cannot_start_the_former_serves_again(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         held = await pair.hold("a", "SLAVE")
         before = held.address
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -92,11 +86,9 @@ def test_where_the_new_role_cannot_start_the_former_serves_again(tmp_path: Path)
         pair.held.remove(held)
         assert (await pair.hold("a", "SLAVE")).sections.role == "SLAVE"
 
-    play(tmp_path, scenario)
 
-
-def test_when_no_role_can_start_whoever_runs_it_is_told(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_when_no_role_can_start_whoever_runs_it_is_told(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         made, lost = [], []
 
         def make(sections: BrokerSections, role: GroupRole | None) -> Broker:
@@ -113,11 +105,11 @@ def test_when_no_role_can_start_whoever_runs_it_is_told(tmp_path: Path) -> None:
         assert lost == ["nothing can be made any more; nor in its former role: nothing can be made any more"]
         await held.stop()
 
-    play(tmp_path, scenario)
 
-
-def test_a_role_that_does_not_go_with_the_settings_is_refused_before_anything_stops(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_role_that_does_not_go_with_the_settings_is_refused_before_anything_stops(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as pair:
         held = await pair.hold("a", "ASYNC_MASTER")
         broker = held.broker
         with pytest.raises(SettingError, match="a slave needs a number of its own"):
@@ -125,11 +117,9 @@ def test_a_role_that_does_not_go_with_the_settings_is_refused_before_anything_st
         assert held.broker is broker
         await pair.sent(broker, *texts(0, 1))
 
-    play(tmp_path, scenario)
 
-
-def test_metrics_and_readiness_are_those_of_the_broker_that_is_there(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_metrics_and_readiness_are_those_of_the_broker_that_is_there(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         held = await pair.hold("a", "ASYNC_MASTER")
         metrics = BrokerSource(held.host)
         assert metrics.labels["node_id"] == "broker-a"
@@ -141,11 +131,9 @@ def test_metrics_and_readiness_are_those_of_the_broker_that_is_there(tmp_path: P
         assert "mqframe_replication_slaves" not in names
         assert (held.host.is_registered, held.host.refusal) == (True, "")
 
-    play(tmp_path, scenario)
 
-
-def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         held = await pair.hold("a", "ASYNC_MASTER")
         await pair.sent(held.broker, *texts(0, 5))
         before = held.broker.store.log.max_offset
@@ -173,5 +161,3 @@ def test_something_is_done_while_nobody_has_the_directory(tmp_path: Path) -> Non
             await held.roles.change(in_role(held, as_slave(held)), between=fail)
         assert held.sections.role == "ASYNC_MASTER"
         await pair.sent(held.broker, *texts(8, 1))
-
-    play(tmp_path, scenario)

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from replicas import Held, Pair, play, texts
+from replicas import Held, Pair, texts
 
 from mqframe import AsyncAdmin
 from mqframe.broker.broker import Broker
@@ -35,8 +35,8 @@ async def role_of(pair: Pair, broker: Broker) -> str:
         return (await client.brokers.config(broker.address))["brokerRole"]
 
 
-def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         first, second = await two(pair)
         sent = 20
         assert await pair.bodies(first.broker) == texts(0, 20)
@@ -70,12 +70,10 @@ def test_a_broker_moves_live_and_back_and_all_messages_and_offsets_are_there(tmp
         assert found[:22] == texts(0, 22)
         assert sorted(found[22:]) == delayed, "each delayed message came once"
 
-    play(tmp_path, scenario)
-
 
 @pytest.mark.parametrize("role", [MASTER, "NONE"])
-def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.hold("a", role)
         await pair.sent(master.broker, *texts(0, 1))
         async with admin(pair) as client:
@@ -91,11 +89,11 @@ def test_a_master_without_slaves_stays_master(tmp_path: Path, role: str) -> None
             await pair.sent(master.broker, *texts(2, 1))
         assert await pair.bodies(master.broker) == texts(0, 3)
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_that_does_not_answer_lets_the_master_stay_and_take_messages_again(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_that_does_not_answer_lets_the_master_stay_and_take_messages_again(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await two(pair)
         slave.broker.store.replica.append_copy = lambda offset, data: None  # type: ignore[attr-defined]
         await pair.sent(master.broker, *texts(20, 2))
@@ -107,11 +105,9 @@ def test_a_slave_that_does_not_answer_lets_the_master_stay_and_take_messages_aga
         await pair.sent(master.broker, *texts(22, 2))
         assert await pair.bodies(master.broker) == texts(0, 24)
 
-    play(tmp_path, scenario)
 
-
-def test_no_second_master_is_made_unless_it_is_forced(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_no_second_master_is_made_unless_it_is_forced(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await two(pair)
         async with admin(pair) as client:
             with pytest.raises(AnswerError, match=f"know a master of this name at {master.address}"):
@@ -124,11 +120,9 @@ def test_no_second_master_is_made_unless_it_is_forced(tmp_path: Path) -> None:
             assert "this broker is no slave" in (await pair.invoke(master.broker, PromoteBroker())).remark
             assert "a slave already" in (await pair.invoke(slave.broker, DemoteBroker(1))).remark
 
-    play(tmp_path, scenario)
 
-
-def test_what_the_other_has_more_is_told_in_bytes(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_what_the_other_has_more_is_told_in_bytes(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await two(pair)
         before = master.broker.store.log.max_offset
         await slave.stop()
@@ -150,11 +144,9 @@ def test_what_the_other_has_more_is_told_in_bytes(tmp_path: Path) -> None:
         await pair.sent(slave.broker, *texts(50, 1))
         assert await pair.bodies(slave.broker) == [*texts(0, 20), *texts(50, 1)]
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_is_promoted_when_its_master_is_gone(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_is_promoted_when_its_master_is_gone(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await two(pair)
         await pair.settle(11)
         pair.held.remove(master)
@@ -166,11 +158,9 @@ def test_a_slave_is_promoted_when_its_master_is_gone(tmp_path: Path) -> None:
         await pair.sent(slave.broker, *texts(20, 2))
         assert await pair.bodies(slave.broker) == texts(0, 22)
 
-    play(tmp_path, scenario)
 
-
-def test_tables_are_waited_for_where_slaves_copy_them_by_themselves(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_tables_are_waited_for_where_slaves_copy_them_by_themselves(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         _, slave = await two(pair)
         async with admin(pair) as client:
             before = pair.clock.monotonic()
@@ -184,11 +174,9 @@ def test_tables_are_waited_for_where_slaves_copy_them_by_themselves(tmp_path: Pa
             await pair.settle(2)
             assert await role_of(pair, slave.broker) == MASTER
 
-    play(tmp_path, scenario)
 
-
-def test_messages_are_taken_while_tables_are_waited_for(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_messages_are_taken_while_tables_are_waited_for(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master, slave = await two(pair)
         await pair.settle(1)
         async with admin(pair) as client:
@@ -201,20 +189,16 @@ def test_messages_are_taken_while_tables_are_waited_for(tmp_path: Path) -> None:
             await pair.meanwhile(client.replicas.promote("broker-a", 1))
         assert await pair.bodies(slave.broker) == texts(0, 25)
 
-    play(tmp_path, scenario)
 
-
-def test_a_slave_gives_its_tables_to_whoever_is_promoted(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_gives_its_tables_to_whoever_is_promoted(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         _, slave = await two(pair)
         for request in (GetAllConsumerOffset(), GetAllSubscriptionGroupConfig()):
             assert (await pair.invoke(slave.broker, request)).code == 0
 
-    play(tmp_path, scenario)
 
-
-def test_a_broker_without_a_holder_keeps_its_role(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_broker_without_a_holder_keeps_its_role(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("a", MASTER)
         answer = await pair.invoke(master, DemoteBroker(1, force=True))
         assert (answer.code, answer.remark) == (
@@ -223,5 +207,3 @@ def test_a_broker_without_a_holder_keeps_its_role(tmp_path: Path) -> None:
         )
         for wrong in (DemoteBroker(1, wait_ms=-1), DemoteBroker(1, tables_ms=10**9)):
             assert "waits are 0 to" in (await pair.invoke(master, wrong)).remark
-
-    play(tmp_path, scenario)

@@ -10,7 +10,7 @@ import pytest
 from mqframe_admin.requests import CloneGroupOffset, DeleteTopicInBroker
 from mqframe_pop.requests import PopMessage
 from mqframe_replication.broker.slave import refused_at_slaves
-from replicas import Pair, play
+from replicas import Pair
 
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.admin import ResumeCheckHalfMessage, UpdateAndCreateTopic
@@ -65,8 +65,8 @@ def test_pulls_are_refused_while_the_slave_is_to_serve_nobody() -> None:
     assert refusal.value.code == 2
 
 
-def test_a_slave_without_a_master_says_so_and_follows_when_there_is_one(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_a_slave_without_a_master_says_so_and_follows_when_there_is_one(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         slave = await pair.start("slave", "SLAVE")
         await pair.settle(1.1)
         counters = await pair.counters(slave)
@@ -79,8 +79,6 @@ def test_a_slave_without_a_master_says_so_and_follows_when_there_is_one(tmp_path
         counters = await pair.counters(slave)
         assert (counters["replicationFollows"], counters["replicationTrouble"]) == ("true", "")
 
-    play(tmp_path, scenario)
-
 
 def followed(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     lines = [(each.levelname, each.getMessage()) for each in caplog.records]
@@ -91,30 +89,26 @@ def followed(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("seconds", [3, 75])
-def test_that_a_master_is_followed_is_as_loud_as_that_it_was_not_and_a_slow_one_is_no_error(
+async def test_that_a_master_is_followed_is_as_loud_as_that_it_was_not_and_a_slow_one_is_no_error(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, seconds: int
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    caplog.set_level(logging.INFO, "mqframe.replication")
+    async with Pair(tmp_path) as pair:
         await pair.start("slave", "SLAVE")
         for _ in range(seconds):
             await pair.settle(1)
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.sent(master, b"x")
         await pair.settle(40)
-
-    caplog.set_level(logging.INFO, "mqframe.replication")
-    play(tmp_path, scenario)
     level = "INFO" if seconds < QUIET_SECONDS else "ERROR"
     errors = [(level, "the master is not")] * (0 if level == "INFO" else 2)
     expected = [("INFO", "the master is not"), *errors, (level, "a master is")]
     assert followed(caplog)[: len(expected)] == expected
 
 
-def test_an_address_of_the_replication_port_that_is_set_counts(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_an_address_of_the_replication_port_that_is_set_counts(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         await pair.start("master", "ASYNC_MASTER")
         slave = await pair.start("slave", "SLAVE", master="127.0.0.1:1")
         await pair.settle(1.1)
         assert "127.0.0.1:1 of the master" in (await pair.counters(slave))["replicationTrouble"]
-
-    play(tmp_path, scenario)

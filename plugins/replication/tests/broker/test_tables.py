@@ -10,7 +10,7 @@ from mqframe_admin.requests import (
     DeleteTopicInBroker,
     UpdateAndCreateSubscriptionGroup,
 )
-from replicas import Pair, play
+from replicas import Pair
 
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
@@ -23,8 +23,8 @@ def topic(name: str, queues: int) -> UpdateAndCreateTopic:
     return UpdateAndCreateTopic(topic=name, read_queue_nums=queues, write_queue_nums=queues, perm=6)
 
 
-def test_topics_and_groups_that_come_change_and_go_do_so_at_the_slave(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_topics_and_groups_that_come_change_and_go_do_so_at_the_slave(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.invoke(master, topic("a", 2))
         await pair.invoke(master, topic("b", 2))
@@ -45,11 +45,9 @@ def test_topics_and_groups_that_come_change_and_go_do_so_at_the_slave(tmp_path: 
         saved = loads((tmp_path / "slave" / "config" / "topics.json").read_bytes())
         assert "a" in saved["topicConfigTable"]
 
-    play(tmp_path, scenario)
 
-
-def test_tables_stay_while_the_master_is_away_and_after_a_restart(tmp_path: Path) -> None:
-    async def scenario(pair: Pair) -> None:
+async def test_tables_stay_while_the_master_is_away_and_after_a_restart(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.invoke(master, topic("a", 2))
         slave = await pair.start("slave", "SLAVE")
@@ -60,13 +58,11 @@ def test_tables_stay_while_the_master_is_away_and_after_a_restart(tmp_path: Path
         slave = await pair.start("slave", "SLAVE")
         assert (await pair.invoke(slave, GetTopicConfig(topic="a"))).code == 0
 
-    play(tmp_path, scenario)
 
-
-def test_one_table_that_is_not_had_does_not_stop_the_others(
+async def test_one_table_that_is_not_had_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "ASYNC_MASTER")
         await pair.invoke(master, topic("a", 2))
 
@@ -80,5 +76,3 @@ def test_one_table_that_is_not_had_does_not_stop_the_others(
         await pair.settle(2)
         assert (await pair.invoke(slave, GetTopicConfig(topic="a"))).code == 17
         assert (await pair.invoke(slave, GetSubscriptionGroupConfig(group="g"))).code == 0
-
-    play(tmp_path, scenario)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from halves import COMMIT, HALF, end_request
 from mqframe_pop.settings import PopSettings
 from mqframe_replication.rules.stream import encode_report
 from popping import pop_request, popped
-from replicas import Pair, play, replication_metrics
+from replicas import Pair, replication_metrics
 
 from mqframe.broker.broker import Broker
 from mqframe.core.messages.batch import encode_element
@@ -95,35 +96,32 @@ def send_request(properties: str = "", sys_flag: int = 0) -> SendMessageV2:
     )  # fmt: skip
 
 
-def scene(tmp_path: Path, told: Callable[[Scene], Any], **options: Any) -> None:
-    async def scenario(pair: Pair) -> None:
+@asynccontextmanager
+async def staged(tmp_path: Path, **options: Any) -> AsyncIterator[Scene]:
+    async with Pair(tmp_path) as pair:
         pair.settings, pair.services = options.pop("broker", {}), tuple(options.pop("sections", ()))
         one = Scene(pair, await pair.start("master", "SYNC_MASTER", options.pop("store", None), **options))
         await one.follow()
         await one.ok(send_request("UNIQ_KEY\x01U0\x02"), b"first")
-        await told(one)
+        yield one
         await one.leave()
-
-    play(tmp_path, scenario)
 
 
 def offset_of(answer: Frame) -> int:
     return int((answer.ext or {})["msgId"][-16:], 16)
 
 
-def test_a_send(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_send(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         asked = one.ask(send_request(), b"second")
         await one.pair.settle()
         assert await one.seen() == [b"first"]
         await one.waits(asked)
         assert await one.seen() == [b"first", b"second"]
 
-    scene(tmp_path, told)
 
-
-def test_a_batch(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_batch(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         batch = b"".join(encode_element(body, b"") for body in (b"second", b"third"))
         request = send_request()
         request.batch = True
@@ -133,11 +131,9 @@ def test_a_batch(tmp_path: Path) -> None:
         await one.waits(asked)
         assert await one.seen() == [b"first", b"second", b"third"]
 
-    scene(tmp_path, told)
 
-
-def test_a_half_message_and_its_end(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_half_message_and_its_end(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         half = await one.waits(one.ask(send_request(HALF, sys_flag=4), b"second"))
         end = one.ask(end_request(half, COMMIT))
         await one.pair.settle()
@@ -145,11 +141,9 @@ def test_a_half_message_and_its_end(tmp_path: Path) -> None:
         await one.waits(end)
         assert await one.seen() == [b"first", b"second"]
 
-    scene(tmp_path, told)
 
-
-def test_a_failed_message_that_is_handed_back(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_failed_message_that_is_handed_back(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         sent = await one.ok(send_request(), b"second")
         dead = dead_letter_topic("g")
         asked = one.ask(ConsumerSendMsgBack(offset_of(sent), "g", -1))
@@ -158,11 +152,9 @@ def test_a_failed_message_that_is_handed_back(tmp_path: Path) -> None:
         await one.waits(asked)
         assert one.master.store.queues.max_offset(dead, 0) == 1
 
-    scene(tmp_path, told)
 
-
-def test_a_delayed_message_when_it_is_due(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_delayed_message_when_it_is_due(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         await one.waits(one.ask(send_request("DELAY\x011\x02"), b"delayed"))
         await one.pair.settle(1)
         assert one.master.store.log.max_offset > one.master.store.log.confirmed_offset
@@ -178,11 +170,9 @@ def test_a_delayed_message_when_it_is_due(tmp_path: Path) -> None:
         await one.pair.settle(2)
         assert loads(bytes((await one.ask(offsets)).body))["offsetTable"] == {"1": 1}
 
-    scene(tmp_path, told)
 
-
-def test_a_delayed_message_is_only_due_once_a_slave_has_it(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_delayed_message_is_only_due_once_a_slave_has_it(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         asked = one.ask(send_request("DELAY\x011\x02"), b"delayed")
         await one.pair.settle(2.5)
         end = one.master.store.log.max_offset
@@ -193,11 +183,9 @@ def test_a_delayed_message_is_only_due_once_a_slave_has_it(tmp_path: Path) -> No
         await one.confirm()
         assert await one.seen() == [b"first", b"delayed"]
 
-    scene(tmp_path, told)
 
-
-def test_a_recall_and_what_the_timer_delivers(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_recall_and_what_the_timer_delivers(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         handles = []
         for name in (b"a", b"b"):
             properties = f"UNIQ_KEY\x01U{name.decode()}\x02TIMER_DELAY_SEC\x015\x02"
@@ -211,11 +199,9 @@ def test_a_recall_and_what_the_timer_delivers(tmp_path: Path) -> None:
         await one.confirm()
         assert await one.seen() == [b"first", b"b"]
 
-    scene(tmp_path, told)
 
-
-def test_a_pops_acknowledgement_and_a_longer_time(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_a_pops_acknowledgement_and_a_longer_time(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         await one.ok(send_request("UNIQ_KEY\x01U1\x02"), b"second")
         unconfirmed = one.ask(send_request("UNIQ_KEY\x01U2\x02"), b"third")
         await one.pair.settle()
@@ -225,11 +211,9 @@ def test_a_pops_acknowledgement_and_a_longer_time(tmp_path: Path) -> None:
         await one.waits(one.ask(first.hide(30_000)))
         await one.waits(one.ask(second.hide(30_000)))
 
-    scene(tmp_path, told)
 
-
-def test_the_end_of_a_pop_that_is_written_down(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_the_end_of_a_pop_that_is_written_down(tmp_path: Path) -> None:
+    async with staged(tmp_path, sections=[PopSettings(check_points_max=1)]) as one:
         await one.ok(send_request("UNIQ_KEY\x01U1\x02"), b"second")
         one_pop = popped(await one.ask(pop_request(max_msg_nums=1)))
         [second] = popped(await one.ask(pop_request(max_msg_nums=1)))
@@ -238,12 +222,10 @@ def test_the_end_of_a_pop_that_is_written_down(tmp_path: Path) -> None:
         assert one_pop[0].body != second.body
         await one.waits(one.ask(second.ack()))
 
-    scene(tmp_path, told, sections=[PopSettings(check_points_max=1)])
-
 
 @pytest.mark.parametrize("flush", ["SYNC_FLUSH", "ASYNC_FLUSH"])
-def test_what_takes_a_slave_too_long_is_told(tmp_path: Path, flush: str) -> None:
-    async def told(one: Scene) -> None:
+async def test_what_takes_a_slave_too_long_is_told(tmp_path: Path, flush: str) -> None:
+    async with staged(tmp_path, store={"flush": flush}) as one:
         sent = await one.ok(send_request(), b"second")
         asked = [
             one.ask(send_request(), b"third"),
@@ -261,11 +243,9 @@ def test_what_takes_a_slave_too_long_is_told(tmp_path: Path, flush: str) -> None
         await one.confirm()
         assert await one.seen() == [b"first", b"second", b"third", b"fourth"]
 
-    scene(tmp_path, told, store={"flush": flush})
 
-
-def test_when_the_last_slave_leaves_those_who_wait_are_told_and_readers_see_all(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_when_the_last_slave_leaves_those_who_wait_are_told_and_readers_see_all(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         asked = one.ask(send_request(), b"second")
         await one.pair.settle()
         assert await one.seen() == [b"first"]
@@ -278,13 +258,11 @@ def test_when_the_last_slave_leaves_those_who_wait_are_told_and_readers_see_all(
         back = await one.ask(ConsumerSendMsgBack(offset_of(sent), "g", -1))
         assert back.code == 0, "the lone master serves on"
 
-    scene(tmp_path, told)
 
-
-def test_with_fewer_than_the_least_nothing_is_taken_or_shown(
+async def test_with_fewer_than_the_least_nothing_is_taken_or_shown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(pair: Pair) -> None:
+    async with Pair(tmp_path) as pair:
         master = await pair.start("master", "SYNC_MASTER", min_in_sync=2)
         assert told_of_refusals(caplog) == 1
         one = Scene(pair, master)
@@ -308,25 +286,21 @@ def test_with_fewer_than_the_least_nothing_is_taken_or_shown(
         assert told_of_refusals(caplog) == 2, "at the start, and when the slave left"
         await one.leave()
 
-    play(tmp_path, scenario)
-
 
 def told_of_refusals(caplog: pytest.LogCaptureFixture) -> int:
     return sum("no messages are taken" in record.getMessage() for record in caplog.records)
 
 
-def test_as_many_as_there_are_will_do_where_that_is_said(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_as_many_as_there_are_will_do_where_that_is_said(tmp_path: Path) -> None:
+    async with staged(tmp_path, auto_in_sync=True) as one:
         await one.waits(one.ask(send_request(), b"second"))
         await one.leave()
         assert (await one.ask(send_request(), b"third")).code == 0
         assert await one.seen() == [b"first", b"second", b"third"]
 
-    scene(tmp_path, told, auto_in_sync=True)
 
-
-def test_every_slave_has_to_have_it_where_that_is_asked_for(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_every_slave_has_to_have_it_where_that_is_asked_for(tmp_path: Path) -> None:
+    async with staged(tmp_path, all_acknowledge=True) as one:
         other = Scene(one.pair, one.master)
         await other.follow()
         assert (await one.pair.counters(one.master))["replicationInSync"] == "3"
@@ -340,11 +314,9 @@ def test_every_slave_has_to_have_it_where_that_is_asked_for(tmp_path: Path) -> N
         assert (await asked).code == 0
         await other.leave()
 
-    scene(tmp_path, told, all_acknowledge=True)
 
-
-def test_logs_are_compared_by_what_is_not_confirmed_too(tmp_path: Path) -> None:
-    async def told(one: Scene) -> None:
+async def test_logs_are_compared_by_what_is_not_confirmed_too(tmp_path: Path) -> None:
+    async with staged(tmp_path) as one:
         # A slave may have it, and ask before it ever reports that.
         asked = one.ask(send_request(), b"second")
         await one.pair.settle()
@@ -353,5 +325,3 @@ def test_logs_are_compared_by_what_is_not_confirmed_too(tmp_path: Path) -> None:
         compared = await one.ask(ViewMessageById(at, mqframe_unconfirmed=True))
         assert decode_record(bytes(compared.body)).body == b"second"
         await one.waits(asked)
-
-    scene(tmp_path, told)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -46,20 +45,17 @@ def test_what_a_real_master_sent_makes_the_queues_of_its_slave(version: str, rep
         assert offsets == list(range(low, high))
 
 
-def test_a_queue_whose_topic_was_made_anew_begins_again(
+async def test_a_queue_whose_topic_was_made_anew_begins_again(
     opened: Callable[..., MessageStore], replica: Open, message: Message
 ) -> None:
-    async def scenario() -> None:
-        master, slave = opened(), replica()
-        put(master, *(message(body=b"old") for _ in range(5)))
-        copy_all(master, slave)
-        await master.delete_topic("t")
-        put(master, message(body=b"new 0"), message(body=b"new 1"))
-        copy_all(master, slave)
-        assert bodies(slave.reads.get("t", 0, 0, 10)) == [b"new 0", b"new 1"]
-        assert slave.queues.max_offset("t", 0) == 2
-
-    asyncio.run(scenario())
+    master, slave = opened(), replica()
+    put(master, *(message(body=b"old") for _ in range(5)))
+    copy_all(master, slave)
+    await master.delete_topic("t")
+    put(master, message(body=b"new 0"), message(body=b"new 1"))
+    copy_all(master, slave)
+    assert bodies(slave.reads.get("t", 0, 0, 10)) == [b"new 0", b"new 1"]
+    assert slave.queues.max_offset("t", 0) == 2
 
 
 def test_what_does_not_follow_is_refused_and_nothing_is_overwritten(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,34 +42,31 @@ def test_a_slave_has_log_queues_and_index_of_its_master(
     assert [one.body for raw in found.records for one in decode_records(raw)] == [texts[77]]
 
 
-def test_a_slave_goes_on_where_it_was_after_a_stop_and_after_a_kill(
+async def test_a_slave_goes_on_where_it_was_after_a_stop_and_after_a_kill(
     opened: Callable[..., MessageStore], replica: Open, message: Message
 ) -> None:
-    async def scenario() -> None:
-        master, slave = opened(), replica()
-        for round_ in range(4):
-            put(master, *(message(body=b"%d.%d" % (round_, number) * 1000) for number in range(90)))
-            copy_all(master, slave)
-            tail = message(body=b"half" * 500)
-            put(master, tail)
-            part = master.log.log_bytes(slave.log.max_offset, 700)
-            assert part is not None
-            slave.replica.append_copy(slave.log.max_offset, bytes(part))  # the start of a record
-            if round_ % 2:
-                await slave.stop()
-            else:
-                slave.abandon()
-            end = slave.log.max_offset
-            slave = replica()
-            assert slave.log.max_offset == end
-            copy_all(master, slave)
-        assert log_of(slave) == log_of(master)
-        assert slave.queues.max_offset("t", 0) == 4 * 91 == master.queues.max_offset("t", 0)
-        assert bodies(slave.reads.get("t", 0, 0, 1000, bytes_max=1 << 30)) == bodies(
-            master.reads.get("t", 0, 0, 1000, bytes_max=1 << 30)
-        )
-
-    asyncio.run(scenario())
+    master, slave = opened(), replica()
+    for round_ in range(4):
+        put(master, *(message(body=b"%d.%d" % (round_, number) * 1000) for number in range(90)))
+        copy_all(master, slave)
+        tail = message(body=b"half" * 500)
+        put(master, tail)
+        part = master.log.log_bytes(slave.log.max_offset, 700)
+        assert part is not None
+        slave.replica.append_copy(slave.log.max_offset, bytes(part))  # the start of a record
+        if round_ % 2:
+            await slave.stop()
+        else:
+            slave.abandon()
+        end = slave.log.max_offset
+        slave = replica()
+        assert slave.log.max_offset == end
+        copy_all(master, slave)
+    assert log_of(slave) == log_of(master)
+    assert slave.queues.max_offset("t", 0) == 4 * 91 == master.queues.max_offset("t", 0)
+    assert bodies(slave.reads.get("t", 0, 0, 1000, bytes_max=1 << 30)) == bodies(
+        master.reads.get("t", 0, 0, 1000, bytes_max=1 << 30)
+    )
 
 
 def test_followers_find_what_they_write_to_and_masters_what_they_send(
@@ -84,17 +80,14 @@ def test_followers_find_what_they_write_to_and_masters_what_they_send(
         assert [name for name in names if not hasattr(part, name)] == []
 
 
-def test_a_copy_is_brought_to_disk(
+async def test_a_copy_is_brought_to_disk(
     opened: Callable[..., MessageStore], replica: Open, message: Message
 ) -> None:
-    async def scenario() -> None:
-        master, slave = opened(), replica()
-        slave.start()
-        (stored,) = put(master, message())
-        copy_all(master, slave)
-        assert (slave.replica.max_offset, slave.replica.flushed_offset) == (stored.end_offset, 0)
-        assert await slave.replica.flush_log()
-        assert slave.replica.flushed_offset == stored.end_offset
-        await slave.stop()
-
-    asyncio.run(scenario())
+    master, slave = opened(), replica()
+    slave.start()
+    (stored,) = put(master, message())
+    copy_all(master, slave)
+    assert (slave.replica.max_offset, slave.replica.flushed_offset) == (stored.end_offset, 0)
+    assert await slave.replica.flush_log()
+    assert slave.replica.flushed_offset == stored.end_offset
+    await slave.stop()

@@ -12,7 +12,7 @@ import certificates
 import msgspec
 import pytest
 from certificates import Pems
-from master_port import HELLO, Place, play
+from master_port import HELLO, Place
 from mqframe_replication.rules.hello import HelloReader, Welcome, encode_welcome, signable
 from mqframe_replication.rules.stream import encode_report, frame_head
 from mqframe_replication.stream.dialing import Dialer
@@ -98,8 +98,8 @@ def saying(*answers: bytes) -> Answer:
     return answer
 
 
-def test_a_slave_that_says_nothing_is_connected_at_once() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_that_says_nothing_is_connected_at_once() -> None:
+    async with Place() as place:
         slave = Slave(greets=False)
         assert await slave.dialer.open(slave.talk, f"127.0.0.1:{place.feeding.port}") is None
         slave.talk.transport.write(encode_report(1249))
@@ -107,11 +107,9 @@ def test_a_slave_that_says_nothing_is_connected_at_once() -> None:
         assert slave.talk.heard == frame_head(1249, 1) + b"\xf9"
         slave.talk.transport.abort()
 
-    play(scenario)
 
-
-def test_a_hello_goes_first_and_the_welcome_is_handed_back() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_hello_goes_first_and_the_welcome_is_handed_back() -> None:
+    async with Place("always") as place:
         slave = Slave()
         address = f"127.0.0.1:{place.feeding.port}"
         assert await slave.dialer.open(slave.talk, address) == Welcome(start=1000, end=1250)
@@ -120,11 +118,9 @@ def test_a_hello_goes_first_and_the_welcome_is_handed_back() -> None:
         assert slave.talk.heard == frame_head(1249, 1) + b"\xf9"
         slave.talk.transport.abort()
 
-    play(scenario, "always")
 
-
-def test_a_connection_that_fetches_says_so() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_connection_that_fetches_says_so() -> None:
+    async with Place() as place:
         slave, other = Slave(), Slave()
         address = f"127.0.0.1:{place.feeding.port}"
         await slave.dialer.open(slave.talk, address)
@@ -136,18 +132,13 @@ def test_a_connection_that_fetches_says_so() -> None:
         for each in (slave, other):
             each.talk.transport.abort()
 
-    play(scenario)
 
-
-def test_a_refusal_is_raised_as_the_master_says_it() -> None:
-    async def scenario() -> None:
-        refusal = encode_welcome(Welcome(refusal="go away\x1b[2J" + "!" * 2000))
-        problem = await failure(Slave(), saying(refusal))
-        assert isinstance(problem, ConnectError)
-        assert r"this slave is refused: go away\x1b[2J!!!" in str(problem)
-        assert len(str(problem)) < 1200
-
-    asyncio.run(scenario())
+async def test_a_refusal_is_raised_as_the_master_says_it() -> None:
+    refusal = encode_welcome(Welcome(refusal="go away\x1b[2J" + "!" * 2000))
+    problem = await failure(Slave(), saying(refusal))
+    assert isinstance(problem, ConnectError)
+    assert r"this slave is refused: go away\x1b[2J!!!" in str(problem)
+    assert len(str(problem)) < 1200
 
 
 class Signing(RpcHook):
@@ -155,26 +146,23 @@ class Signing(RpcHook):
         request.ext = {"signed": bytes(request.body).hex()}
 
 
-def test_a_hello_is_signed_when_the_master_asks_for_it() -> None:
-    async def scenario() -> None:
-        slave, came = Slave(), []
-        slave.dialer.signer = Signing()
+async def test_a_hello_is_signed_when_the_master_asks_for_it() -> None:
+    slave, came = Slave(), []
+    slave.dialer.signer = Signing()
 
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            for welcome in (Welcome(challenge="abc"), Welcome(end=7)):
-                hellos = HelloReader()
-                while (hello := hellos.read(await reader.read(1))) is None:
-                    pass
-                came.append(hello)
-                writer.write(encode_welcome(welcome))
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for welcome in (Welcome(challenge="abc"), Welcome(end=7)):
+            hellos = HelloReader()
+            while (hello := hellos.read(await reader.read(1))) is None:
+                pass
+            came.append(hello)
+            writer.write(encode_welcome(welcome))
 
-        async with master(answer) as address:
-            assert await slave.dialer.open(slave.talk, address) == Welcome(end=7)
-            slave.talk.transport.abort()
-        access = {"signed": signable(HELLO, "abc").hex()}
-        assert came == [HELLO, msgspec.structs.replace(HELLO, access=access)]
-
-    asyncio.run(scenario())
+    async with master(answer) as address:
+        assert await slave.dialer.open(slave.talk, address) == Welcome(end=7)
+        slave.talk.transport.abort()
+    access = {"signed": signable(HELLO, "abc").hex()}
+    assert came == [HELLO, msgspec.structs.replace(HELLO, access=access)]
 
 
 ASKED = encode_welcome(Welcome(challenge="abc"))
@@ -189,47 +177,38 @@ ASKED = encode_welcome(Welcome(challenge="abc"))
         ([ASKED + ASKED], "says more before"),
     ],
 )
-def test_what_is_no_welcome_ends_the_connection(answers: list[bytes], said: str) -> None:
-    async def scenario() -> None:
-        slave = Slave()
-        slave.dialer.signer = Signing()
-        problem = await failure(slave, saying(*answers))
-        assert isinstance(problem, FrameError)
-        assert said in str(problem)
-
-    asyncio.run(scenario())
+async def test_what_is_no_welcome_ends_the_connection(answers: list[bytes], said: str) -> None:
+    slave = Slave()
+    slave.dialer.signer = Signing()
+    problem = await failure(slave, saying(*answers))
+    assert isinstance(problem, FrameError)
+    assert said in str(problem)
 
 
-def test_a_master_that_leaves_upon_the_hello_is_named() -> None:
-    async def scenario() -> None:
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readexactly(8)
-            writer.close()
+async def test_a_master_that_leaves_upon_the_hello_is_named() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)
+        writer.close()
 
-        problem = await failure(Slave(), answer)
-        assert "it ended the connection upon the hello: closed by the other side" in str(problem)
-
-    asyncio.run(scenario())
+    problem = await failure(Slave(), answer)
+    assert "it ended the connection upon the hello: closed by the other side" in str(problem)
 
 
-def test_a_master_that_does_not_answer_is_not_waited_for_for_ever() -> None:
-    async def scenario() -> None:
-        slave = Slave()
+async def test_a_master_that_does_not_answer_is_not_waited_for_for_ever() -> None:
+    slave = Slave()
 
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readexactly(8)
-            await slave.clock.aadvance(5.1)
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)
+        await slave.clock.aadvance(5.1)
 
-        problem = await failure(slave, answer)
-        assert "does not answer the hello within 5 s" in str(problem)
-
-    asyncio.run(scenario())
+    problem = await failure(slave, answer)
+    assert "does not answer the hello within 5 s" in str(problem)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "127.0.0.1:"])
 @pytest.mark.parametrize("greets", [True, False])
-def test_an_address_that_does_not_answer_is_named(address: str, greets: bool) -> None:
-    problem = asyncio.run(Slave(greets=greets).failure(address))
+async def test_an_address_that_does_not_answer_is_named(address: str, greets: bool) -> None:
+    problem = await Slave(greets=greets).failure(address)
     assert isinstance(problem, ConnectError)
 
 
@@ -239,8 +218,8 @@ def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
 
 
 @pytest.mark.parametrize("greets", [True, False])
-def test_connections_are_secured_where_that_is_set(pems: Pems, greets: bool) -> None:
-    async def scenario(place: Place) -> None:
+async def test_connections_are_secured_where_that_is_set(pems: Pems, greets: bool) -> None:
+    async with Place(net=pems.server(tls_server_mode="enforcing")) as place:
         slave = Slave(pems.client(), greets=greets)
         await slave.dialer.open(slave.talk, f"127.0.0.1:{place.feeding.port}")
         slave.talk.transport.write(encode_report(1249))
@@ -248,24 +227,20 @@ def test_connections_are_secured_where_that_is_set(pems: Pems, greets: bool) -> 
         assert slave.talk.heard == frame_head(1249, 1) + b"\xf9"
         slave.talk.transport.abort()
 
-    play(scenario, net=pems.server(tls_server_mode="enforcing"))
 
-
-def test_a_certificate_of_somebody_else_is_refused_as_elsewhere(pems: Pems, tmp_path: Path) -> None:
+async def test_a_certificate_of_somebody_else_is_refused_as_elsewhere(pems: Pems, tmp_path: Path) -> None:
     others = certificates.make(tmp_path)
 
-    async def scenario(place: Place) -> None:
+    async with Place(net=pems.server()) as place:
         problem = await Slave(others.client()).failure(f"127.0.0.1:{place.feeding.port}")
         assert isinstance(problem, TlsError)
         assert "set tls_ca_file to the authority that signed it" in str(problem)
 
-    play(scenario, net=pems.server())
 
-
-def test_a_client_certificate_is_shown_where_the_master_asks(pems: Pems) -> None:
+async def test_a_client_certificate_is_shown_where_the_master_asks(pems: Pems) -> None:
     settings = pems.server(tls_server_client_auth="require", tls_server_ca_file=pems.ca)
 
-    async def scenario(place: Place) -> None:
+    async with Place(net=settings) as place:
         address = f"127.0.0.1:{place.feeding.port}"
         slave = Slave(pems.client(tls_cert_file=pems.cert, tls_key_file=pems.key))
         assert await slave.dialer.open(slave.talk, address) == Welcome(start=1000, end=1250)
@@ -273,18 +248,14 @@ def test_a_client_certificate_is_shown_where_the_master_asks(pems: Pems) -> None
         problem = await Slave(pems.client()).failure(address)
         assert "the server wants a certificate: set tls_cert_file" in str(problem)
 
-    play(scenario, net=settings)
 
-
-def test_a_master_without_tls_is_named(pems: Pems) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_master_without_tls_is_named(pems: Pems) -> None:
+    async with Place() as place:
         problem = await Slave(pems.client()).failure(f"127.0.0.1:{place.feeding.port}")
         assert "if it takes plain connections only" in str(problem)
 
-    play(scenario)
 
-
-def test_a_welcome_that_comes_when_nobody_waits_any_more_ends_the_connection() -> None:
+async def test_a_welcome_that_comes_when_nobody_waits_any_more_ends_the_connection() -> None:
     class Line(asyncio.Transport):
         is_open = True
 
@@ -294,20 +265,17 @@ def test_a_welcome_that_comes_when_nobody_waits_any_more_ends_the_connection() -
         def abort(self) -> None:
             self.is_open = False
 
-    async def whole() -> None:
-        slave, line, made = Slave(), Line(), []
+    slave, line, made = Slave(), Line(), []
 
-        async def connect(make: Callable[[], asyncio.Protocol], *place: Any) -> None:
-            made.append(make())
-            made[0].connection_made(line)
+    async def connect(make: Callable[[], asyncio.Protocol], *place: Any) -> None:
+        made.append(make())
+        made[0].connection_made(line)
 
-        asyncio.get_running_loop().create_connection = connect  # type: ignore[method-assign, assignment]
-        opening = asyncio.ensure_future(slave.dialer.open(slave.talk, "127.0.0.1:1"))
-        await slave.clock.aadvance(0)
-        opening.cancel()
-        made[0].data_received(encode_welcome(Welcome()))  # before the turn of who was cancelled
-        with suppress(asyncio.CancelledError):
-            await opening
-        assert (line.is_open, slave.talk.transport) == (False, None)
-
-    asyncio.run(whole())
+    asyncio.get_running_loop().create_connection = connect  # type: ignore[method-assign, assignment]
+    opening = asyncio.ensure_future(slave.dialer.open(slave.talk, "127.0.0.1:1"))
+    await slave.clock.aadvance(0)
+    opening.cancel()
+    made[0].data_received(encode_welcome(Welcome()))  # before the turn of who was cancelled
+    with suppress(asyncio.CancelledError):
+        await opening
+    assert (line.is_open, slave.talk.transport) == (False, None)

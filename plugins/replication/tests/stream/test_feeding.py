@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import attrs
 import master_port
@@ -66,20 +66,18 @@ async def is_left(reader: asyncio.StreamReader) -> bool:
         return True
 
 
-def play(scenario: Callable[[Place], Coroutine[Any, Any, None]], limits: FeedLimits = LIMITS) -> None:
-    async def whole() -> None:
-        place = Place(limits)
-        await place.feeding.start("127.0.0.1", 0)
-        try:
-            await scenario(place)
-        finally:
-            await place.close()
-
-    asyncio.run(whole())
+@asynccontextmanager
+async def staged(limits: FeedLimits = LIMITS) -> AsyncIterator[Place]:
+    place = Place(limits)
+    await place.feeding.start("127.0.0.1", 0)
+    try:
+        yield place
+    finally:
+        await place.close()
 
 
-def test_a_slave_gets_the_log_and_then_what_is_appended() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_gets_the_log_and_then_what_is_appended() -> None:
+    async with staged() as place:
         reader, writer = await place.join(0)
         data = place.log.data
         first = b"".join(
@@ -99,11 +97,9 @@ def test_a_slave_gets_the_log_and_then_what_is_appended() -> None:
         assert place.feeding.acknowledged() == []
         assert place.reports == [[0], [1254], []]
 
-    play(scenario)
 
-
-def test_what_is_gathered_leaves_together_when_the_first_of_it_has_waited_long_enough() -> None:
-    async def scenario(place: Place) -> None:
+async def test_what_is_gathered_leaves_together_when_the_first_of_it_has_waited_long_enough() -> None:
+    async with staged(attrs.evolve(LIMITS, gather_seconds=0.005)) as place:
         reader, writer = await place.join(1250)
         for more in (b"some", b"more"):
             place.log.data += more
@@ -121,11 +117,9 @@ def test_what_is_gathered_leaves_together_when_the_first_of_it_has_waited_long_e
         assert await reader.readexactly(16) == frame_head(1258, 4) + b"last"
         place.feeding.push()  # what is left to wait is dropped with the port
 
-    play(scenario, attrs.evolve(LIMITS, gather_seconds=0.005))
 
-
-def test_an_idle_slave_gets_heartbeats_and_a_silent_one_is_left() -> None:
-    async def scenario(place: Place) -> None:
+async def test_an_idle_slave_gets_heartbeats_and_a_silent_one_is_left() -> None:
+    async with staged() as place:
         reader, _ = await place.join(1250)
         for seconds in (5.1, 5.1):
             await place.clock.aadvance(seconds)
@@ -136,31 +130,25 @@ def test_an_idle_slave_gets_heartbeats_and_a_silent_one_is_left() -> None:
         assert await is_left(reader)
         assert place.feeding.slaves() == []
 
-    play(scenario)
 
-
-def test_a_slave_whose_log_is_another_is_refused_and_does_not_count() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_whose_log_is_another_is_refused_and_does_not_count() -> None:
+    async with staged() as place:
         reader, _ = await place.join(1251)
         assert await is_left(reader)
         assert place.feeding.acknowledged() == []
 
-    play(scenario)
 
-
-def test_a_slave_that_is_behind_what_is_deleted_is_left() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_that_is_behind_what_is_deleted_is_left() -> None:
+    async with staged() as place:
         reader, _ = await place.join(1250)
         place.log.data += b"more"
         place.log.min_offset = 2000
         place.feeding.push()
         assert await is_left(reader)
 
-    play(scenario)
 
-
-def test_strangers_do_not_fill_the_port() -> None:
-    async def scenario(place: Place) -> None:
+async def test_strangers_do_not_fill_the_port() -> None:
+    async with staged() as place:
         kept = [await place.join(None) for _ in range(SLAVES_MAX)]
         reader, _ = await place.join(1250)
         assert await is_left(reader)
@@ -168,8 +156,6 @@ def test_strangers_do_not_fill_the_port() -> None:
         await place.clock.aadvance(0)
         await place.join(1250)
         assert len(place.feeding.slaves()) == 1
-
-    play(scenario)
 
 
 SLOW = attrs.evolve(LIMITS, bytes_per_second_max=1100, file_bytes=1 << 20)
@@ -187,8 +173,8 @@ async def came(line: master_port.Line, reader: FrameReader) -> list[int]:
         sizes += [len(frame.data) for frame in reader.read(data)]
 
 
-def test_all_slaves_together_get_what_is_allowed_each_as_much() -> None:
-    async def scenario(place: master_port.Place) -> None:
+async def test_all_slaves_together_get_what_is_allowed_each_as_much() -> None:
+    async with master_port.Place(limits=SLOW) as place:
         place.log.data = bytes(100_000)
         lines = [await place.connect() for _ in range(3)]
         for line in lines:
@@ -209,11 +195,9 @@ def test_all_slaves_together_get_what_is_allowed_each_as_much() -> None:
         total = [sum(each) for each in zip(*seconds, strict=True)]
         assert max(total) - min(total) <= 100  # a frame
 
-    master_port.play(scenario, limits=SLOW)
 
-
-def test_a_slave_that_has_all_leaves_its_part_to_the_others() -> None:
-    async def scenario(place: master_port.Place) -> None:
+async def test_a_slave_that_has_all_leaves_its_part_to_the_others() -> None:
+    async with master_port.Place(limits=SLOW) as place:
         place.log.data = bytes(100_000)
         line, other = await place.connect(), await place.connect()
         await other.report(101_000)
@@ -224,11 +208,9 @@ def test_a_slave_that_has_all_leaves_its_part_to_the_others() -> None:
             got += sum(await came(line, reader))
         assert 1990 <= got <= 2100
 
-    master_port.play(scenario, limits=SLOW)
 
-
-def test_without_flow_control_all_is_sent_at_once() -> None:
-    async def scenario(place: master_port.Place) -> None:
+async def test_without_flow_control_all_is_sent_at_once() -> None:
+    async with master_port.Place() as place:
         place.log.data = bytes(100_000)
         line = await place.connect()
         await line.report(1000)
@@ -238,11 +220,11 @@ def test_without_flow_control_all_is_sent_at_once() -> None:
             got += sum(len(frame.data) for frame in frames)
         assert place.followed == [(1000, 101_000)]
 
-    master_port.play(scenario)
 
-
-def test_a_slave_that_takes_nothing_is_left_and_little_is_kept_for_it() -> None:
-    async def scenario(place: master_port.Place) -> None:
+async def test_a_slave_that_takes_nothing_is_left_and_little_is_kept_for_it() -> None:
+    async with master_port.Place(
+        limits=attrs.evolve(LIMITS, batch_bytes=1 << 20, file_bytes=1 << 30)
+    ) as place:
         place.log.data = bytes(64 << 20)
         good = await place.connect()
         stuck = socket.create_connection(("127.0.0.1", place.feeding.port))
@@ -261,5 +243,3 @@ def test_a_slave_that_takes_nothing_is_left_and_little_is_kept_for_it() -> None:
         assert left.following == place.log.max_offset
         assert good.reader.at_eof() is False
         stuck.close()
-
-    master_port.play(scenario, limits=attrs.evolve(LIMITS, batch_bytes=1 << 20, file_bytes=1 << 30))

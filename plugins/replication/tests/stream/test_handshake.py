@@ -10,7 +10,7 @@ import certificates
 import msgspec
 import pytest
 from certificates import Pems
-from master_port import HELLO, Place, play
+from master_port import HELLO, Place
 from mqframe_replication.rules.hello import HELLO as HELLO_NUMBER
 from mqframe_replication.rules.hello import Welcome, encode_hello
 from mqframe_replication.rules.stream import encode_report, frame_head
@@ -23,35 +23,29 @@ def changed(**change: object) -> bytes:
     return encode_hello(msgspec.structs.replace(HELLO, **change))
 
 
-def test_a_slave_that_says_hello_is_welcome_and_is_fed() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_that_says_hello_is_welcome_and_is_fed() -> None:
+    async with Place() as place:
         line = await place.connect()
         assert await line.greet() == Welcome(start=1000, end=1250)
         await line.report(1249)
         assert await line.reader.readexactly(13) == frame_head(1249, 1) + b"\xf9"
         assert place.followed == [(1249, 1250)]
 
-    play(scenario)
 
-
-def test_a_hello_may_come_byte_by_byte() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_hello_may_come_byte_by_byte() -> None:
+    async with Place() as place:
         line = await place.connect()
         for each in encode_hello(HELLO):
             await line.say(bytes([each]))
         assert (await line.welcome()).refusal == ""
 
-    play(scenario)
 
-
-def test_a_plain_slave_is_fed_as_ever_however_its_report_is_split() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_plain_slave_is_fed_as_ever_however_its_report_is_split() -> None:
+    async with Place() as place:
         line, report = await place.connect(), encode_report(1249)
         for each in report:
             await line.say(bytes([each]))
         assert await line.reader.readexactly(13) == frame_head(1249, 1) + b"\xf9"
-
-    play(scenario)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +61,8 @@ def test_a_plain_slave_is_fed_as_ever_however_its_report_is_split() -> None:
         (encode_hello(HELLO) + encode_report(0), "more than its hello before it is welcome"),
     ],
 )
-def test_a_slave_that_does_not_fit_is_told_why_and_others_go_on(said: bytes, refusal: str) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_that_does_not_fit_is_told_why_and_others_go_on(said: bytes, refusal: str) -> None:
+    async with Place() as place:
         good, bad = await place.connect(), await place.connect()
         await good.report(1250)
         await bad.say(said)
@@ -80,11 +74,9 @@ def test_a_slave_that_does_not_fit_is_told_why_and_others_go_on(said: bytes, ref
         place.feeding.push()
         assert await good.reader.readexactly(16) == frame_head(1250, 4) + b"more"
 
-    play(scenario)
 
-
-def test_a_master_that_asks_for_a_hello_takes_no_plain_slave(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_master_that_asks_for_a_hello_takes_no_plain_slave(caplog: pytest.LogCaptureFixture) -> None:
+    async with Place("always") as place:
         plain = await place.connect()
         await plain.report(1250)
         assert await plain.is_left()
@@ -92,12 +84,10 @@ def test_a_master_that_asks_for_a_hello_takes_no_plain_slave(caplog: pytest.LogC
         line = await place.connect()
         assert (await line.greet()).refusal == ""
 
-    play(scenario, "always")
-
 
 @pytest.mark.parametrize("said", [b"", b"\xff", encode_hello(HELLO)[:-2]])
-def test_who_does_not_finish_a_hello_is_left_in_the_end(said: bytes) -> None:
-    async def scenario(place: Place) -> None:
+async def test_who_does_not_finish_a_hello_is_left_in_the_end(said: bytes) -> None:
+    async with Place() as place:
         good, slow = await place.connect(), await place.connect()
         await good.report(1250)
         await slow.say(said)
@@ -109,11 +99,9 @@ def test_who_does_not_finish_a_hello_is_left_in_the_end(said: bytes) -> None:
         assert await slow.is_left()
         assert place.followed == [(1250, 1250)]
 
-    play(scenario)
 
-
-def test_a_welcome_slave_has_its_time_for_the_first_report_as_any_other() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_welcome_slave_has_its_time_for_the_first_report_as_any_other() -> None:
+    async with Place() as place:
         line = await place.connect()
         await place.look(15)
         await line.greet()
@@ -125,11 +113,9 @@ def test_a_welcome_slave_has_its_time_for_the_first_report_as_any_other() -> Non
         await place.look(20.1)
         assert await line.is_left()
 
-    play(scenario)
 
-
-def test_who_has_not_said_who_it_is_takes_no_place_of_a_slave() -> None:
-    async def scenario(place: Place) -> None:
+async def test_who_has_not_said_who_it_is_takes_no_place_of_a_slave() -> None:
+    async with Place() as place:
         good = await place.connect()
         await good.report(1250)
         strangers = [await place.connect() for _ in range(HANDSHAKES_MAX)]
@@ -141,11 +127,9 @@ def test_who_has_not_said_who_it_is_takes_no_place_of_a_slave() -> None:
         await late.report(1250)
         assert place.followed == [(1250, 1250)] * 2
 
-    play(scenario)
 
-
-def test_strangers_who_say_nothing_keep_no_slave_out() -> None:
-    async def scenario(place: Place) -> None:
+async def test_strangers_who_say_nothing_keep_no_slave_out() -> None:
+    async with Place() as place:
         strangers = [await place.connect() for _ in range(HANDSHAKES_MAX)]
         await place.look(1.1)
         slave = await place.connect()
@@ -156,11 +140,9 @@ def test_strangers_who_say_nothing_keep_no_slave_out() -> None:
         assert not late.reader.at_eof()
         assert not strangers[1].reader.at_eof()
 
-    play(scenario)
 
-
-def test_two_slaves_of_one_number_do_not_take_turns() -> None:
-    async def scenario(place: Place) -> None:
+async def test_two_slaves_of_one_number_do_not_take_turns() -> None:
+    async with Place() as place:
         first = await place.connect()
         await first.greet()
         await first.report(1250)
@@ -175,11 +157,9 @@ def test_two_slaves_of_one_number_do_not_take_turns() -> None:
         second = await place.connect()
         assert (await second.greet(msgspec.structs.replace(HELLO, boot="second"))).refusal == ""
 
-    play(scenario)
 
-
-def test_a_broker_that_connects_again_has_one_connection() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_broker_that_connects_again_has_one_connection() -> None:
+    async with Place() as place:
         first = await place.connect()
         await first.greet()
         await first.report(1250)
@@ -190,11 +170,9 @@ def test_a_broker_that_connects_again_has_one_connection() -> None:
         await again.report(1250)
         assert place.followed == [(1250, 1250)]
 
-    play(scenario)
 
-
-def test_a_connection_that_fetches_stands_beside_and_counts_for_nothing() -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_connection_that_fetches_stands_beside_and_counts_for_nothing() -> None:
+    async with Place() as place:
         line, fetching = await place.connect(), await place.connect()
         await line.greet()
         await fetching.greet(msgspec.structs.replace(HELLO, fetches=True))
@@ -205,8 +183,6 @@ def test_a_connection_that_fetches_stands_beside_and_counts_for_nothing() -> Non
         await line.report(1250)
         assert place.feeding.acknowledged() == [1250]
 
-    play(scenario)
-
 
 @pytest.fixture(scope="module")
 def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
@@ -214,66 +190,54 @@ def pems(tmp_path_factory: pytest.TempPathFactory) -> Pems:
 
 
 @pytest.mark.parametrize("hello", [True, False])
-def test_a_slave_may_come_by_tls(pems: Pems, hello: bool) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_slave_may_come_by_tls(pems: Pems, hello: bool) -> None:
+    async with Place(net=pems.server(tls_server_mode="enforcing")) as place:
         line = await place.connect(client_context(pems.client()))
         if hello:
             assert await line.greet() == Welcome(start=1000, end=1250)
         await line.report(1249)
         assert await line.reader.readexactly(13) == frame_head(1249, 1) + b"\xf9"
 
-    play(scenario, net=pems.server(tls_server_mode="enforcing"))
 
-
-def test_a_plain_slave_at_a_port_for_tls_is_named_in_the_log(
+async def test_a_plain_slave_at_a_port_for_tls_is_named_in_the_log(
     pems: Pems, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(place: Place) -> None:
+    async with Place(net=pems.server(tls_server_mode="enforcing")) as place:
         plain = await place.connect()
         await plain.report(1250)
         assert await plain.is_left()
         assert "a slave without TLS is refused: this replication port takes TLS only" in caplog.text
         assert "replication.tls = off" in caplog.text
 
-    play(scenario, net=pems.server(tls_server_mode="enforcing"))
 
-
-def test_a_permissive_port_takes_both(pems: Pems) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_permissive_port_takes_both(pems: Pems) -> None:
+    async with Place(net=pems.server()) as place:
         for context in (None, client_context(pems.client())):
             line = await place.connect(context)
             await line.report(1250)
         assert place.followed == [(1250, 1250)] * 2
 
-    play(scenario, net=pems.server())
 
-
-def test_tls_at_a_plain_port_is_named_in_the_log(pems: Pems, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(place: Place) -> None:
+async def test_tls_at_a_plain_port_is_named_in_the_log(pems: Pems, caplog: pytest.LogCaptureFixture) -> None:
+    async with Place() as place:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await place.connect(client_context(pems.client()))
         assert "it speaks TLS, which this replication port does not" in caplog.text
 
-    play(scenario)
 
-
-def test_who_never_begins_tls_is_left(pems: Pems) -> None:
-    async def scenario(place: Place) -> None:
+async def test_who_never_begins_tls_is_left(pems: Pems) -> None:
+    async with Place(net=pems.server(tls_server_mode="enforcing")) as place:
         line = await place.connect()
         await line.say(b"\x16\x03\x01")
         await place.look(20.1)
         assert await line.is_left()
 
-    play(scenario, net=pems.server(tls_server_mode="enforcing"))
 
-
-def test_the_port_closes_with_whoever_waits_there() -> None:
-    async def scenario(place: Place) -> None:
+async def test_the_port_closes_with_whoever_waits_there() -> None:
+    async with Place() as place:
         waiting = await place.connect()
         await waiting.say(b"\xff")
         await place.feeding.stop()
         assert await waiting.is_left()
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", place.feeding.port)
-
-    play(scenario)

@@ -9,7 +9,7 @@ import certificates
 import msgspec
 import pytest
 import trustme
-from master_port import HELLO, HOME, Place, play
+from master_port import HELLO, HOME, Place
 from mqframe_replication.rules.hello import Hello, Welcome, signed_frame
 from mqframe_replication.stream.slave_admission import SlaveAdmission
 from mqframe_testing.manual_clock import ManualClock
@@ -51,8 +51,10 @@ def signed(hello: Hello, challenge: str, user: str = "inner", secret: str = "ins
 
 
 @pytest.mark.parametrize(("user", "secret"), [("inner", "inside"), ("admin", "secret")])
-def test_a_hello_that_is_signed_upon_a_challenge_is_welcome(tmp_path: Path, user: str, secret: str) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_hello_that_is_signed_upon_a_challenge_is_welcome(
+    tmp_path: Path, user: str, secret: str
+) -> None:
+    async with Place(access=acl2(tmp_path)) as place:
         line = await place.connect()
         asked = await line.greet()
         assert len(asked.challenge) == 64
@@ -60,8 +62,6 @@ def test_a_hello_that_is_signed_upon_a_challenge_is_welcome(tmp_path: Path, user
         assert await line.greet(signed(HELLO, asked.challenge, user, secret)) == Welcome(start=1000, end=1250)
         await line.report(1250)
         assert place.followed == [(1250, 1250)]
-
-    play(scenario, access=acl2(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_a_hello_that_is_signed_upon_a_challenge_is_welcome(tmp_path: Path, user
         ("reader", "secret", "User:reader has no permission to access Cluster:C from 127.0.0.1"),
     ],
 )
-def test_whoever_may_not_is_refused_before_anything_is_told(
+async def test_whoever_may_not_is_refused_before_anything_is_told(
     tmp_path: Path, user: str, secret: str, refusal: str
 ) -> None:
-    async def scenario(place: Place) -> None:
+    async with Place(access=acl2(tmp_path)) as place:
         line = await place.connect()
         asked = await line.greet(msgspec.structs.replace(HELLO, broker="other"))
         hello = signed(msgspec.structs.replace(HELLO, broker="other"), asked.challenge, user, secret)
@@ -84,11 +84,9 @@ def test_whoever_may_not_is_refused_before_anything_is_told(
         assert "broker-a" not in said
         assert await line.is_left()
 
-    play(scenario, access=acl2(tmp_path))
 
-
-def test_a_signature_counts_once_and_for_what_was_signed(tmp_path: Path) -> None:
-    async def scenario(place: Place) -> None:
+async def test_a_signature_counts_once_and_for_what_was_signed(tmp_path: Path) -> None:
+    async with Place(access=acl2(tmp_path)) as place:
         line = await place.connect()
         good = signed(HELLO, (await line.greet()).challenge)
         assert (await line.greet(good)).refusal == ""
@@ -102,36 +100,30 @@ def test_a_signature_counts_once_and_for_what_was_signed(tmp_path: Path) -> None
         changed = msgspec.structs.replace(hello, id=2)
         assert (await other.greet(changed)).refusal.startswith(FAILED)
 
-    play(scenario, access=acl2(tmp_path))
 
-
-def test_plain_slaves_are_told_of_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(place: Place) -> None:
+async def test_plain_slaves_are_told_of_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with Place(access=acl2(tmp_path)) as place:
         line = await place.connect()
         await line.report(1250)
         assert await line.is_left()
         assert "it does not say who it is, and this master has access control" in caplog.text
 
-    play(scenario, access=acl2(tmp_path))
 
-
-def test_users_that_fit_are_told_what_does_not(tmp_path: Path) -> None:
-    async def scenario(place: Place) -> None:
+async def test_users_that_fit_are_told_what_does_not(tmp_path: Path) -> None:
+    async with Place(access=acl2(tmp_path)) as place:
         line, hello = await place.connect(), msgspec.structs.replace(HELLO, broker="other")
         welcome = await line.greet(signed(hello, (await line.greet(hello)).challenge))
         assert "this master is 'broker-a'" in welcome.refusal
 
-    play(scenario, access=acl2(tmp_path))
 
-
-def test_an_authentication_that_fails_lets_nobody_in() -> None:
-    async def scenario(place: Place) -> None:
+async def test_an_authentication_that_fails_lets_nobody_in() -> None:
+    async with Place(
+        access=Access(AccessSettings(authentication="naming"), ManualClock(), manager())
+    ) as place:
         line = await place.connect()
         await line.greet()
         hello = msgspec.structs.replace(HELLO, access={"user": "broken"})
         assert (await line.greet(hello)).refusal.startswith(FAILED)
-
-    play(scenario, access=Access(AccessSettings(authentication="naming"), ManualClock(), manager()))
 
 
 class ByCertificate(Authentication):
@@ -154,7 +146,7 @@ class Certifying:
         return {"by_certificate": ByCertificate}
 
 
-def test_a_certificate_of_the_connection_may_stand_for_a_signature(tmp_path: Path) -> None:
+async def test_a_certificate_of_the_connection_may_stand_for_a_signature(tmp_path: Path) -> None:
     authority = trustme.CA()
     pems = certificates.issue(authority, tmp_path / "master")
     slave = certificates.issue(authority, tmp_path / "slave", common_name="slave.example.org")
@@ -162,7 +154,8 @@ def test_a_certificate_of_the_connection_may_stand_for_a_signature(tmp_path: Pat
     plugins.register(Certifying(), "certifying")
     access = Access(AccessSettings(authentication="by_certificate"), ManualClock(), plugins)
 
-    async def scenario(place: Place) -> None:
+    net = pems.server(tls_server_client_auth="optional", tls_server_ca_file=pems.ca)
+    async with Place(access=access, net=net) as place:
         shown = slave.client(tls_cert_file=slave.cert, tls_key_file=slave.key)
         line = await place.connect(client_context(shown))
         await line.greet()
@@ -170,9 +163,6 @@ def test_a_certificate_of_the_connection_may_stand_for_a_signature(tmp_path: Pat
         line = await place.connect(client_context(pems.client()))
         await line.greet()
         assert (await line.greet()).refusal.startswith("show a certificate")
-
-    net = pems.server(tls_server_client_auth="optional", tls_server_ca_file=pems.ca)
-    play(scenario, access=access, net=net)
 
 
 def test_access_control_that_asks_nobody_changes_nothing() -> None:

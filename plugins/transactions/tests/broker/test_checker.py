@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from broker.conftest import LocalStore
 from halves import (
     COMMIT,
     INTERVAL,
@@ -20,6 +22,7 @@ from halves import (
     rounds,
     stored,
 )
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.broker.checker import TransactionChecker
 from mqframe_transactions.settings import TransactionSettings
 
@@ -34,8 +37,8 @@ from mqframe.store.incoming import Incoming
 
 
 class TestChecks:
-    def test_a_producer_is_asked_and_its_word_counts(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_producer_is_asked_and_its_word_counts(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world, COMMIT)
             answer = await half(world, queue_id=1)
             await rounds(world, 1)
@@ -58,10 +61,8 @@ class TestChecks:
             assert (await end(world, answer, COMMIT)).code == 604, "the sender's own end came after it"
             assert await cursors(world) == (2, 1)
 
-        run(scenario)
-
-    def test_nobody_is_asked_about_what_ended_or_is_young(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_nobody_is_asked_about_what_ended_or_is_young(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world, COMMIT)
             answer = await half(world, b"done")
             await end(world, answer, ROLLBACK)
@@ -72,10 +73,8 @@ class TestChecks:
             await rounds(world, 1)
             assert [half.body for half in asked.halves] == [b"young"]
 
-        run(scenario)
-
-    def test_late_ends_of_any_copy_end_the_transaction_once(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_late_ends_of_any_copy_end_the_transaction_once(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             answer = await half(world)
             await rounds(world, 3)
@@ -83,7 +82,7 @@ class TestChecks:
             assert (await end(world, answer, COMMIT)).code == 0, "the sender itself, after three checks"
             asked.outcome = COMMIT
             for request in asked.requests:
-                refused = await world.talker.invoke(
+                refused = await world.client.invoke(
                     EndTransaction(
                         "p", request.tran_state_table_offset, request.commit_log_offset, COMMIT, "U1"
                     )
@@ -94,10 +93,8 @@ class TestChecks:
             assert len(asked.requests) == 3
             assert bodies(world, OP_HALF_TOPIC) == [b"3"]
 
-        run(scenario)
-
-    def test_fifteen_checks_then_it_is_discarded(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_fifteen_checks_then_it_is_discarded(self) -> None:
+        async with ClusterScene(topics={"t": 2}, broker={"client_silent_ms": 100_000_000}) as world:
             asked = await producer(world)
             answer = await half(world)
             await rounds(world, 15)
@@ -110,10 +107,8 @@ class TestChecks:
             assert (await end(world, answer, COMMIT)).code == 604
             assert (bodies(world), await cursors(world)) == ([], (16, 1))
 
-        run(scenario, broker={"client_silent_ms": 100_000_000})
-
-    def test_a_producer_whose_clock_is_wrong_loses_no_transaction(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_producer_whose_clock_is_wrong_loses_no_transaction(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             now = world.clock.now_ms()
             await half(world, b"old", born_timestamp=now - 73 * 3_600_000)
@@ -124,13 +119,9 @@ class TestChecks:
             assert [half.body for half in asked.halves] == [b"old", b"new"]
             assert bodies(world, CHECK_MAX_TIME_TOPIC) == []
 
-        run(scenario)
-
     @pytest.mark.parametrize("hours", [100, -100])
-    def test_setting_the_clock_asks_nobody_early_or_late_and_gives_nothing_up(
-        self, run: Any, hours: int
-    ) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_setting_the_clock_asks_nobody_early_or_late_and_gives_nothing_up(self, hours: int) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             await half(world, b"before")
             world.clock.jump(hours * 3600)
@@ -145,10 +136,8 @@ class TestChecks:
             assert (found[:2], found[-1]) == ([b"before", b"while"], b"after")
             assert bodies(world, CHECK_MAX_TIME_TOPIC) == []
 
-        run(scenario)
-
-    def test_immunity_is_kept_and_holds_nobody_up(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_immunity_is_kept_and_holds_nobody_up(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             await half(world, b"patient", "CHECK_IMMUNITY_TIME_IN_SECONDS\x01100\x02")
             await half(world, b"plain")
@@ -160,12 +149,10 @@ class TestChecks:
             patient = [half for half in asked.halves if half.body == b"patient"]
             assert [half.properties[p.CHECK_TIMES] for half in patient] == ["1"]
 
-        run(scenario)
-
-    def test_immunity_does_not_hold_the_offsets_up_for_ever(self, run: Any, monkeypatch: Any) -> None:
+    async def test_immunity_does_not_hold_the_offsets_up_for_ever(self, monkeypatch: Any) -> None:
         monkeypatch.setattr("mqframe_transactions.broker.processor.BEHIND_MAX", 4)
 
-        async def scenario(world: Any) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             patient = await half(world, b"patient", "CHECK_IMMUNITY_TIME_IN_SECONDS\x01100\x02")
             for number in range(3):
@@ -185,33 +172,27 @@ class TestChecks:
             assert bodies(world) == [b"0", b"1", b"2", b"3", b"patient"]
             assert (asked.requests, await cursors(world)) == ([], (6, 5))
 
-        run(scenario)
-
-    def test_any_member_of_the_group_may_answer(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_any_member_of_the_group_may_answer(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             other = await producer(world, COMMIT, client_id="c2")
             first = await producer(world)
             await half(world)
-            await world.talker.client.close()
+            await world.client.client.close()
             await world.settle()
             await rounds(world, 1)
             assert (len(other.requests), first.requests) == (1, [])
             assert bodies(world) == [b"body"]
 
-        run(scenario)
-
-    def test_producers_are_asked_in_turn(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_producers_are_asked_in_turn(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             one, two = await producer(world), await producer(world, client_id="c2")
             for _ in range(4):
                 await half(world)
             await rounds(world, 1)
             assert (len(one.requests), len(two.requests)) == (2, 2)
 
-        run(scenario)
-
-    def test_many_are_checked_in_slices(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_many_are_checked_in_slices(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             for _ in range(100):
                 await half(world)
@@ -226,10 +207,8 @@ class TestChecks:
             await world.settle()
             assert len(asked.requests) == 100
 
-        run(scenario)
-
-    def test_a_check_goes_on_after_the_disk_was_full(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_check_goes_on_after_the_disk_was_full(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world, COMMIT)
             answer = await half(world)
             real = world.store.writes.put
@@ -245,46 +224,38 @@ class TestChecks:
             await rounds(world, 1)
             assert bodies(world) == [b"body"]
 
-        run(scenario)
-
 
 class TestResume:
-    def test_a_discarded_half_is_checked_again(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_discarded_half_is_checked_again(self) -> None:
+        async with ClusterScene(topics={"t": 2}, sections=[TransactionSettings(check_max=2)]) as world:
             asked = await producer(world)
             await half(world)
             await rounds(world, 3)
             [discarded] = stored(world, CHECK_MAX_TIME_TOPIC)
-            await world.talker.ok(ResumeCheckHalfMessage(discarded.offset_message_id))
+            await world.client.ok(ResumeCheckHalfMessage(discarded.offset_message_id))
             asked.outcome = COMMIT
             await rounds(world, 1)
             assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "1"]
             assert bodies(world) == [b"body"]
 
-        run(scenario, sections=[TransactionSettings(check_max=2)])
-
-    def test_an_open_half_begins_anew(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_an_open_half_begins_anew(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             answer = await half(world)
             await rounds(world, 2)
-            await world.talker.ok(ResumeCheckHalfMessage(answer.ext["msgId"]))
+            await world.client.ok(ResumeCheckHalfMessage(answer.ext["msgId"]))
             await rounds(world, 1)
             assert [half.properties[p.CHECK_TIMES] for half in asked.halves] == ["1", "2", "1"]
             await end(world, answer, COMMIT)
-            refused = await world.talker.invoke(ResumeCheckHalfMessage(answer.ext["msgId"]))
+            refused = await world.client.invoke(ResumeCheckHalfMessage(answer.ext["msgId"]))
             assert (refused.code, bodies(world)) == (604, [b"body"])
 
-        run(scenario)
-
     @pytest.mark.parametrize("message_id", ["", "xyz", "F" * 32, "7F0000010000000000000000000000AA"])
-    def test_what_is_no_half_is_refused(self, run: Any, message_id: str) -> None:
-        async def scenario(world: Any) -> None:
-            plain = await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+    async def test_what_is_no_half_is_refused(self, message_id: str) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
+            plain = await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             for wrong in (message_id, plain.ext["msgId"]):
-                assert (await world.talker.invoke(ResumeCheckHalfMessage(wrong))).code == 1
-
-        run(scenario)
+                assert (await world.client.invoke(ResumeCheckHalfMessage(wrong))).code == 1
 
 
 class Channel:
@@ -300,8 +271,8 @@ class Channel:
         self.asked += 1
 
 
-def test_the_one_producer_of_many_that_is_alive_is_asked(with_store: Any) -> None:
-    async def scenario(local: Any) -> None:
+async def test_the_one_producer_of_many_that_is_alive_is_asked(tmp_path: Path) -> None:
+    async with LocalStore(tmp_path / "store") as local:
         stored = local.put(HALF_TOPIC, PGROUP="p", UNIQ_KEY="U1")
         channels = [Channel(lost=number != 5) for number in range(7)]
         clients = SimpleNamespace(producers={"p": dict.fromkeys(channels)})
@@ -311,5 +282,3 @@ def test_the_one_producer_of_many_that_is_alive_is_asked(with_store: Any) -> Non
         assert channels[5].asked == 20
         channels[5].lost = True
         assert not checker.ask(message, stored, message.properties)
-
-    with_store(scenario)

@@ -1,9 +1,10 @@
 from halves import COMMIT, ROLLBACK, end, half
+from mqframe_testing.cluster_scene import ClusterScene
 from scrapes import of_broker
 
 
-def test_open_and_ended_transactions_are_shown(run):
-    async def scenario(world):
+async def test_open_and_ended_transactions_are_shown():
+    async with ClusterScene(topics={"t": 2}) as world:
         first, second, third = [await half(world) for _ in range(3)]
         assert (await of_broker(world)).value("rocketmq_half_messages") == 3
         await end(world, first, COMMIT)
@@ -17,5 +18,3 @@ def test_open_and_ended_transactions_are_shown(run):
         assert shown.value("rocketmq_messages_in_total", **committed) == 1
         await end(world, third, COMMIT)
         assert (await of_broker(world)).value("rocketmq_half_messages") == 0
-
-    run(scenario)

@@ -19,6 +19,7 @@ from halves import (
     send_batch,
     stored,
 )
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.settings import TransactionSettings
 
 from mqframe.core.messages.batch import decode_batch, encode_element
@@ -27,8 +28,8 @@ from mqframe.core.requests.admin import ResumeCheckHalfMessage
 
 
 class TestHalves:
-    def test_a_batch_is_one_half_that_nobody_sees(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_batch_is_one_half_that_nobody_sees(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await prepare(world, queue_id=1)
             assert (answer.ext["queueId"], answer.ext["queueOffset"]) == ("1", "0")
             assert answer.ext["transactionId"] == "U1"
@@ -39,18 +40,14 @@ class TestHalves:
                 "HALF_BATCH": "4", "job": "7", "REAL_TOPIC": "t", "REAL_QID": "1", "PGROUP": "p",
             } == message.properties  # fmt: skip
 
-        run(scenario)
-
     @pytest.mark.parametrize("flag", [None, False])
-    def test_the_code_alone_says_that_it_is_a_batch(self, run: Any, flag: bool | None) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_the_code_alone_says_that_it_is_a_batch(self, flag: bool | None) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await prepare(world, batch=flag)
             assert (await end(world, answer, COMMIT)).code == 0
             assert bodies(world) == FOUR
             refused = await send_batch(world, b"no batch", 1, batch=flag)
             assert (refused.code, len(stored(world, HALF_TOPIC))) == (13, 1)
-
-        run(scenario)
 
     @pytest.mark.parametrize(
         ("body", "count", "fields", "code", "words"),
@@ -71,46 +68,38 @@ class TestHalves:
             (encode_element(b"x" * 70_000, b""), 1, {}, 13, "at most 65536 are allowed"),
         ],
     )
-    def test_bad_ones_are_refused(
-        self, run: Any, body: bytes, count: int, fields: dict[str, Any], code: int, words: str
+    async def test_bad_ones_are_refused(
+        self, body: bytes, count: int, fields: dict[str, Any], code: int, words: str
     ) -> None:
-        async def scenario(world: Any) -> None:
+        settings = {"auto_create_topics": False}
+        async with ClusterScene(topics={"t": 2}, broker=settings, store={"body_bytes_max": 65536}) as world:
             answer = await send_batch(world, body, count, **fields)
             assert answer.code == code
             assert words in (answer.remark or "")
             assert bodies(world, HALF_TOPIC) == []
 
-        settings = {"auto_create_topics": False}
-        run(scenario, broker=settings, store={"body_bytes_max": 65536})
-
-    def test_a_broker_may_take_none(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_broker_may_take_none(self) -> None:
+        async with ClusterScene(topics={"t": 2}, sections=[TransactionSettings(reject=True)]) as world:
             answer = await send_batch(world, batch(FOUR), 4)
             assert (answer.code, answer.remark) == (16, "this broker takes no transactional messages")
 
-        run(scenario, sections=[TransactionSettings(reject=True)])
-
-    def test_more_than_one_log_file_holds_is_refused(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_more_than_one_log_file_holds_is_refused(self) -> None:
+        async with ClusterScene(topics={"t": 2}, store={"commit_log_file_bytes": 1 << 17}) as world:
             many = encode_element(b"x", b"") * 1000
             answer = await send_batch(world, many, 1000)
             assert (answer.code, "than a commit-log file of" in (answer.remark or "")) == (13, True)
 
-        run(scenario, store={"commit_log_file_bytes": 1 << 17})
-
-    def test_an_ordinary_half_does_not_become_a_batch_by_its_properties(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_an_ordinary_half_does_not_become_a_batch_by_its_properties(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world, b"plain", "HALF_BATCH\x011\x02")
             assert (await end(world, answer, COMMIT)).code == 0
             [message] = stored(world, "t")
             assert (message.body, "HALF_BATCH" in message.properties) == (b"plain", False)
 
-        run(scenario)
-
 
 class TestChecks:
-    def test_a_producer_is_asked_with_the_whole_half(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_producer_is_asked_with_the_whole_half(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             await prepare(world)
             await rounds(world, 3)
@@ -122,25 +111,21 @@ class TestChecks:
             assert bodies(world) == FOUR
             assert len(asked.requests) == 4
 
-        run(scenario)
-
-    def test_given_up_after_its_checks_and_taken_up_again(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_given_up_after_its_checks_and_taken_up_again(self) -> None:
+        async with ClusterScene(topics={"t": 2}, sections=[TransactionSettings(check_max=2)]) as world:
             asked = await producer(world)
             await prepare(world)
             await rounds(world, 3)
             [discarded] = stored(world, CHECK_MAX_TIME_TOPIC)
             assert (len(asked.requests), discarded.body) == (2, batch(FOUR))
             asked.outcome = COMMIT
-            assert (await world.talker.invoke(ResumeCheckHalfMessage(discarded.offset_message_id))).code == 0
+            assert (await world.client.invoke(ResumeCheckHalfMessage(discarded.offset_message_id))).code == 0
             await rounds(world, 1)
             assert bodies(world) == FOUR
 
-        run(scenario, sections=[TransactionSettings(check_max=2)])
-
     @pytest.mark.parametrize("outcome", [COMMIT, ROLLBACK])
-    def test_a_restart_keeps_what_is_open(self, run: Any, outcome: int) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_restart_keeps_what_is_open(self, outcome: int) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             first, second = await prepare(world), await prepare(world, [b"ended"])
             await rounds(world, 1)
@@ -154,5 +139,3 @@ class TestChecks:
             assert (await end(world, first, outcome)).code == 0
             assert bodies(world) == [b"ended", *(FOUR if outcome == COMMIT else [])]
             assert asked.requests
-
-        run(scenario)

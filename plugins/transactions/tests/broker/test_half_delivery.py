@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.conftest import LocalStore
 from halves import (
     COMMIT,
     FOUR,
@@ -23,6 +25,7 @@ from halves import (
     rounds,
     stored,
 )
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.broker.half_delivery import Delivered, HalfDelivery
 from mqframe_transactions.rules.half_batch import OP_RECORD_BYTES_MAX
 
@@ -39,8 +42,8 @@ def delivery_of(local: Any) -> HalfDelivery:
 
 
 class TestOneMessage:
-    def test_it_is_stored_as_it_was_prepared(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_it_is_stored_as_it_was_prepared(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             host, compressed = encode_host("10.0.0.7:4000"), zlib.compress(b"paid")
             local.put("t", b"before", 1)
             head = {"flag": 3, "sys_flag": 5, "reconsume_times": 1, "born_timestamp": 77, "born_host": host}
@@ -58,17 +61,13 @@ class TestOneMessage:
             }
             assert delivered == Delivered("t", 1, message.store_size, local.store.log.max_offset)
 
-        with_store(scenario)
-
-    def test_what_is_stored_already_is_not_stored_again(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_what_is_stored_already_is_not_stored_again(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             assert delivery_of(local).deliver(local_half(local), 1) == Delivered("t", 0, 0, 0)
             assert local.bodies("t", 1) == []
 
-        with_store(scenario)
-
-    def test_its_delay_begins_with_the_commit_and_not_before(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_its_delay_begins_with_the_commit_and_not_before(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             half = local_half(local, b"later", DELAY=3)
             delivery = delivery_of(local)
             copy = delivery.put(HALF_TOPIC, 0, half, dict(half.properties), half.sys_flag)
@@ -79,22 +78,18 @@ class TestOneMessage:
             assert waiting.properties["REAL_QID"] == "1"
             assert (local.bodies("t", 1), local.bodies(HALF_TOPIC)) == ([], [b"later"] * 2)
 
-        with_store(scenario)
-
-    def test_a_store_that_takes_nothing_is_for_the_caller_to_wait_for(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_store_that_takes_nothing_is_for_the_caller_to_wait_for(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             half = local_half(local)
             local.take_only(0)
             with pytest.raises(Refusal, match="the disk is full"):
                 delivery_of(local).deliver(half)
             assert local.bodies("t", 1) == []
 
-        with_store(scenario)
-
 
 class TestOneBatch:
-    def test_its_messages_lie_in_order_each_with_what_the_broker_adds(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_its_messages_lie_in_order_each_with_what_the_broker_adds(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             given = {"MSG_REGION": "r", "TRACE_ON": "true", "CLUSTER": "c"}
             half = local_half(local, batch(FOUR), HALF_BATCH=4, KEYS="k", **given)
             delivered = delivery_of(local).deliver(half)
@@ -110,18 +105,14 @@ class TestOneBatch:
             size = sum(message.store_size for message in found)
             assert delivered == Delivered("t", 4, size, local.store.log.max_offset)
 
-        with_store(scenario)
-
     @pytest.mark.parametrize("done", [1, 3, 4, 5])
-    def test_it_goes_on_behind_what_is_stored_already(self, with_store: Any, done: int) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_it_goes_on_behind_what_is_stored_already(self, done: int, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             half = local_half(local, batch(FOUR), HALF_BATCH=4)
             delivered = delivery_of(local).deliver(half, done)
             assert local.bodies("t", 1) == FOUR[done:]
             assert (delivered.topic, delivered.messages) == ("t", len(FOUR[done:]))
             assert bool(delivered.end) == bool(FOUR[done:])
-
-        with_store(scenario)
 
     @pytest.mark.parametrize(
         ("body", "count", "done"),
@@ -132,16 +123,14 @@ class TestOneBatch:
             (batch(FOUR), "four", 0),
         ],
     )
-    def test_one_that_cannot_be_read_is_refused_whole(
-        self, with_store: Any, body: bytes, count: str, done: int
+    async def test_one_that_cannot_be_read_is_refused_whole(
+        self, body: bytes, count: str, done: int, tmp_path: Path
     ) -> None:
-        async def scenario(local: Any) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             half = local_half(local, body, HALF_BATCH=count)
             with pytest.raises(Refusal, match="the batch of half U1 cannot be read") as caught:
                 delivery_of(local).deliver(half, done)
             assert (caught.value.code, local.bodies("t", 1)) == (1, [])
-
-        with_store(scenario)
 
 
 class TestRoom:
@@ -155,10 +144,10 @@ class TestRoom:
         ],
     )
     @pytest.mark.parametrize("left", [OP_RECORD_BYTES_MAX, 3 * OP_RECORD_BYTES_MAX])
-    def test_a_commit_begins_a_file_that_it_ends_in(
-        self, with_store: Any, half_of: Callable[[Any], Any], left: int
+    async def test_a_commit_begins_a_file_that_it_ends_in(
+        self, half_of: Callable[[Any], Any], left: int, tmp_path: Path
     ) -> None:
-        async def scenario(local: Any) -> None:
+        async with LocalStore(tmp_path / "store", commit_log_file_bytes=FILE_BYTES) as local:
             half = half_of(local)
             filler = FILE_BYTES - left - local.store.log.max_offset
             overhead = local.put("filler", b"").size
@@ -169,17 +158,15 @@ class TestRoom:
             assert first == (FILE_BYTES if left == OP_RECORD_BYTES_MAX else FILE_BYTES - left)
             assert (delivered.end + OP_RECORD_BYTES_MAX - 1) // FILE_BYTES == first // FILE_BYTES
 
-        with_store(scenario, commit_log_file_bytes=FILE_BYTES)
-
 
 class TestBatches:
     """Batches that producers prepare and end, over the wire."""
 
-    def test_commit_delivers_all_in_order(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+    async def test_commit_delivers_all_in_order(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             answer = await prepare(world)
-            await world.talker.ok_send("t", "UNIQ_KEY\x01Y\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01Y\x02")
             world.clock.advance(2)
             assert (await end(world, answer, COMMIT)).code == 0
             found = stored(world, "t")
@@ -198,22 +185,18 @@ class TestBatches:
             }  # fmt: skip
             assert bodies(world, OP_HALF_TOPIC) == [b"0"]
 
-        run(scenario)
-
-    def test_rollback_delivers_none(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_rollback_delivers_none(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await prepare(world)
             assert (await end(world, answer, ROLLBACK)).code == 0
             await rounds(world, 2)
             assert bodies(world) == []
             assert await cursors(world) == (1, 1)
 
-        run(scenario)
-
     @pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
     @pytest.mark.parametrize("second", [COMMIT, ROLLBACK])
-    def test_ends_count_once(self, run: Any, first: int, second: int) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_ends_count_once(self, first: int, second: int) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await prepare(world)
             assert (await end(world, answer, first)).code == 0
             assert (await end(world, answer, second)).code == 604
@@ -221,13 +204,12 @@ class TestBatches:
             assert (await end(world, answer, second)).code == 604
             assert bodies(world) == (FOUR if first == COMMIT else [])
 
-        run(scenario)
-
-    def test_messages_of_many_commits_do_not_mix(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_messages_of_many_commits_do_not_mix(self) -> None:
+        # The log turns to its next file many times; no commit is torn between two.
+        async with ClusterScene(topics={"t": 2}, store={"commit_log_file_bytes": 8192}) as world:
             sets = [[b"%d-%d" % (number, part) for part in range(5)] for number in range(20)]
             answers = [await prepare(world, each) for each in sets]
-            for done in [world.talker.invoke(end_request(answer, COMMIT)) for answer in answers]:
+            for done in [world.client.invoke(end_request(answer, COMMIT)) for answer in answers]:
                 assert (await done).code == 0
             delivered = stored(world, "t")
             assert [m.body for m in delivered] == [body for each in sets for body in each]
@@ -235,11 +217,8 @@ class TestBatches:
             ends = [m.commit_log_offset + m.store_size for m in delivered[4::5]]
             assert [op.commit_log_offset for op in ops] == ends, "nothing comes between, not even a border"
 
-        # The log turns to its next file many times; no commit is torn between two.
-        run(scenario, store={"commit_log_file_bytes": 8192})
-
-    def test_a_damaged_half_stays_open(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_damaged_half_stays_open(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await prepare(world)
             with first_file(world).open("r+b") as log:
                 log.seek(offset_of(answer) + 88)
@@ -249,12 +228,8 @@ class TestBatches:
             assert "cannot be read: message 0 of the batch" in (refused.remark or "")
             assert bodies(world) == bodies(world, OP_HALF_TOPIC) == []
 
-        run(scenario)
-
-    def test_statistics_count_each_message(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_statistics_count_each_message(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await prepare(world)
             await end(world, answer, COMMIT)
             assert world.cluster.broker._state.counts.topic("t").total == 4
-
-        run(scenario)

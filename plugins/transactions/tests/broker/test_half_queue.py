@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+from broker.conftest import LocalStore
 from halves import (
     COMMIT,
     FOUR,
@@ -22,6 +24,7 @@ from halves import (
     rounds,
     stored,
 )
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.broker import half_queue
 from mqframe_transactions.broker.half_queue import READ_MESSAGES, HalfQueue
 from mqframe_transactions.rules.half_rules import CHECK_GROUP
@@ -53,8 +56,8 @@ def ops(local: Any) -> list[bytes]:
 
 
 class TestReads:
-    def test_halves_come_in_slices_from_an_offset_on(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_halves_come_in_slices_from_an_offset_on(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves = queue_of(local)
             for number in range(40):
                 local_half(local, b"%d" % number)
@@ -64,10 +67,10 @@ class TestReads:
             assert [m.queue_offset for m in await halves.read(35)] == [35, 36, 37, 38, 39]
             assert await halves.read(40) == []
 
-        with_store(scenario)
-
-    def test_a_message_is_found_where_it_begins_also_before_it_is_confirmed(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_message_is_found_where_it_begins_also_before_it_is_confirmed(
+        self, tmp_path: Path
+    ) -> None:
+        async with LocalStore(tmp_path / "store", flush="SYNC_FLUSH") as local:
             halves = queue_of(local)
             first, two = local_half(local, b"one"), local_half(local, b"two")
             found = halves.at(two.commit_log_offset)
@@ -77,18 +80,14 @@ class TestReads:
             for wrong in (first.commit_log_offset + 1, local.store.log.max_offset, 1 << 40, -1):
                 assert halves.at(wrong) is None
 
-        with_store(scenario, flush="SYNC_FLUSH")
-
-    def test_it_says_how_long_halves_are_kept(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_it_says_how_long_halves_are_kept(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store", keep_hours=7) as local:
             assert queue_of(local).keep_ms == 7 * 3_600_000
-
-        with_store(scenario, keep_hours=7)
 
 
 class TestEnds:
-    def test_a_commit_stores_the_message_and_right_behind_it_its_op(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_commit_stores_the_message_and_right_behind_it_its_op(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves = queue_of(local)
             local_half(local, b"open")
             one = local_half(local, b"paid")
@@ -101,19 +100,15 @@ class TestEnds:
             assert op.born_timestamp == local.clock.now_ms()
             assert (halves.table.place(0), halves.table.place(1)) == (0, None)
 
-        with_store(scenario)
-
-    def test_an_end_counts_once(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_an_end_counts_once(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves, one = queue_of(local), local_half(local)
             halves.close(one)
             halves.close(one)
             assert (ops(local), local.bodies("t", 1), halves.table.place(0)) == ([b"0"], [], None)
 
-        with_store(scenario)
-
-    def test_a_commit_that_is_refused_leaves_it_open(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_commit_that_is_refused_leaves_it_open(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves, one = queue_of(local), local_half(local)
             local.take_only(0)
             with pytest.raises(Refusal):
@@ -123,10 +118,8 @@ class TestEnds:
             halves.commit(one)
             assert (local.bodies("t", 1), ops(local)) == ([b"body"], [b"0"])
 
-        with_store(scenario)
-
-    def test_an_op_that_is_refused_changes_nothing_of_the_end(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_an_op_that_is_refused_changes_nothing_of_the_end(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves, one = queue_of(local), local_half(local)
             local.take_only(1)
             assert halves.commit(one).messages == 1
@@ -135,12 +128,10 @@ class TestEnds:
             halves.close(one)
             assert ops(local) == []
 
-        with_store(scenario)
-
 
 class TestCopies:
-    def test_a_copy_stands_for_the_first_half_and_its_end_names_the_copy(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_copy_stands_for_the_first_half_and_its_end_names_the_copy(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves, one = queue_of(local), local_half(local, b"slow", TAGS="red")
             local_half(local, b"other")
             stored, properties = halves.put_back(one, 1)
@@ -158,10 +149,8 @@ class TestCopies:
             assert (ops(local), local.bodies("t", 1)) == ([b"3"], [b"slow"])
             assert [halves.table.place(root) for root in (0, 1)] == [None, 1]
 
-        with_store(scenario)
-
-    def test_a_copy_that_is_refused_changes_nothing(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_copy_that_is_refused_changes_nothing(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves, one = queue_of(local), local_half(local)
             local.take_only(0)
             with pytest.raises(Refusal):
@@ -169,22 +158,18 @@ class TestCopies:
             local.take_only(None)
             assert (halves.end, halves.table.place(0), halves.table.moved) == (1, 0, 0)
 
-        with_store(scenario)
-
-    def test_a_half_may_go_to_another_topic_with_other_properties(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_half_may_go_to_another_topic_with_other_properties(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             halves, one = queue_of(local), local_half(local, b"given up", born_timestamp=5)
             halves.put("aside", one, {"KEYS": "k"})
             [aside] = local.messages("aside")
             assert (aside.body, aside.properties, aside.born_timestamp) == (b"given up", {"KEYS": "k"}, 5)
             assert (ops(local), halves.table.place(0)) == ([], 0)
 
-        with_store(scenario)
-
 
 class TestOffsets:
-    def test_they_pass_what_has_ended_and_stop_at_what_is_open(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_they_pass_what_has_ended_and_stop_at_what_is_open(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             offsets = OffsetTable(local.clock)
             halves = queue_of(local, offsets)
             first, second, third = (local_half(local, body) for body in (b"1", b"2", b"3"))
@@ -200,11 +185,9 @@ class TestOffsets:
             halves.advance()
             assert kept(offsets) == (3, 2)
 
-        with_store(scenario)
-
     @pytest.mark.parametrize("write", ["commit", "commit without op", "close", "put_back", "put"])
-    def test_they_wait_until_what_was_written_is_durable(self, with_store: Any, write: str) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_they_wait_until_what_was_written_is_durable(self, write: str, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store", flush="SYNC_FLUSH") as local:
             offsets = OffsetTable(local.clock)
             halves, told = queue_of(local, offsets), []
             one = local_half(local)
@@ -222,10 +205,8 @@ class TestOffsets:
             await local.store.stop()  # which flushes
             assert (kept(offsets), told[1:]) == ((0, 0), [(write, True)])
 
-        with_store(scenario, flush="SYNC_FLUSH")
-
-    def test_they_pass_what_is_no_longer_kept(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_they_pass_what_is_no_longer_kept(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store", commit_log_file_bytes=8192) as local:
             offsets = OffsetTable(local.clock)
             halves = queue_of(local, offsets)
             made = [local_half(local, b"x" * 3000) for _ in range(8)]
@@ -238,12 +219,10 @@ class TestOffsets:
             assert [halves.table.place(root) for root in (3, 4)] == [None, 4]
             assert halves.at(made[3].commit_log_offset) is None
 
-        with_store(scenario, commit_log_file_bytes=8192)
-
 
 class TestRecovery:
-    def test_a_new_one_finds_the_same_open(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_a_new_one_finds_the_same_open(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             offsets = OffsetTable(local.clock)
             halves = queue_of(local, offsets)
             made = [local_half(local, b"%d" % number) for number in range(100)]
@@ -268,10 +247,8 @@ class TestRecovery:
             assert (again.table.place(44), again.table.moved) == (copies[4], 9)
             assert (again.table.half_cursor, again.table.op_cursor) == (50, 40)
 
-        with_store(scenario)
-
-    def test_bytes_that_are_no_record_take_no_others_with_them(
-        self, with_store: Any, monkeypatch: pytest.MonkeyPatch
+    async def test_bytes_that_are_no_record_take_no_others_with_them(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         decode_all = half_queue.decode_records
 
@@ -281,7 +258,7 @@ class TestRecovery:
                 raise RecordError("no record")
             return messages
 
-        async def scenario(local: Any) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             offsets = OffsetTable(local.clock)
             halves = queue_of(local, offsets)
             made = [local_half(local, body) for body in (b"0", b"damaged", b"2")]
@@ -299,10 +276,8 @@ class TestRecovery:
                 (HALF_TOPIC, 1),
             ]
 
-        with_store(scenario)
-
-    def test_all_of_a_long_queue_is_read(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_all_of_a_long_queue_is_read(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             for number in range(1500):
                 local.put(OP_HALF_TOPIC, b"%d" % number, TAGS="d")
             for number in range(1501):
@@ -312,11 +287,9 @@ class TestRecovery:
             assert (halves.table.half_cursor, halves.table.op_cursor) == (1500, 1500)
             assert halves.table.place(1500) == 1500
 
-        with_store(scenario)
-
     @pytest.mark.parametrize(("body", "tag"), [(b"4", "x"), (b"", "d"), (b"x,99,", "d")])
-    def test_what_an_op_does_not_say_ends_nothing(self, with_store: Any, body: bytes, tag: str) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_what_an_op_does_not_say_ends_nothing(self, body: bytes, tag: str, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             for number in range(5):
                 local_half(local, b"%d" % number)
             local.put(OP_HALF_TOPIC, body, TAGS=tag)
@@ -325,11 +298,9 @@ class TestRecovery:
             await halves.recover()
             assert [halves.table.place(root) for root in range(5)] == [None, 1, None, 3, 4]
 
-        with_store(scenario)
-
-    def test_an_op_that_says_it_is_compressed_is_read_as_it_is(self, with_store: Any) -> None:
+    async def test_an_op_that_says_it_is_compressed_is_read_as_it_is(self, tmp_path: Path) -> None:
         # Ops never are; unpacking what is none would keep the broker from starting.
-        async def scenario(local: Any) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             for number in range(3):
                 local_half(local, b"%d" % number)
             local.put(OP_HALF_TOPIC, b"1", TAGS="d", sys_flag=SysFlag.COMPRESSED)
@@ -337,10 +308,8 @@ class TestRecovery:
             await halves.recover()
             assert [halves.table.place(root) for root in range(3)] == [0, None, 2]
 
-        with_store(scenario)
-
-    def test_offsets_beyond_the_queues_count_as_their_ends(self, with_store: Any) -> None:
-        async def scenario(local: Any) -> None:
+    async def test_offsets_beyond_the_queues_count_as_their_ends(self, tmp_path: Path) -> None:
+        async with LocalStore(tmp_path / "store") as local:
             offsets = OffsetTable(local.clock)
             offsets.commit(CHECK_GROUP, HALF_TOPIC, 0, 9)
             offsets.commit(CHECK_GROUP, OP_HALF_TOPIC, 0, 9)
@@ -350,17 +319,15 @@ class TestRecovery:
             await halves.recover()
             assert (halves.table.half_cursor, halves.table.op_cursor) == (1, 1)
 
-        with_store(scenario)
-
 
 class TestCrashes:
     """A log that ends behind any record of a commit, or in the middle of one."""
 
     @pytest.mark.parametrize("torn", [0, 1, 40, 150])
     @pytest.mark.parametrize("number", range(6))
-    def test_a_batch_comes_whole_and_once(self, run: Any, number: int, torn: int) -> None:
-        async def scenario(world: Any) -> None:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+    async def test_a_batch_comes_whole_and_once(self, number: int, torn: int) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             other = await prepare(world, [b"other"])
             answer = await prepare(world)
             begin = world.store.log.max_offset
@@ -380,11 +347,9 @@ class TestCrashes:
             assert bodies(world) == [b"body", *FOUR, b"other"]
             assert (await end(world, answer, COMMIT)).code == 604
 
-        run(scenario)
-
     @pytest.mark.parametrize("number", range(3))
-    def test_a_single_half_comes_once(self, run: Any, number: int) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_single_half_comes_once(self, number: int) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world, b"single")
             begin = world.store.log.max_offset
             assert (await end(world, answer, COMMIT)).code == 0
@@ -394,10 +359,8 @@ class TestCrashes:
             assert (await end(world, answer, COMMIT)).code == (604 if number else 0)
             assert bodies(world) == [b"single"]
 
-        run(scenario)
-
-    def test_a_delayed_half_comes_once(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_delayed_half_comes_once(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world, b"later", "DELAY\x013\x02")
             await end(world, answer, COMMIT)
             [waiting] = stored(world, SCHEDULE_TOPIC, 2)
@@ -406,10 +369,8 @@ class TestCrashes:
             await rounds(world, 1)
             assert bodies(world) == [b"later"]
 
-        run(scenario)
-
-    def test_the_answer_to_a_check_comes_again(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_the_answer_to_a_check_comes_again(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world, COMMIT)
             await prepare(world)
             await rounds(world, 1)
@@ -421,10 +382,8 @@ class TestCrashes:
             await rounds(world, 3)
             assert (bodies(world), len(asked.requests)) == (FOUR, 1)
 
-        run(scenario)
-
-    def test_a_crash_while_the_rest_is_stored(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_crash_while_the_rest_is_stored(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await prepare(world)
             await end(world, answer, COMMIT)
             for number in (0, 1, 2, 3):
@@ -433,23 +392,19 @@ class TestCrashes:
                 assert bodies(world) == FOUR
             assert (await end(world, answer, COMMIT)).code == 604
 
-        run(scenario)
-
-    def test_a_message_that_only_looks_committed_closes_nothing(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_message_that_only_looks_committed_closes_nothing(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world, b"open")  # at log offset 0, which stands for "none" elsewhere
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02", sys_flag=8)
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02", sys_flag=8)
             await cut(world, world.store.log.max_offset)
             assert (await end(world, answer, COMMIT)).code == 0
             assert bodies(world) == [b"body", b"open"]
 
-        run(scenario)
-
 
 class TestRestarts:
     @pytest.mark.parametrize("killed", [True, False])
-    def test_what_was_open_is_open_and_what_ended_has_ended(self, run: Any, killed: bool) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_what_was_open_is_open_and_what_ended_has_ended(self, killed: bool) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             answers = [await half(world, body) for body in (b"committed", b"rolled back", b"open", b"late")]
             await rounds(world, 1)
@@ -464,15 +419,13 @@ class TestRestarts:
             assert (await end(world, answers[0], COMMIT)).code == 604
             assert (await end(world, answers[1], COMMIT)).code == 604
             assert (await end(world, answers[3], COMMIT)).code == 0
-            asked = Asked(world.talker, COMMIT)
+            asked = Asked(world.client, COMMIT)
             await rounds(world, 2)
             assert [half.body for half in asked.halves] == [b"open"]
             assert bodies(world) == [b"committed", b"late", b"open"]
 
-        run(scenario)
-
-    def test_ops_of_newer_brokers_are_read(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_ops_of_newer_brokers_are_read(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             await producer(world)
             for number in range(5):
                 await half(world, b"%d" % number)
@@ -486,5 +439,3 @@ class TestRestarts:
             await rounds(world, 1)
             assert [half.body for half in asked.halves] == [b"1", b"4"]
             assert await cursors(world) == (5, 5)
-
-        run(scenario)

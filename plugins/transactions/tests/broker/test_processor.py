@@ -18,6 +18,7 @@ from halves import (
     rounds,
     stored,
 )
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.broker.checker import TransactionChecker
 from mqframe_transactions.broker.half_queue import HalfQueue
 from mqframe_transactions.broker.processor import TransactionProcessor
@@ -35,8 +36,8 @@ def _fails(file: object) -> None:
 
 
 class TestHalves:
-    def test_nobody_sees_a_half(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_nobody_sees_a_half(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world, queue_id=1, flag=7)
             assert answer.ext["queueId"] == "1", "the sender is told the queue that it chose"
             assert answer.ext["transactionId"] == "U1"
@@ -49,28 +50,22 @@ class TestHalves:
             } == message.properties  # fmt: skip
             assert int(answer.ext["msgId"][-16:], 16) == message.commit_log_offset
 
-        run(scenario)
-
-    def test_a_message_that_only_has_the_word_is_ordinary(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01U\x02TRAN_MSG\x01false\x02")
-            await world.talker.ok_send("t", "UNIQ_KEY\x01U\x02note\x01TRAN_MSG\x02")
+    async def test_a_message_that_only_has_the_word_is_ordinary(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
+            await world.client.ok_send("t", "UNIQ_KEY\x01U\x02TRAN_MSG\x01false\x02")
+            await world.client.ok_send("t", "UNIQ_KEY\x01U\x02note\x01TRAN_MSG\x02")
             assert len(bodies(world)) == 2
             assert bodies(world, HALF_TOPIC) == []
 
-        run(scenario)
-
-    def test_a_broker_may_take_none(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
-            answer = await world.talker.send("t", properties=HALF)
+    async def test_a_broker_may_take_none(self) -> None:
+        async with ClusterScene(topics={"t": 2}, sections=[TransactionSettings(reject=True)]) as world:
+            answer = await world.client.send("t", properties=HALF)
             assert (answer.code, answer.remark) == (16, "this broker takes no transactional messages")
-
-        run(scenario, sections=[TransactionSettings(reject=True)])
 
 
 class TestEnds:
-    def test_commit_delivers_rollback_does_not(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_commit_delivers_rollback_does_not(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             first = await half(world, b"one", queue_id=1, flag=3)
             second = await half(world, b"two")
             world.clock.advance(2)
@@ -91,29 +86,23 @@ class TestEnds:
                 (b"1", "d", {"WAIT": "true", "TAGS": "d"}),
             ]
 
-        run(scenario)
-
-    def test_an_end_may_be_one_way(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_an_end_may_be_one_way(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world)
-            await world.talker.client.oneway(world.talker.address, end_request(answer, COMMIT))
+            await world.client.client.oneway(world.client.address, end_request(answer, COMMIT))
             await world.settle()
             assert bodies(world) == [b"body"]
 
-        run(scenario)
-
-    def test_unknown_leaves_it_open(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_unknown_leaves_it_open(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world)
             assert (await end(world, answer, UNKNOWN)).code == 0
             assert bodies(world) == []
             assert (await end(world, answer, COMMIT)).code == 0
             assert bodies(world) == [b"body"]
 
-        run(scenario)
-
-    def test_a_delay_begins_with_the_commit(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_delay_begins_with_the_commit(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world, more="DELAY\x013\x02")
             assert bodies(world, SCHEDULE_TOPIC, 2) == []
             world.clock.advance(5)
@@ -123,8 +112,6 @@ class TestEnds:
             assert bodies(world) == []
             await world.clock.aadvance(11)
             assert bodies(world) == [b"body"]
-
-        run(scenario)
 
     @pytest.mark.parametrize(
         ("fields", "code", "words"),
@@ -137,9 +124,9 @@ class TestEnds:
             ({"commit_or_rollback": 5}, 1, "commitOrRollback is 5"),
         ],
     )
-    def test_wrong_ends_change_nothing(self, run: Any, fields: dict[str, Any], code: int, words: str) -> None:
-        async def scenario(world: Any) -> None:
-            await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02")
+    async def test_wrong_ends_change_nothing(self, fields: dict[str, Any], code: int, words: str) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
+            await world.client.ok_send("t", "UNIQ_KEY\x01X\x02")
             answer = await half(world)
             for outcome in (COMMIT, ROLLBACK):
                 refused = await end(world, answer, **({"outcome": outcome} | renamed(fields)))
@@ -150,20 +137,16 @@ class TestEnds:
             assert (await end(world, answer, COMMIT)).code == 0
             assert len(bodies(world)) == 2
 
-        run(scenario)
-
-    def test_an_offset_of_another_message_ends_nothing(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
-            plain = await world.talker.ok_send("t", "UNIQ_KEY\x01X\x02PGROUP\x01p\x02")
+    async def test_an_offset_of_another_message_ends_nothing(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
+            plain = await world.client.ok_send("t", "UNIQ_KEY\x01X\x02PGROUP\x01p\x02")
             refused = await end(world, plain, COMMIT)
             assert (refused.code, bodies(world)) == (1, [b"body"])
 
-        run(scenario)
-
     @pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
     @pytest.mark.parametrize("second", [COMMIT, ROLLBACK])
-    def test_whoever_ends_it_second_is_told(self, run: Any, first: int, second: int) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_whoever_ends_it_second_is_told(self, first: int, second: int) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world)
             assert (await end(world, answer, first)).code == 0
             delivered = bodies(world)
@@ -174,10 +157,8 @@ class TestEnds:
             assert (await end(world, answer, second)).code == 604, "also when the offsets went past it"
             assert bodies(world) == delivered == [b"body"] * (first == COMMIT)
 
-        run(scenario)
-
-    def test_an_end_past_its_immunity_waits_for_the_check(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_an_end_past_its_immunity_waits_for_the_check(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             answer = await half(world, more="CHECK_IMMUNITY_TIME_IN_SECONDS\x0110\x02")
             world.clock.advance(10.001)
@@ -187,22 +168,18 @@ class TestEnds:
             await rounds(world, 1)
             assert bodies(world) == [b"body"]
 
-        run(scenario)
-
-    def test_synchronous_flush_is_waited_for(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_synchronous_flush_is_waited_for(self) -> None:
+        async with ClusterScene(topics={"t": 2}, store={"flush": "SYNC_FLUSH"}) as world:
             answer = await half(world)
             assert (await end(world, answer, COMMIT)).code == 0
             assert world.store.log.confirmed_offset == world.store.log.max_offset
             assert bodies(world) == [b"body"]
 
-        run(scenario, store={"flush": "SYNC_FLUSH"})
-
     @pytest.mark.parametrize("outcome", [COMMIT, ROLLBACK])
-    def test_an_end_that_does_not_reach_the_disk_is_no_success(
-        self, run: Any, monkeypatch: pytest.MonkeyPatch, outcome: Any
+    async def test_an_end_that_does_not_reach_the_disk_is_no_success(
+        self, monkeypatch: pytest.MonkeyPatch, outcome: Any
     ) -> None:
-        async def scenario(world: Any) -> None:
+        async with ClusterScene(topics={"t": 2}, store={"flush": "SYNC_FLUSH"}) as world:
             answer = await half(world)
             with monkeypatch.context() as broken:
                 broken.setattr("mqframe.store.files.log_file.LogFile.sync", _fails)
@@ -212,19 +189,15 @@ class TestEnds:
             assert second.code == 10, "it was ended before, which the disk does not know either"
             assert bodies(world) == []
 
-        run(scenario, store={"flush": "SYNC_FLUSH"})
-
-    def test_a_rollback_that_cannot_be_stored_is_refused_and_stays_open(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_rollback_that_cannot_be_stored_is_refused_and_stays_open(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world)
             world.store.refusals.durability.lost("commitlog/0", OSError(5, "Input/output error"))
             for _ in range(2):
                 assert (await end(world, answer, ROLLBACK)).code == 14
 
-        run(scenario)
-
-    def test_a_slave_refuses(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_a_slave_refuses(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             answer = await half(world)
             port = world.cluster.broker.service_port
             checker = TransactionChecker(port.clients, port.identity)
@@ -235,12 +208,10 @@ class TestEnds:
                 slave.end(request, Call(frame, Peerless(), 0.0))
             assert caught.value.code == 11
 
-        run(scenario)
-
 
 class TestIsolation:
-    def test_no_half_ends_another_or_takes_memory_by_what_its_sender_says(self, run: Any) -> None:
-        async def scenario(world: Any) -> None:
+    async def test_no_half_ends_another_or_takes_memory_by_what_its_sender_says(self) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             first = await half(world, b"first")
             for said in ("0", "9" * 18):
                 stranger = await half(world, b"stranger", f"TRAN_PREPARED_QUEUE_OFFSET\x01{said}\x02")
@@ -248,13 +219,11 @@ class TestIsolation:
             assert (await end(world, first, COMMIT)).code == 0
             assert bodies(world) == [b"first"]
 
-        run(scenario)
-
     @pytest.mark.parametrize("restart", [False, True])
-    def test_a_half_without_room_for_counts_is_asked_for_and_stops_no_check(
-        self, run: Any, restart: bool
+    async def test_a_half_without_room_for_counts_is_asked_for_and_stops_no_check(
+        self, restart: bool
     ) -> None:
-        async def scenario(world: Any) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             own = "MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster\x02"
             noted = "__transactionId__\x01U1\x02REAL_TOPIC\x01t\x02REAL_QID\x010\x02"
             room = 32767 - len(HALF) - len(own) - len(noted) - 3
@@ -262,18 +231,14 @@ class TestIsolation:
             await half(world, b"other")
             if restart:
                 await world.cluster.restart_broker()
-                await world.talker.client.close()
-                world.talkers.remove(world.talker)
-                world.talker = world.join()
+                await world.disconnect(world.client)
             asked = await producer(world, COMMIT)
             await rounds(world, 2)
             assert sorted(each.body for each in asked.halves) == [b"full", b"other"]
             assert sorted(bodies(world)) == [b"full", b"other"]
 
-        run(scenario)
-
-    def test_an_odd_error_with_one_half_stops_no_check_of_others(
-        self, run: Any, monkeypatch: pytest.MonkeyPatch
+    async def test_an_odd_error_with_one_half_stops_no_check_of_others(
+        self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ask = TransactionChecker.ask
 
@@ -284,7 +249,7 @@ class TestIsolation:
 
         monkeypatch.setattr(TransactionChecker, "ask", fail_for_one)
 
-        async def scenario(world: Any) -> None:
+        async with ClusterScene(topics={"t": 2}) as world:
             asked = await producer(world)
             for body in (b"odd", b"a", b"b"):
                 await half(world, body)
@@ -292,8 +257,6 @@ class TestIsolation:
             assert [each.body for each in asked.halves] == [b"a", b"b"] * 2
             newest = world.cluster.broker._state.left_out.messages.newest
             assert {(each.task, each.topic) for each in newest} == {("transactions", HALF_TOPIC)}
-
-        run(scenario)
 
 
 class Peerless:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.codes import ResponseCode
 from mqframe.hooks.manager import PluginManager
@@ -15,24 +15,20 @@ def test_it_is_registered_like_a_plugin() -> None:
     assert found.distribution == "mqframe-plugin-transactions"
 
 
-def test_half_messages_are_hidden_while_it_is_there(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t", "TRAN_MSG\x01true\x02PGROUP\x01p\x02")
+async def test_half_messages_are_hidden_while_it_is_there() -> None:
+    async with ClusterScene(topics={"t": 2}) as world:
+        await world.client.ok_send("t", "TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         await world.settle()
         assert world.store.queues.max_offset("t", 0) == 0
         assert world.store.queues.max_offset("RMQ_SYS_TRANS_HALF_TOPIC", 0) == 1
 
-    run(scenario)
 
-
-def test_without_it_they_are_refused(run: Any) -> None:
+async def test_without_it_they_are_refused() -> None:
     plugins = PluginManager()
     plugins.block("broker_service.transactions")
 
-    async def scenario(world: Any) -> None:
-        answer = await world.talker.send("t", properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02")
+    async with ClusterScene(topics={"t": 2}, plugins=plugins) as world:
+        answer = await world.client.send("t", properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02")
         assert answer.code == ResponseCode.NO_PERMISSION
         await world.settle()
         assert world.store.log.max_offset == 0
-
-    run(scenario, plugins=plugins)

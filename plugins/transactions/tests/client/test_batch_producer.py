@@ -21,8 +21,8 @@ DONE = EndStatus.DONE
 
 class TestChecks:
     @pytest.mark.parametrize("face", ["say", "plainly"])
-    def test_check_decides_also_for_what_this_producer_prepared(self, play_batches: Any, face: str) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_check_decides_also_for_what_this_producer_prepared(self, face: str) -> None:
+        async with BatchScene() as scene:
             checks = scene.checks
             producer = await scene.producer(check=getattr(checks, face))
             for job in ("kept", "dropped", "open"):
@@ -38,11 +38,9 @@ class TestChecks:
             await scene.until(lambda: len(checks.asked) == 4)
             assert checks.asked[3].properties["job"] == "open"
 
-        play_batches(scenario)
-
     @pytest.mark.parametrize("wrong", [ValueError("no record"), "commit", None])
-    def test_a_check_that_fails_is_asked_again(self, play_batches: Any, wrong: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_check_that_fails_is_asked_again(self, wrong: Any) -> None:
+        async with BatchScene() as scene:
             checks = scene.checks
             producer = await scene.producer(check=checks.plainly)
             await producer.prepare("orders", batch(b"1"), 1, properties={"job": "j"})
@@ -55,10 +53,8 @@ class TestChecks:
             await scene.until(scene.bodies)
             assert len(checks.asked) == 2
 
-        play_batches(scenario)
-
-    def test_a_long_transaction_is_left_alone(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_long_transaction_is_left_alone(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             [late] = await producer.prepare("orders", batch(b"late"), 1, check_after=75)
             await producer.prepare("orders", batch(b"open"), 1, check_after=75, properties={"job": "open"})
@@ -74,20 +70,16 @@ class TestChecks:
             with pytest.raises(MessageError, match="check_after is -1"):
                 await producer.prepare("orders", batch(b"1"), 1, check_after=-1)
 
-        play_batches(scenario)
-
-    def test_single_halves_end_at_any_time_too(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_single_halves_end_at_any_time_too(self) -> None:
+        async with BatchScene() as scene:
             scene.forget_half_batches()
             producer = await scene.producer()
             halves = await producer.prepare("orders", batch(b"1"), 1, check_after=1)
             await scene.clock.aadvance(8)
             assert await producer.end(halves, COMMIT) == [DONE]
 
-        play_batches(scenario)
-
-    def test_a_process_that_only_answers(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_process_that_only_answers(self) -> None:
+        async with BatchScene() as scene:
             dead = await scene.producer()
             await dead.prepare("orders", batch(b"1", b"2"), 2, properties={"job": "j"})
             await dead.stop()
@@ -100,5 +92,3 @@ class TestChecks:
             await scene.until(scene.bodies)
             assert scene.bodies() == [b"1", b"2"]
             assert scene.checks.asked == []
-
-        play_batches(scenario)

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from mqframe_testing.consuming import play
+from mqframe_testing.consuming import ClientScene
 from mqframe_testing.scripted_broker import HOST
 from mqframe_transactions.client.checks import TransactionChecker
 from mqframe_transactions.client.local_states import LocalTransactionStates
@@ -73,8 +73,8 @@ class Asked:
         return self.outcome
 
 
-def test_an_answer_names_all_that_the_question_did() -> None:
-    async def story(scene: Any) -> None:
+async def test_an_answer_names_all_that_the_question_did() -> None:
+    async with ClientScene() as scene:
         asked, broker = Asked(ROLLBACK), AskingBroker(scene)
         answers = TransactionChecker("shop", asked.check, LocalTransactionStates())
         answers.start(scene.instance)
@@ -95,11 +95,9 @@ def test_an_answer_names_all_that_the_question_did() -> None:
         assert (message.topic, message.body, message.transaction_id) == ("orders", b"paid", "U1")
         await answers.stop(scene.instance)
 
-    play(story)
 
-
-def test_what_is_known_is_answered_without_the_listener() -> None:
-    async def story(scene: Any) -> None:
+async def test_what_is_known_is_answered_without_the_listener() -> None:
+    async with ClientScene() as scene:
         asked, broker, known = Asked(COMMIT), AskingBroker(scene), LocalTransactionStates()
         answers = TransactionChecker("shop", asked.check, known)
         answers.start(scene.instance)
@@ -117,12 +115,10 @@ def test_what_is_known_is_answered_without_the_listener() -> None:
         assert [message.transaction_id for message in asked.messages] == ["another's"]
         await answers.stop(scene.instance)
 
-    play(story)
-
 
 @pytest.mark.parametrize("wrong", [ValueError("no record"), "commit", None])
-def test_whatever_else_a_listener_says_leaves_it_open(wrong: Any) -> None:
-    async def story(scene: Any) -> None:
+async def test_whatever_else_a_listener_says_leaves_it_open(wrong: Any) -> None:
+    async with ClientScene() as scene:
         asked, broker = Asked(wrong), AskingBroker(scene)
         answers = TransactionChecker("shop", asked.check, LocalTransactionStates(), workers=1)
         answers.start(scene.instance)
@@ -134,11 +130,9 @@ def test_whatever_else_a_listener_says_leaves_it_open(wrong: Any) -> None:
         assert broker.outcomes() == [("U1", UNKNOWN), ("U2", COMMIT)]
         await answers.stop(scene.instance)
 
-    play(story)
 
-
-def test_without_a_listener_a_stranger_s_transaction_stays_open() -> None:
-    async def story(scene: Any) -> None:
+async def test_without_a_listener_a_stranger_s_transaction_stays_open() -> None:
+    async with ClientScene() as scene:
         broker = AskingBroker(scene)
         answers = TransactionChecker("shop", None, LocalTransactionStates())
         answers.start(scene.instance)
@@ -147,11 +141,9 @@ def test_without_a_listener_a_stranger_s_transaction_stays_open() -> None:
         assert broker.outcomes() == [("U1", UNKNOWN)]
         await answers.stop(scene.instance)
 
-    play(story)
 
-
-def test_each_group_is_asked_about_its_own_and_nobody_about_others() -> None:
-    async def story(scene: Any) -> None:
+async def test_each_group_is_asked_about_its_own_and_nobody_about_others() -> None:
+    async with ClientScene() as scene:
         broker, shop, bank = AskingBroker(scene), Asked(COMMIT), Asked(ROLLBACK)
         both = [
             TransactionChecker(group, asked.check, LocalTransactionStates())
@@ -174,11 +166,9 @@ def test_each_group_is_asked_about_its_own_and_nobody_about_others() -> None:
         assert broker.outcomes()[2:] == [("U5", ROLLBACK)]
         await both[1].stop(scene.instance)
 
-    play(story)
 
-
-def test_so_many_at_once_and_no_more_than_may_wait() -> None:
-    async def story(scene: Any) -> None:
+async def test_so_many_at_once_and_no_more_than_may_wait() -> None:
+    async with ClientScene() as scene:
         broker, gate, begun = AskingBroker(scene), asyncio.Event(), []
 
         async def check(message: ReceivedMessage) -> TransactionOutcome:
@@ -201,11 +191,9 @@ def test_so_many_at_once_and_no_more_than_may_wait() -> None:
         assert sorted(broker.outcomes()) == [(name, COMMIT) for name in "12345"]
         await answers.stop(scene.instance)
 
-    play(story)
 
-
-def test_a_connection_that_went_holds_nobody_up() -> None:
-    async def story(scene: Any) -> None:
+async def test_a_connection_that_went_holds_nobody_up() -> None:
+    async with ClientScene() as scene:
         gone, there, asked = AskingBroker(scene), AskingBroker(scene), Asked(COMMIT)
         gone.failure = ConnectionLost("connection went")
         answers = TransactionChecker("shop", asked.check, LocalTransactionStates(), workers=1)
@@ -216,11 +204,9 @@ def test_a_connection_that_went_holds_nobody_up() -> None:
         assert (gone.answers, there.outcomes()) == ([], [("U2", COMMIT)])
         await answers.stop(scene.instance)
 
-    play(story)
 
-
-def test_a_plain_listener_is_called_in_threads_that_end_with_the_producer() -> None:
-    async def story(scene: Any) -> None:
+async def test_a_plain_listener_is_called_in_threads_that_end_with_the_producer() -> None:
+    async with ClientScene() as scene:
         broker, threads, answered = AskingBroker(scene), [], asyncio.Event()
 
         def check(message: ReceivedMessage) -> TransactionOutcome:
@@ -243,11 +229,9 @@ def test_a_plain_listener_is_called_in_threads_that_end_with_the_producer() -> N
         thread.join(20)
         assert not thread.is_alive()
 
-    play(story)
 
-
-def test_what_waits_is_forgotten_by_a_producer_that_stops() -> None:
-    async def story(scene: Any) -> None:
+async def test_what_waits_is_forgotten_by_a_producer_that_stops() -> None:
+    async with ClientScene() as scene:
         broker, gate, asked = AskingBroker(scene), asyncio.Event(), []
 
         async def check(message: ReceivedMessage) -> TransactionOutcome:
@@ -264,5 +248,3 @@ def test_what_waits_is_forgotten_by_a_producer_that_stops() -> None:
         gate.set()
         await turns()
         assert (asked, broker.answers) == (["under way"], [])
-
-    play(story)

@@ -39,8 +39,8 @@ DONE = EndStatus.DONE
 
 
 class TestHalves:
-    def test_one_half_for_a_batch(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_one_half_for_a_batch(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             queue = MessageQueue("orders", "broker-a", 1)
             [half] = await producer.prepare(
@@ -63,10 +63,8 @@ class TestHalves:
             assert await producer.end([half], ROLLBACK) == [EndStatus.ENDED_BEFORE]
             assert len(scene.bodies()) == 3
 
-        play_batches(scenario)
-
-    def test_many_in_flight(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_many_in_flight(self) -> None:
+        async with BatchScene(store={"commit_log_file_bytes": 64 << 20}) as scene:
             producer = await scene.producer()
             # More bytes than a connection takes unsent: they wait for their turn.
             body = b"x" * 100_000
@@ -82,10 +80,8 @@ class TestHalves:
             assert sorted(found[1::2]) == sorted(b"%d" % number for number in range(100))
             assert await producer.end([], COMMIT) == []
 
-        play_batches(scenario, store={"commit_log_file_bytes": 64 << 20})
-
-    def test_not_found_after_all_was_lost(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_not_found_after_all_was_lost(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             [half] = await producer.prepare("orders", batch(b"1"), 1)
             wrong = [
@@ -95,10 +91,8 @@ class TestHalves:
             ]
             assert await producer.end(wrong, COMMIT) == [EndStatus.NOT_FOUND, EndStatus.NOT_FOUND, DONE]
 
-        play_batches(scenario)
-
-    def test_a_half_that_is_not_durable_is_rolled_back(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_half_that_is_not_durable_is_rolled_back(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             serve = scene.handlers()[SendHalfBatch.CODE]
 
@@ -112,11 +106,9 @@ class TestHalves:
                 await producer.prepare("orders", batch(b"1"), 1)
             assert (scene.bodies(), scene.bodies(OP_HALF_TOPIC)) == ([], [b"0"])
 
-        play_batches(scenario)
-
     @pytest.mark.parametrize("brokers", [1, 2])
-    def test_they_go_round_all_queues(self, play_batches: Any, brokers: int) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_they_go_round_all_queues(self, brokers: int) -> None:
+        async with BatchScene(brokers=brokers) as scene:
             producer = await scene.producer()
             queues = await producer.queues("orders")
             assert len(queues) == 2 * brokers
@@ -126,10 +118,8 @@ class TestHalves:
                 found[MessageQueue("orders", half.broker_name, half.queue_id)] += 1
             assert found == dict.fromkeys(queues, 3)
 
-        play_batches(scenario, brokers=brokers)
-
-    def test_a_broker_that_is_away_is_passed_by(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_broker_that_is_away_is_passed_by(self) -> None:
+        async with BatchScene(brokers=2) as scene:
             producer = await scene.producer()
             await producer.queues("orders")
             await scene.cluster.stop_broker(1)
@@ -141,8 +131,6 @@ class TestHalves:
             with pytest.raises((ConnectError, RouteError), match=r"refused|broker-b of topic orders"):
                 await scene.clock.finish(producer.prepare("orders", batch(b"1"), 1, queue=queue))
             assert len(scene.bodies(HALF_TOPIC)) == 4
-
-        play_batches(scenario, brokers=2)
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -156,8 +144,8 @@ class TestHalves:
             (("orders", batch(b"x" * 5000), 1), "4096 are allowed"),
         ],
     )
-    def test_bad_arguments(self, play_batches: Any, arguments: Any, words: str) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_bad_arguments(self, arguments: Any, words: str) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer(settings=ProducerSettings(body_bytes_max=4096))
             with pytest.raises(MessageError, match=words):
                 await producer.prepare(*arguments)
@@ -167,10 +155,8 @@ class TestHalves:
                 await producer.prepare("orders", batch(b"1"), 1, queue=MessageQueue("u", "broker-a", 0))
             assert scene.bodies(HALF_TOPIC) == []
 
-        play_batches(scenario)
-
-    def test_what_the_broker_refuses(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_what_the_broker_refuses(self) -> None:
+        async with BatchScene(broker={"auto_create_topics": False}) as scene:
             producer = await scene.producer()
             with pytest.raises(AnswerError, match="holds 1 messages, its HALF_BATCH is 2") as caught:
                 await producer.prepare("orders", batch(b"1"), 2)
@@ -185,12 +171,10 @@ class TestHalves:
             with pytest.raises(ClosedError):
                 await producer.end([PreparedHalf("b", "orders", 0, 0, 0, "U", 1, True)], COMMIT)
 
-        play_batches(scenario, broker={"auto_create_topics": False})
-
 
 class TestUnfinishedEnds:
-    def test_a_passing_fault_says_what_was_told(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_passing_fault_says_what_was_told(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             halves = [(await producer.prepare("orders", batch(b"%d" % n), 1))[0] for n in range(4)]
             serve, busy = scene.handlers()[EndTransaction.CODE], True
@@ -210,10 +194,8 @@ class TestUnfinishedEnds:
             assert await producer.end(halves, COMMIT) == [before, done, before, done]
             assert sorted(scene.bodies()) == [b"0", b"1", b"2", b"3"]
 
-        play_batches(scenario)
-
-    def test_a_broker_that_is_away(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_broker_that_is_away(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             halves = await producer.prepare("orders", batch(b"1", b"2"), 2)
             await scene.cluster.kill_broker()
@@ -224,10 +206,8 @@ class TestUnfinishedEnds:
             assert await producer.end(halves, COMMIT) == [DONE]
             assert scene.bodies() == [b"1", b"2"]
 
-        play_batches(scenario)
-
-    def test_a_restart_is_no_fault(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_restart_is_no_fault(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             halves = await producer.prepare("orders", batch(b"1", b"2"), 2)
             await scene.cluster.stop_broker()
@@ -240,10 +220,8 @@ class TestUnfinishedEnds:
             assert await producer.end(await scene.clock.finish(more), COMMIT) == [DONE]
             assert sorted(scene.bodies()) == [b"1", b"2", b"3"]
 
-        play_batches(scenario)
-
-    def test_a_refusal_for_good_is_no_passing_fault(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_refusal_for_good_is_no_passing_fault(self) -> None:
+        async with BatchScene() as scene:
             producer = await scene.producer()
             halves = await producer.prepare("orders", batch(b"1"), 1)
 
@@ -255,12 +233,10 @@ class TestUnfinishedEnds:
                 await producer.end(halves, COMMIT)
             assert isinstance(caught.value, FixError)
 
-        play_batches(scenario)
-
 
 class TestOtherBrokers:
-    def test_single_halves_where_the_code_is_unknown(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_single_halves_where_the_code_is_unknown(self) -> None:
+        async with BatchScene() as scene:
             scene.forget_half_batches()
             producer = await scene.producer()
             bodies = [b"%d" % number for number in range(600)]
@@ -276,9 +252,7 @@ class TestOtherBrokers:
             assert await producer.end(halves, COMMIT) == [DONE] * 600
             assert sorted(scene.bodies()) == sorted(bodies)
 
-        play_batches(scenario)
-
-    def test_what_hooks_prepared_is_on_each_of_them(self, play_batches: Any) -> None:
+    async def test_what_hooks_prepared_is_on_each_of_them(self) -> None:
         class Tenant(SendHook):
             def __init__(self) -> None:
                 self.seen: list[Any] = []
@@ -297,7 +271,7 @@ class TestOtherBrokers:
             def finish(self, operation: SendOperation) -> None:
                 self.seen.append(("finish", operation.result is not None, operation.error))
 
-        async def scenario(scene: BatchScene) -> None:
+        async with BatchScene() as scene:
             hook = Tenant()
             scene.forget_half_batches()
             producer = await scene.producer(send_hooks=[hook])
@@ -307,10 +281,8 @@ class TestOtherBrokers:
             assert await producer.end(halves, COMMIT) == [DONE, DONE]
             assert [message.properties["tenant"] for message in scene.stored()] == ["acme", "acme"]
 
-        play_batches(scenario)
-
-    def test_it_is_remembered_for_each_broker(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_it_is_remembered_for_each_broker(self) -> None:
+        async with BatchScene(brokers=2) as scene:
             scene.forget_half_batches(1)
             asked: list[int] = []
             for broker in range(2):
@@ -341,10 +313,8 @@ class TestOtherBrokers:
             assert [m.body for m in scene.stored(broker=0)] == [b"1", b"2"] * 3
             assert sorted(m.body for m in scene.stored(broker=1)) == [b"1"] * 3 + [b"2"] * 3
 
-        play_batches(scenario, brokers=2)
-
-    def test_what_was_prepared_is_taken_back_when_one_fails(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_what_was_prepared_is_taken_back_when_one_fails(self) -> None:
+        async with BatchScene() as scene:
             scene.forget_half_batches()
             serve = scene.handlers()[SendMessageV2.CODE]
 
@@ -360,10 +330,8 @@ class TestOtherBrokers:
             await scene.until(lambda: len(scene.bodies(OP_HALF_TOPIC)) == 2)
             assert scene.bodies() == []
 
-        play_batches(scenario)
-
-    def test_single_halves_do_not_move_to_another_broker(self, play_batches: Any) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_single_halves_do_not_move_to_another_broker(self) -> None:
+        async with BatchScene(brokers=2) as scene:
             scene.forget_half_batches(1)
             producer = await scene.producer()
             for _ in range(4):
@@ -380,8 +348,6 @@ class TestOtherBrokers:
             assert "" in brokers
             assert set(brokers) == {"", "broker-a"}
 
-        play_batches(scenario, brokers=2)
-
     @pytest.mark.parametrize(
         ("elements", "count", "words"),
         [
@@ -390,14 +356,10 @@ class TestOtherBrokers:
             (encode_element(b"x", b"a\x01\xff\x02"), 1, "properties of a message of the batch"),
         ],
     )
-    def test_a_bad_batch_is_noticed_here(
-        self, play_batches: Any, elements: bytes, count: int, words: str
-    ) -> None:
-        async def scenario(scene: BatchScene) -> None:
+    async def test_a_bad_batch_is_noticed_here(self, elements: bytes, count: int, words: str) -> None:
+        async with BatchScene() as scene:
             scene.forget_half_batches()
             producer = await scene.producer()
             with pytest.raises(MessageError, match=words):
                 await producer.prepare("orders", elements, count)
             assert scene.bodies(HALF_TOPIC) == []
-
-        play_batches(scenario)

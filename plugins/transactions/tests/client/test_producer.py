@@ -21,8 +21,8 @@ COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBA
 
 
 class TestListeners:
-    def test_commit_and_rollback(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_commit_and_rollback(self) -> None:
+        async with TransactionScene() as scene:
             listener = Listener(COMMIT)
             producer = await scene.producer(listener)
             message = Message("orders", b"paid", tag="t", keys=["k"], properties={"a": "b"})
@@ -40,11 +40,9 @@ class TestListeners:
             await scene.clock.aadvance(3 * CHECK)
             assert listener.asked == []
 
-        play(scenario)
-
     @pytest.mark.parametrize("done", [UNKNOWN, ValueError("no such order"), "commit", None])
-    def test_whatever_else_it_says_has_it_asked(self, play: Any, done: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_whatever_else_it_says_has_it_asked(self, done: Any) -> None:
+        async with TransactionScene() as scene:
             listener = Listener(done, ValueError("database is away"))
             producer = await scene.producer(listener)
             result = await producer.send_in_transaction(Message("orders", b"x"))
@@ -62,10 +60,8 @@ class TestListeners:
             await scene.clock.aadvance(CHECK)
             assert (scene.bodies(), len(listener.asked)) == ([b"x"], 2)
 
-        play(scenario)
-
-    def test_a_plain_listener_is_called_in_threads(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_a_plain_listener_is_called_in_threads(self) -> None:
+        async with TransactionScene() as scene:
             listener = PlainListener()
             producer = await scene.producer(listener)
             assert (await producer.send_in_transaction(Message("orders", b"1"), COMMIT)).outcome is COMMIT
@@ -75,10 +71,8 @@ class TestListeners:
             await scene.until(lambda: len(scene.bodies()) == 2)
             assert listener.asked == [sent.message_id]
 
-        play(scenario)
-
-    def test_while_it_is_under_way_nobody_decides_it(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_while_it_is_under_way_nobody_decides_it(self) -> None:
+        async with TransactionScene() as scene:
             may_end = asyncio.Event()
 
             class Slow(Listener):
@@ -99,10 +93,9 @@ class TestListeners:
             assert (await sending).outcome is COMMIT
             await scene.until(scene.bodies)
 
-        play(scenario)
+    async def test_a_cancelled_one_is_left_to_the_listener(self) -> None:
+        async with TransactionScene() as scene:
 
-    def test_a_cancelled_one_is_left_to_the_listener(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
             class Endless(Listener):
                 async def execute_local_transaction(self, message: HalfMessage, arg: Any) -> Any:
                     await asyncio.Event().wait()
@@ -118,10 +111,8 @@ class TestListeners:
             await scene.clock.aadvance(CHECK)
             await scene.until(lambda: listener.asked)
 
-        play(scenario)
-
-    def test_another_producer_of_the_group_answers_for_a_dead_one(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_another_producer_of_the_group_answers_for_a_dead_one(self) -> None:
+        async with TransactionScene() as scene:
             other = Listener(checked=COMMIT)
             survivor = await scene.producer(other)
             await survivor.queues("orders")
@@ -133,12 +124,10 @@ class TestListeners:
             await scene.until(scene.bodies)
             assert [half.body for half in other.asked] == [b"left behind"]
 
-        play(scenario)
-
 
 class TestAdmin:
-    def test_what_was_given_up_is_asked_for_again(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_what_was_given_up_is_asked_for_again(self) -> None:
+        async with TransactionScene(sections=[TransactionSettings(check_max=2)]) as scene:
             listener = Listener(UNKNOWN, UNKNOWN)
             producer = await scene.producer(listener)
             sent = await producer.send_in_transaction(Message("orders", b"x"))
@@ -162,5 +151,3 @@ class TestAdmin:
             await scene.clock.aadvance(CHECK)
             await scene.until(scene.bodies)
             assert (scene.bodies(), len(listener.asked)) == ([b"x"], 3)
-
-        play(scenario, sections=[TransactionSettings(check_max=2)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -78,18 +77,15 @@ def test_a_session_of_sqlalchemy_commits_the_row_with_its_own_work(shop: Shop) -
     assert [name for (name,) in shop.rows(f"SELECT transaction_id FROM {TABLE}")] == ["t-1", "t-3"]
 
 
-def test_an_asynchronous_session_does_so_by_run_sync_and_is_refused_else(shop: Shop) -> None:
-    async def scenario() -> None:
-        engine = create_async_engine(f"sqlite+aiosqlite:///{shop.path}")
-        async with AsyncSession(engine) as session:
-            with pytest.raises(FixError, match=r"write `await session.run_sync\(outcome.record"):
-                shop.outcome.record(session, half("t-1"))
-            await session.execute(text("INSERT INTO orders VALUES ('o-1')"))
-            await session.run_sync(shop.outcome.record, half("t-1"))
-            await session.commit()
-        await engine.dispose()
-
-    asyncio.run(scenario())
+async def test_an_asynchronous_session_does_so_by_run_sync_and_is_refused_else(shop: Shop) -> None:
+    engine = create_async_engine(f"sqlite+aiosqlite:///{shop.path}")
+    async with AsyncSession(engine) as session:
+        with pytest.raises(FixError, match=r"write `await session.run_sync\(outcome.record"):
+            shop.outcome.record(session, half("t-1"))
+        await session.execute(text("INSERT INTO orders VALUES ('o-1')"))
+        await session.run_sync(shop.outcome.record, half("t-1"))
+        await session.commit()
+    await engine.dispose()
     assert shop.orders == ["o-1"]
     assert shop.rows(f"SELECT transaction_id, outcome FROM {TABLE}") == [("t-1", "commit")]
 

@@ -23,8 +23,8 @@ COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBA
 
 
 class TestBlocks:
-    def test_the_end_of_the_block_commits_an_exception_rolls_back(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_the_end_of_the_block_commits_an_exception_rolls_back(self) -> None:
+        async with TransactionScene() as scene:
             producer = await scene.producer()
             async with producer.transaction(Message("orders", b"done")) as transaction:
                 assert transaction.message.body == b"done"
@@ -44,10 +44,8 @@ class TestBlocks:
             assert scene.bodies() == [b"done", b"after all"]
             assert len(scene.bodies(HALF_TOPIC)) == 4, "nobody had to be asked"
 
-        play(scenario)
-
-    def test_unknown_and_in_doubt_leave_it_open(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_unknown_and_in_doubt_leave_it_open(self) -> None:
+        async with TransactionScene() as scene:
             listener = Listener(checked=COMMIT)
             producer = await scene.producer(listener)
             async with producer.transaction(Message("orders", b"1")) as transaction:
@@ -66,10 +64,8 @@ class TestBlocks:
             await scene.until(lambda: len(scene.bodies()) == 3)
             assert sorted(half.body for half in listener.asked) == [b"1", b"2", b"3"]
 
-        play(scenario)
-
-    def test_an_end_that_got_lost_is_given_again_without_a_listener(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_an_end_that_got_lost_is_given_again_without_a_listener(self) -> None:
+        async with TransactionScene() as scene:
             producer = await scene.producer()
 
             async def transaction() -> None:
@@ -84,10 +80,8 @@ class TestBlocks:
             await scene.until(scene.bodies)
             assert scene.bodies() == [b"x"]
 
-        play(scenario)
-
-    def test_a_restart_is_no_fault(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_a_restart_is_no_fault(self) -> None:
+        async with TransactionScene() as scene:
             producer = await scene.producer()
 
             async def transaction(body: bytes) -> None:
@@ -109,10 +103,8 @@ class TestBlocks:
             await scene.until(lambda: len(scene.bodies()) == 2)
             assert sorted(scene.bodies()) == [b"x", b"y"]
 
-        play(scenario)
-
-    def test_without_a_listener_a_strangers_transaction_stays_open(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_without_a_listener_a_strangers_transaction_stays_open(self) -> None:
+        async with TransactionScene() as scene:
             producer = await scene.producer()
             async with producer.transaction(Message("orders", b"x")) as transaction:
                 transaction.unknown()
@@ -121,10 +113,8 @@ class TestBlocks:
             await scene.clock.aadvance(CHECK)
             assert (scene.bodies(), len(scene.bodies(HALF_TOPIC))) == ([], 3)
 
-        play(scenario)
-
-    def test_a_block_is_for_one_transaction(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_a_block_is_for_one_transaction(self) -> None:
+        async with TransactionScene() as scene:
             transaction = (await scene.producer()).transaction(Message("orders", b"x"))
             async with transaction:
                 pass
@@ -134,19 +124,15 @@ class TestBlocks:
             await scene.until(scene.bodies)
             assert scene.bodies(HALF_TOPIC) == [b"x"]
 
-        play(scenario)
-
-    def test_a_block_that_did_not_begin_has_nothing_to_tell(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_a_block_that_did_not_begin_has_nothing_to_tell(self) -> None:
+        async with TransactionScene() as scene:
             transaction = (await scene.producer()).transaction(Message("orders", b"x"))
             with pytest.raises(ClosedError, match="has not begun"):
                 transaction.transaction_id  # noqa: B018
 
-        play(scenario)
-
 
 class TestSends:
-    def test_a_half_is_sent_once_and_hooks_see_it(self, play: Any) -> None:
+    async def test_a_half_is_sent_once_and_hooks_see_it(self) -> None:
         class Watching(SendHook):
             def __init__(self) -> None:
                 self.seen: list[tuple[bytes, Any, Any]] = []
@@ -160,7 +146,7 @@ class TestSends:
                 if context.message.body == b"secret":
                     raise Forbidden("not this one")
 
-        async def scenario(scene: TransactionScene) -> None:
+        async with TransactionScene(sections=[TransactionSettings(reject=True)]) as scene:
             watching, listener = Watching(), Listener()
             producer = await scene.producer(listener, send_hooks=[watching], forbidden_hooks=[Forbids()])
             with pytest.raises(Forbidden):
@@ -171,10 +157,8 @@ class TestSends:
             assert watching.seen == [(b"x", "true", type(caught.value))], "16 is tried again for other sends"
             assert listener.executed == []
 
-        play(scenario, sections=[TransactionSettings(reject=True)])
-
-    def test_stored_but_not_durable_is_a_rollback(self, play: Any, monkeypatch: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_stored_but_not_durable_is_a_rollback(self, monkeypatch: Any) -> None:
+        async with TransactionScene(store={"flush": "SYNC_FLUSH"}) as scene:
             listener = Listener()
             producer = await scene.producer(listener)
             await producer.queues("orders")
@@ -193,12 +177,8 @@ class TestSends:
             await scene.clock.aadvance(CHECK)
             assert (listener.executed, listener.asked, scene.bodies()) == ([], [], [])
 
-        play(scenario, store={"flush": "SYNC_FLUSH"})
-
-    def test_a_half_whose_send_failed_is_rolled_back_when_asked_for(
-        self, play: Any, monkeypatch: Any
-    ) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_a_half_whose_send_failed_is_rolled_back_when_asked_for(self, monkeypatch: Any) -> None:
+        async with TransactionScene(store={"flush": "SYNC_FLUSH"}) as scene:
             listener = Listener()
             producer = await scene.producer(listener)
             await producer.queues("orders")
@@ -219,10 +199,8 @@ class TestSends:
             await scene.until(lambda: scene.bodies(OP_HALF_TOPIC))
             assert (listener.executed, listener.asked, scene.bodies()) == ([], [], [])
 
-        play(scenario, store={"flush": "SYNC_FLUSH"})
-
-    def test_check_after_is_for_those_that_take_long(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_check_after_is_for_those_that_take_long(self) -> None:
+        async with TransactionScene() as scene:
             listener = Listener(UNKNOWN)
             producer = await scene.producer(listener)
             await producer.send_in_transaction(Message("orders", b"slow"), check_after=75)
@@ -235,10 +213,8 @@ class TestSends:
                 with pytest.raises(MessageError, match="check_after"):
                     await producer.send_in_transaction(Message("orders", b"x"), check_after=wrong)
 
-        play(scenario)
-
-    def test_what_cannot_be_sent_does_nothing(self, play: Any) -> None:
-        async def scenario(scene: TransactionScene) -> None:
+    async def test_what_cannot_be_sent_does_nothing(self) -> None:
+        async with TransactionScene(broker={"auto_create_topics": False}) as scene:
             listener = Listener()
             producer = await scene.producer(listener)
             with pytest.raises(MessageError):
@@ -252,8 +228,6 @@ class TestSends:
             await silent.stop()
             with pytest.raises(ClosedError):
                 silent.transaction(Message("orders", b"x"))
-
-        play(scenario, broker={"auto_create_topics": False})
 
 
 def sent(**changes: Any) -> SendResult:
@@ -303,8 +277,8 @@ class Ends(SendHook):
         raise OSError("the hook's own fault")
 
 
-def test_hooks_are_shown_each_end_and_their_errors_do_no_harm(play: Any) -> None:
-    async def scenario(scene: TransactionScene) -> None:
+async def test_hooks_are_shown_each_end_and_their_errors_do_no_harm() -> None:
+    async with TransactionScene() as scene:
         ends = Ends()
         producer = await scene.producer(Listener(checked=COMMIT), send_hooks=[ends])
         async with producer.transaction(Message("orders", b"1", "paid", ["k"])) as first:
@@ -324,5 +298,3 @@ def test_hooks_are_shown_each_end_and_their_errors_do_no_harm(play: Any) -> None
             assert (each.group, each.region_id, each.trace_on) == ("shop", "DefaultRegion", True)
             assert (each.message.topic, each.message.tag, each.message.keys) == ("orders", "paid", ["k"])
             assert each.broker_address == scene.cluster.broker.address
-
-    play(scenario)
