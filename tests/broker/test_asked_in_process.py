@@ -233,7 +233,7 @@ async def test_it_is_a_member_of_groups_and_hears_of_others() -> None:
         await guest.beat("g")
         await world.settle()
         assert [request for request, _ in guest.notices] == [NotifyConsumerIdsChanged(consumer_group="g")]
-        await world.client.beat("g", SubscriptionData(topic="t"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         await world.settle()
         assert len(guest.notices) == 2
         assert await members(world) == ["guest@10.0.0.7:4711", "c1"]
@@ -249,7 +249,7 @@ async def test_it_is_a_member_of_groups_and_hears_of_others() -> None:
 async def test_with_its_peer_it_leaves_all_that_it_was_in() -> None:
     async with ClusterScene(topics={"t": 2}) as world:
         guest = Guest(world.cluster)
-        await world.client.beat("g", SubscriptionData(topic="t"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         await guest.beat("g", producers=("p",))
         clients = world.cluster.broker.service_port.clients
         assert (len(clients.consumers["g"].members), list(clients.producers["p"])) == (2, [guest.peer])

@@ -49,58 +49,52 @@ async def test_sleepers_go_on_between_timers() -> None:
     assert seen == [(0, 10), (1, 20), (2, 30)]
 
 
-def test_what_follows_a_timer_has_come_to_its_end_before_the_next_one() -> None:
+async def test_what_follows_a_timer_has_come_to_its_end_before_the_next_one() -> None:
     """Through callbacks one after the other, and to another socket and back."""
 
-    async def scenario() -> list[str]:
-        clock, loop = ManualClock(), asyncio.get_running_loop()
-        here, there = socket.socketpair()
-        seen: list[str] = []
+    clock, loop = ManualClock(), asyncio.get_running_loop()
+    here, there = socket.socketpair()
+    seen: list[str] = []
 
-        def step(left: int) -> None:
-            if left:
-                loop.call_soon(step, left - 1)
-            else:
-                here.send(b"asked")
+    def step(left: int) -> None:
+        if left:
+            loop.call_soon(step, left - 1)
+        else:
+            here.send(b"asked")
 
-        def answer() -> None:
-            there.send(there.recv(100).replace(b"asked", b"answered"))
+    def answer() -> None:
+        there.send(there.recv(100).replace(b"asked", b"answered"))
 
-        with here, there:
-            here.setblocking(False)
-            loop.add_reader(there, answer)
-            loop.add_reader(here, lambda: seen.append(here.recv(100).decode()))
-            clock.call_later(1, lambda: step(15))
-            clock.call_later(2, lambda: seen.append("next"))
-            await clock.aadvance(3)
-            loop.remove_reader(there)
-            loop.remove_reader(here)
-        return seen
-
-    assert asyncio.run(scenario()) == ["answered", "next"]
+    with here, there:
+        here.setblocking(False)
+        loop.add_reader(there, answer)
+        loop.add_reader(here, lambda: seen.append(here.recv(100).decode()))
+        clock.call_later(1, lambda: step(15))
+        clock.call_later(2, lambda: seen.append("next"))
+        await clock.aadvance(3)
+        loop.remove_reader(there)
+        loop.remove_reader(here)
+    assert seen == ["answered", "next"]
 
 
-def test_timers_after_which_nothing_follows_take_few_turns() -> None:
-    async def scenario() -> int:
-        clock, turns = ManualClock(), 0
+async def test_timers_after_which_nothing_follows_take_few_turns() -> None:
+    clock, turns = ManualClock(), 0
 
-        for second in range(1000):
-            clock.call_later(second, lambda: None)
-        selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
-        with pytest.MonkeyPatch.context() as patch:
-            select = selector.select
+    for second in range(1000):
+        clock.call_later(second, lambda: None)
+    selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        select = selector.select
 
-            def counted(timeout: float | None) -> list[object]:
-                nonlocal turns
-                turns += 1
-                found: list[object] = select(timeout)
-                return found
+        def counted(timeout: float | None) -> list[object]:
+            nonlocal turns
+            turns += 1
+            found: list[object] = select(timeout)
+            return found
 
-            patch.setattr(selector, "select", counted)
-            await clock.aadvance(1000)
-        return turns
-
-    assert asyncio.run(scenario()) < 4000
+        patch.setattr(selector, "select", counted)
+        await clock.aadvance(1000)
+    assert turns < 4000
 
 
 def test_a_loop_of_another_thread_can_be_moved_from_outside() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mqframe_index.settings import IndexSettings
 from mqframe_index.store.index_files import IndexFiles
+from mqframe_testing.cluster_scene import ClusterScene
 from without import without
 
 from mqframe.core.codes import ResponseCode
@@ -18,25 +19,21 @@ ASKED = QueryMessage(topic="t", key="k", max_num=32, begin_timestamp=0, end_time
 LINE = f'pip install "mqframe[standard]"; it alone: pip install {INDEX}'
 
 
-def test_a_broker_that_has_it_finds_messages_by_their_keys(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t", "KEYS\x01k other\x02", body=b"one")
-        answer = await world.talker.ok(ASKED)
+async def test_a_broker_that_has_it_finds_messages_by_their_keys() -> None:
+    async with ClusterScene(topics={"t": 2}, sections=[IndexSettings(slots=7, entries=40)]) as world:
+        await world.client.ok_send("t", "KEYS\x01k other\x02", body=b"one")
+        answer = await world.client.ok(ASKED)
         assert [message.stored_body for message in decode_records(answer.body)] == [b"one"]
         index = world.store._files.key_index
         assert isinstance(index, IndexFiles)
         assert [(file.slots, file.entries) for file in index.files] == [(7, 40)]
 
-    run(scenario, sections=[IndexSettings(slots=7, entries=40)])
 
-
-def test_one_that_is_switched_off_finds_nothing(run: Any) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t", "KEYS\x01k\x02")
-        assert (await world.talker.invoke(ASKED)).code == ResponseCode.QUERY_NOT_FOUND
+async def test_one_that_is_switched_off_finds_nothing() -> None:
+    async with ClusterScene(topics={"t": 2}, sections=[IndexSettings(enabled=False)]) as world:
+        await world.client.ok_send("t", "KEYS\x01k\x02")
+        assert (await world.client.invoke(ASKED)).code == ResponseCode.QUERY_NOT_FOUND
         assert not (world.store.settings.directory / "index").exists()
-
-    run(scenario, sections=[IndexSettings(enabled=False)])
 
 
 @pytest.mark.parametrize(
@@ -49,11 +46,9 @@ def test_one_that_is_switched_off_finds_nothing(run: Any) -> None:
         ),
     ],
 )
-def test_without_it_who_asks_is_told_why(run: Any, options: dict[str, Any], why: str) -> None:
-    async def scenario(world: Any) -> None:
-        await world.talker.ok_send("t", "KEYS\x01k\x02")
-        refused = await world.talker.invoke(ASKED)
+async def test_without_it_who_asks_is_told_why(options: dict[str, Any], why: str) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
+        await world.client.ok_send("t", "KEYS\x01k\x02")
+        refused = await world.client.invoke(ASKED)
         assert refused.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
         assert refused.remark == f"this broker keeps no index of keys: {why}"
-
-    run(scenario, **options)

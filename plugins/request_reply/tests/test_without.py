@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from mqframe_cli.settings.configuration import load
 from mqframe_testing import AsyncCluster, ManualClock
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.scripted_broker import ScriptedBroker
 from without import offers_without, without
 
@@ -52,53 +52,40 @@ def blocked() -> PluginManager:
     ],
     ids=["not installed", "blocked", "left out"],
 )
-def test_a_broker_refuses_replies_with_what_is_to_be_done(
-    run: Any, options: dict[str, Any], remark: str
-) -> None:
-    async def scenario(world: Any) -> None:
+async def test_a_broker_refuses_replies_with_what_is_to_be_done(options: dict[str, Any], remark: str) -> None:
+    async with ClusterScene(topics={"t": 2}, **options) as world:
         reply = SendReplyMessageV2("p", "DefaultCluster_REPLY_TOPIC", "TBW102", 4, 0, 0, 17, 3, "")
-        answer = await world.talker.invoke(reply, b"answer")
+        answer = await world.client.invoke(reply, b"answer")
         assert (answer.code, answer.remark) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
 
-    run(scenario, **options)
+
+@pytest.mark.usefixtures("not_there")
+async def test_a_producer_says_what_to_install_and_goes_on_sending() -> None:
+    async with (
+        AsyncCluster() as cluster,
+        AsyncProducer("shop", nameserver=cluster.nameserver) as producer,
+    ):
+        with pytest.raises(FixError, match=re.escape(f"requests need {NAME}, which is not installed")):
+            await producer.request(Message("questions", b"?"))
+        assert (await producer.send(Message("questions", b"!"))).queue_offset == 0
 
 
 @pytest.mark.usefixtures("not_there")
-def test_a_producer_says_what_to_install_and_goes_on_sending() -> None:
-    async def scenario() -> None:
-        async with (
-            AsyncCluster() as cluster,
-            AsyncProducer("shop", nameserver=cluster.nameserver) as producer,
-        ):
-            with pytest.raises(FixError, match=re.escape(f"requests need {NAME}, which is not installed")):
-                await producer.request(Message("questions", b"?"))
-            assert (await producer.send(Message("questions", b"!"))).queue_offset == 0
-
-    asyncio.run(scenario())
+async def test_a_client_serves_no_replies() -> None:
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, {})
+    instance = ClientInstance(ClientSettings(nameserver="n:1"), clock, broker)  # type: ignore[arg-type]
+    assert PUSHED not in broker.handlers
+    with pytest.raises(FixError, match=f"replies need {NAME}"):
+        instance.replies  # noqa: B018
 
 
-@pytest.mark.usefixtures("not_there")
-def test_a_client_serves_no_replies() -> None:
-    async def scenario() -> None:
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, {})
-        instance = ClientInstance(ClientSettings(nameserver="n:1"), clock, broker)  # type: ignore[arg-type]
-        assert PUSHED not in broker.handlers
-        with pytest.raises(FixError, match=f"replies need {NAME}"):
-            instance.replies  # noqa: B018
-
-    asyncio.run(scenario())
-
-
-def test_a_client_with_it_serves_replies() -> None:
-    async def scenario() -> None:
-        clock = ManualClock()
-        broker = ScriptedBroker(clock, {})
-        ClientInstance(ClientSettings(nameserver="n:1"), clock, broker)  # type: ignore[arg-type]
-        assert PUSHED in broker.handlers
-
+async def test_a_client_with_it_serves_replies() -> None:
     assert client_parts.offered_parts().keys() == {"replies", "requests"}
-    asyncio.run(scenario())
+    clock = ManualClock()
+    broker = ScriptedBroker(clock, {})
+    ClientInstance(ClientSettings(nameserver="n:1"), clock, broker)  # type: ignore[arg-type]
+    assert PUSHED in broker.handlers
 
 
 @pytest.mark.parametrize("name", ["request_reply.store_replies", "broker.store_replies"])

@@ -28,7 +28,7 @@ async def test_a_group_shows_how_far_it_is():
     async with ClusterScene(topics={"t": 2}) as world:
         start = world.clock.now_ms()
         await fill(world)
-        await world.client.beat("g", SubscriptionData(topic="t"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         await world.client.pull("t", max_msg_nums=2)
         await commit(world, 1)
         stats = decode((await world.client.ok(GetConsumeStats(consumer_group="g"))).body, ConsumeStats)
@@ -43,7 +43,7 @@ async def test_a_group_shows_how_far_it_is():
 async def test_all_offsets_are_shown_with_their_version():
     async with ClusterScene(topics={"t": 2}) as world:
         await fill(world)
-        await world.client.beat("g", SubscriptionData(topic="t"))
+        await world.client.heartbeat("g", SubscriptionData(topic="t"))
         await commit(world, 2)
         table = decode((await world.client.ok(GetAllConsumerOffset())).body, ConsumerOffsetTable)
         assert table.offset_table == {"t@g": {0: 2}}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
+from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.core.errors import PluginError
 from mqframe.core.requests.messages import QueryMessage
@@ -21,7 +22,6 @@ from mqframe.hooks.interfaces import (
 )
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
-from mqframe_testing.cluster_scene import ClusterScene
 
 
 class InMemory:
