@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from mqframe_replication.stream.follower import Follower
+from mqframe_replication.stream.follower import MasterFollower
 
 from mqframe.core.errors import StoreError
 
@@ -15,7 +15,7 @@ from mqframe.core.errors import StoreError
 class MasterEnd:
     """Of the connection of `follower`: `writer` is what it hears, `reader` gets what it reports."""
 
-    follower: Follower[Any]
+    follower: MasterFollower[Any]
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 

@@ -587,16 +587,14 @@ def test_plugins_import_public_names_only() -> None:
 
 
 def test_a_class_name_means_one_thing() -> None:
-    """Of public classes of the kernel. Those that mean two things still are listed, ever fewer of them."""
+    """Of public classes of all distributions."""
     homes: dict[str, list[str]] = {}
     for path in house():
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(place(path, node.lineno))
     twice = {name: places for name, places in homes.items() if len(places) > 1}
-    listed = set(RATCHET["class_names"]["twice"])
-    none([f"{name}: {', '.join(places)}" for name, places in twice.items() if name not in listed])
-    none([f"house_ratchet.toml: {name} is one class now" for name in sorted(listed - twice.keys())])
+    none([f"{name}: {', '.join(places)}" for name, places in twice.items()])
 
 
 SERVICES = {

@@ -17,7 +17,7 @@ LONGEST_WAIT_MS: Final = 5000
 FAILURE_MS: Final = 10_000
 
 
-class DueTask:
+class TimedTask:
     """Runs `work` in a task when it is time, never twice at once.
 
     `work` gives in how many ms it wants to run again; `None`: not before somebody calls `ring_in`. An error

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 
 from mqframe.broker.administration import Administration
 from mqframe.broker.chosen_services import service_names
-from mqframe.broker.consuming.admission import ReadAdmission
+from mqframe.broker.consuming.admission import BrokerReadAdmission
 from mqframe.broker.consuming.filters import Filters
-from mqframe.broker.due_task import DueTask
+from mqframe.broker.due_task import TimedTask
 from mqframe.broker.log_reader import LogReader
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.sending.internal_writer import InternalWriter
@@ -105,7 +105,7 @@ class BrokerState:
         self.in_force = InForce(self.live)
         self.sends = SendTargets(self.topics, self.live, self.counts, self._is_settled)
         self.filters = Filters(self.live, plugins, clock)
-        self.reads = ReadAdmission(self.topics, self.groups, self.live, self.filters)
+        self.reads = BrokerReadAdmission(self.topics, self.groups, self.live, self.filters)
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
         self.modes = RequestModes()
         self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
@@ -152,6 +152,6 @@ class BrokerState:
         """Serve a send whose body is stored as one message, once `check` has found nothing wrong with it."""
         return self.sender(fields, call, check)
 
-    def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
+    def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> TimedTask:
         """A task that runs `work` when it is rung."""
-        return DueTask(self.clock, work, name)
+        return TimedTask(self.clock, work, name)

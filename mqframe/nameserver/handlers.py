@@ -28,7 +28,7 @@ from mqframe.core.storage.record import body_crc
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import DataVersion, KVTable
 from mqframe.nameserver.kv_config import KvConfig
-from mqframe.nameserver.live_settings import LiveSettings
+from mqframe.nameserver.live_settings import LiveNameServerSettings
 from mqframe.nameserver.ordered_topics import OrderedTopics
 from mqframe.net.clock import LoopClock
 from mqframe.turns import in_turns
@@ -45,7 +45,7 @@ class Handlers:
         self,
         registry: BrokerRegistry,
         kv: KvConfig,
-        live: LiveSettings,
+        live: LiveNameServerSettings,
         clock: LoopClock,
         port: Callable[[], int],
     ) -> None:

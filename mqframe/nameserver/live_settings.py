@@ -16,7 +16,7 @@ PROTECTED: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocke
 """Keys that only a restart changes at Apache's name server (NamesrvConfig.java), and that are none here."""
 
 
-class LiveSettings:
+class LiveNameServerSettings:
     """Holds the settings that are in force, in `current`.
 
     With a directory, what is changed is kept in changedSettings.json there, and counts before all that the

@@ -10,7 +10,7 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.nameserver.handlers import Handlers
 from mqframe.nameserver.kv_config import KvConfig
-from mqframe.nameserver.live_settings import LiveSettings
+from mqframe.nameserver.live_settings import LiveNameServerSettings
 from mqframe.nameserver.measured import MeasuredNameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.access.access import Access
@@ -66,7 +66,7 @@ class NameServer:
         self._registry.admit_broker, self._registry.admit_entries, self._kv.admit = [
             budget.admit for budget in self._budgets
         ]
-        self._live = LiveSettings(settings)
+        self._live = LiveNameServerSettings(settings)
         handlers = Handlers(self._registry, self._kv, self._live, clock, lambda: self._port)
         net = net or NetSettings()
         hooks = (plugins or PluginManager()).create_all("rpc_hook", settings.rpc_hooks)

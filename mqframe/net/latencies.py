@@ -7,7 +7,7 @@ from collections.abc import Container
 from typing import Final
 
 from mqframe.core.codes import FLAG_ONEWAY, ResponseCode
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import Family, MetricKind
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.serving import Call
@@ -64,7 +64,7 @@ class Latencies:
         """All of them, with the names that RocketMQ gives codes (RemotingMetricsManager.java)."""
         family = Family(
             "rocketmq_rpc_latency_milliseconds",
-            Kind.HISTOGRAM,
+            MetricKind.HISTOGRAM,
             "From the bytes of a request to its answer; answers that wait for messages are told apart.",
             _LABELS,
         )

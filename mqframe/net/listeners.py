@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.net.access.access import Access
 from mqframe.net.access.audit import audited
-from mqframe.net.access.guard import Guard, Refusals
+from mqframe.net.access.guard import AccessRefusals, Guard
 from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.latencies import Latencies
 from mqframe.net.server import Server
@@ -25,7 +25,7 @@ class Listeners:
         self._operators = None if operator_port is None else make()
         self._operator_port = operator_port or 0
         self._body_bytes_max = body_bytes_max
-        self._refusals: Refusals | None = None
+        self._refusals: AccessRefusals | None = None
         if self._operators is not None:
             self._public.admit(Guard(None, None, body_bytes_max, clients_only=True).admit)
 
@@ -39,7 +39,7 @@ class Listeners:
 
         Raises `ValueError` when one of these is served already.
         """
-        self._refusals = refusals = Refusals(access.clock)
+        self._refusals = refusals = AccessRefusals(access.clock)
         handlers = audited(handlers_of(*access.serving(), body_bytes_max=self._body_bytes_max))
         for server in (self._public, self._operators):
             if server is not None:

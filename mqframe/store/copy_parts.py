@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mqframe.store.appending.appender import Appender
 from mqframe.store.appending.dispatching import Dispatching
 from mqframe.store.appending.inline_dispatch import InlineDispatch
-from mqframe.store.appending.refusals import Refusals
+from mqframe.store.appending.refusals import WriteRefusals
 from mqframe.store.log.confirming import Confirming
 from mqframe.store.log.log_offsets import LogOffsets
 from mqframe.store.message_files import MessageFiles
@@ -26,7 +26,7 @@ class CopyParts(NamedTuple):
     files: MessageFiles
     appender: Appender
     inline: InlineDispatch
-    refusals: Refusals
+    refusals: WriteRefusals
     dispatch: Dispatching
     search: Search
     damage: Damage

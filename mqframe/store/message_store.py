@@ -16,7 +16,7 @@ from mqframe.net.clock import Every, LoopClock
 from mqframe.store.appending.appender import Appender
 from mqframe.store.appending.dispatching import Dispatching, gathered, in_next_turn
 from mqframe.store.appending.inline_dispatch import InlineDispatch, OnArrival
-from mqframe.store.appending.refusals import Refusals
+from mqframe.store.appending.refusals import WriteRefusals
 from mqframe.store.appending.writes import NoWrites, OwnWrites, Writes
 from mqframe.store.copy_parts import CopyParts, MakeCopy
 from mqframe.store.files.disk import Disk, DiskUsage, disk_usage
@@ -119,7 +119,7 @@ class MessageStore:
         dispatch.on_dispatched = self.followers.wake
         self._cleaner = cleaner = Cleaner(settings, clock, files, threads, recovered.disk.usage)
         cleaner.begin(newest)
-        self.refusals = refusals = Refusals(log.durability, cleaner, inline, replicas)
+        self.refusals = refusals = WriteRefusals(log.durability, cleaner, inline, replicas)
         self.disk = StoreDisk(log, cleaner, flusher, refusals)
         self.writes: Writes = (
             NoWrites() if recovered.is_copy else OwnWrites(appender, log, refusals, dispatch)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import pytest
-from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.broker.due_task import DueTask
+from mqframe.broker.due_task import TimedTask
 from mqframe.broker.sending.internal_writer import InternalWriter
 from mqframe.broker.sending.redelivery import Redelivery
 from mqframe.broker.settings import BrokerSettings
@@ -29,41 +25,6 @@ from mqframe.core.storage.record import decode_record, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-
-
-class World(ClusterScene):
-    """A cluster with topic `t` of two queues."""
-
-    @property
-    def talker(self):
-        return self.client
-
-    @property
-    def talkers(self):
-        return self.clients
-
-    def join(self):
-        return self.connect()
-
-
-Scenario = Callable[[World], Any]
-
-
-@pytest.fixture
-def run():
-    """Runs an async scenario against a new broker: `run(scenario, broker={…}, store={…})`."""
-
-    def play(scenario: Scenario, **options: Any) -> None:
-        assert inspect.iscoroutinefunction(scenario)
-
-        async def whole() -> None:
-            async with World(topics={"t": 2}, **options) as world:
-                await scenario(world)
-
-        asyncio.run(whole())
-
-    return play
-
 
 S = TypeVar("S")
 
@@ -97,9 +58,9 @@ class LocalStore:
         """As of a `BrokerPort`."""
         return self.live.section(kind)
 
-    def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> DueTask:
+    def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> TimedTask:
         """As of a `BrokerPort`."""
-        return DueTask(self.clock, work, name)
+        return TimedTask(self.clock, work, name)
 
     def put(self, topic: str, body: bytes = b"body", queue_id: int = 0, **more: Any) -> Stored:
         """Store a message; keyword arguments in capitals are properties."""
@@ -138,19 +99,3 @@ class LocalStore:
             return real(incoming)
 
         self.store.writes.put = put  # type: ignore[method-assign]
-
-
-@pytest.fixture
-def with_store(tmp_path: Path) -> Callable[..., None]:
-    """Runs an async scenario on a `LocalStore` in a temporary folder; options are settings of the store."""
-
-    def play(scenario: Callable[[LocalStore], Awaitable[None]], **options: Any) -> None:
-        assert inspect.iscoroutinefunction(scenario)
-
-        async def whole() -> None:
-            async with LocalStore(tmp_path / "store", **options) as local:
-                await scenario(local)
-
-        asyncio.run(whole())
-
-    return play

@@ -3,7 +3,7 @@ from contextlib import asynccontextmanager
 
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.broker.due_task import FAILURE_MS, LONGEST_WAIT_MS, DueTask
+from mqframe.broker.due_task import FAILURE_MS, LONGEST_WAIT_MS, TimedTask
 
 
 class Work:
@@ -29,7 +29,7 @@ class Work:
 async def staged(*answers):
     clock = ManualClock()
     work = Work(clock, *answers)
-    alarm = DueTask(clock, work, "test")
+    alarm = TimedTask(clock, work, "test")
     yield (clock, alarm, work)
     alarm.cancel()
 

@@ -28,7 +28,7 @@ from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.measuring.family import Family, Table
+from mqframe.core.measuring.family import Family, MetricTable
 from mqframe.hooks.manager import PluginManager
 from mqframe.store.incoming import Incoming
 from mqframe.store.settings import StoreSettings
@@ -57,7 +57,7 @@ async def families_of(broker: Broker) -> list[tuple[Family, set[str]]]:
     return [
         (family, {*metrics.labels, *family.labels})
         async for metric in metrics.families()
-        for family in (metric.families if isinstance(metric, Table) else (metric,))
+        for family in (metric.families if isinstance(metric, MetricTable) else (metric,))
     ]
 
 

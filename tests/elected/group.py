@@ -196,7 +196,7 @@ class Group:
                 self._check_leader(member, member.inner)
 
     def _check_alone(self, member: Member, broker: Broker) -> None:
-        """What `member` calls confirmed is what was confirmed; of one that leads its reign's log is, too."""
+        """What `member` calls confirmed is what was confirmed; of one that leads its term's log is, too."""
         store = broker.store
         confirmed = store.log.confirmed_offset
         if self.forced and self.members.history(member).last_epoch < self._forced_after:

@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to long runs how Apache's servers answer Go and Node: it is what ours are to answer."""
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        asked = {params.get("servers"), params.get("asking")}
+        asked = params.get("servers"), params.get("asking")
         if "apache" in asked and {"go", "node"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.long)
 

@@ -26,7 +26,7 @@ pytest.importorskip("mqframe_spark", reason="the Spark plugin is not installed")
 
 import pyarrow as pa
 from mqframe_spark.exact import writers as exact_sink
-from mqframe_spark.exact.check_back_answers import Server, Serving
+from mqframe_spark.exact.check_back_answers import CheckBackServer, Serving
 from mqframe_spark.exact.losses import LostMessages
 from mqframe_spark.exact.place import group_of, stream_place
 from mqframe_spark.exact.writers import ExactStreamWriter
@@ -86,7 +86,7 @@ class Query:
         options = parse_sink_options(self.given)
         place = stream_place(options)
         serving = Serving(options, place.root, group_of(options, place))
-        thread = threading.Thread(target=Server(serving, stopping).run)
+        thread = threading.Thread(target=CheckBackServer(serving, stopping).run)
         thread.start()
         try:
             yield

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mqframe.core.errors import FixedSetting, SettingError, StoreError
-from mqframe.nameserver.live_settings import LiveSettings
+from mqframe.nameserver.live_settings import LiveNameServerSettings
 from mqframe.nameserver.settings import NameServerSettings
 
 
-def made(directory: Path | None, **settings: object) -> LiveSettings:
-    live = LiveSettings(NameServerSettings(directory=directory, **settings))  # type: ignore[arg-type]
+def made(directory: Path | None, **settings: object) -> LiveNameServerSettings:
+    live = LiveNameServerSettings(NameServerSettings(directory=directory, **settings))  # type: ignore[arg-type]
     live.load()
     return live
 

@@ -12,7 +12,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import Refusal
 
 
-class ReadAdmission:
+class BrokerReadAdmission:
     """Finds the topic and the group of a read, or refuses it: 16 where the broker may not be read from."""
 
     __slots__ = ("_groups", "_live", "_topics", "choice")

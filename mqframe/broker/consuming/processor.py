@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from mqframe.broker.consuming.admission import ReadAdmission
+from mqframe.broker.consuming.admission import BrokerReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling, weight_of_pull
 from mqframe.broker.role_settings import SLAVE
@@ -41,7 +41,9 @@ TURN_PULLS: Final = 64
 class PullProcessor(Processor):
     """Serves pulls, and holds those that find no message."""
 
-    def __init__(self, shared: Shared, admission: ReadAdmission, filters: Filters, budgets: Budgets) -> None:
+    def __init__(
+        self, shared: Shared, admission: BrokerReadAdmission, filters: Filters, budgets: Budgets
+    ) -> None:
         super().__init__(shared)
         self._admission = admission
         self._filters = filters

@@ -11,7 +11,7 @@ from mqframe.hooks.interfaces.message_filter import Matches
 from mqframe.hooks.specs import Factories, hookimpl
 
 
-class TagFilter(MessageFilter):
+class TagExpressions(MessageFilter):
     """Expressions such as "paid || refunded"; "*" or nothing at all for every message."""
 
     name = "TAG"
@@ -35,4 +35,4 @@ def _tag(properties: Mapping[str, str]) -> str | None:
 @hookimpl
 def register_message_filters() -> Factories:
     """`TAG`."""
-    return {TagFilter.name: TagFilter}
+    return {TagExpressions.name: TagExpressions}

@@ -16,7 +16,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.requests.admin import GetAllDelayOffset
 from mqframe.core.requests.serving import Answer, Call, serves
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival
 from mqframe.log import get_logger
 from mqframe.trouble import Trouble
@@ -172,7 +172,7 @@ class LevelDelivery(BrokerService):
         records = await self._store.reads.records_at([(physical, size) for physical, size, _ in due])
         try:
             for (physical, _, _), record in zip(due, records, strict=True):
-                place = Place(SCHEDULE_TOPIC, queue_id, level.position, physical)
+                place = MessagePlace(SCHEDULE_TOPIC, queue_id, level.position, physical)
                 if record is None:
                     self._redelivery.gone(place, self._store.log.min_offset)
                 elif (message := self._redelivery.read(record, place)) is not None:

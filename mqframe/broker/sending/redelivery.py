@@ -9,7 +9,7 @@ from mqframe.core.delay.schedule import real_place
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.failures import may_pass
-from mqframe.core.storage.left_out import Place, place_of
+from mqframe.core.storage.left_out import MessagePlace, place_of
 from mqframe.core.storage.record import decode_record
 from mqframe.core.wire.frame import Body
 from mqframe.hooks.interfaces import LeftOutNotes, MessageWriter
@@ -29,7 +29,7 @@ class Redelivery:
         self._writer = writer
         self._left_out = left_out
 
-    def read(self, record: Body, place: Place) -> ReceivedMessage | None:
+    def read(self, record: Body, place: MessagePlace) -> ReceivedMessage | None:
         """The message in a record that lies at `place`; `None`, and left out, when it is none."""
         try:
             message = decode_record(bytes(record))
@@ -40,11 +40,11 @@ class Redelivery:
             return None
         return message
 
-    def attempt(self, place: Place, work: Callable[[], object]) -> bool:
+    def attempt(self, place: MessagePlace, work: Callable[[], object]) -> bool:
         """Do `work` on the message at `place`, as `LeftOut.attempt` does."""
         return self._left_out.attempt(TASK, place, work)
 
-    def gone(self, place: Place, log_start: int) -> None:
+    def gone(self, place: MessagePlace, log_start: int) -> None:
         """No record was found for the message at `place`. `log_start`: oldest offset that the log keeps."""
         if place.log_offset >= log_start:
             self._left_out.note(TASK, place, "its record cannot be read")

@@ -8,7 +8,7 @@ from typing import Final
 from mqframe.broker.tables.identity import Identity
 from mqframe.core.clock import Clock
 from mqframe.core.requests.failures import may_pass
-from mqframe.core.storage.left_out import LeftOutList, LeftOutMessage, Place
+from mqframe.core.storage.left_out import LeftOutList, LeftOutMessage, MessagePlace
 from mqframe.log import get_logger
 
 log = get_logger("broker")
@@ -26,7 +26,7 @@ class LeftOut:
         self._identity = identity
         self.messages = LeftOutList()
 
-    def attempt(self, task: str, place: Place, work: Callable[[], object]) -> bool:
+    def attempt(self, task: str, place: MessagePlace, work: Callable[[], object]) -> bool:
         """Do `work` on the message at `place`; whether that worked.
 
         Whatever it raises is the message's own, and leaves it out, but for errors that may pass
@@ -41,7 +41,7 @@ class LeftOut:
             return False
         return True
 
-    def note(self, task: str, place: Place, problem: Exception | str) -> None:
+    def note(self, task: str, place: MessagePlace, problem: Exception | str) -> None:
         """`task` leaves out the message at `place`, because of `problem`."""
         text = problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}"
         if self.messages.add(task, place, text, self._clock.now_ms()):

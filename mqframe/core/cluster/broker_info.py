@@ -51,7 +51,7 @@ class HaRuntimeInfo(Body):
 
 
 class EpochEntry(Body):
-    """A reign in the log: from which log offset to which, bytes; the last one ends at 2^63 - 1."""
+    """A term in the log: from which log offset to which, bytes; the last one ends at 2^63 - 1."""
 
     end_offset: int
     epoch: int
@@ -59,7 +59,7 @@ class EpochEntry(Body):
 
 
 class EpochEntryCache(Body):
-    """The reigns that a log holds something of, oldest first; `max_offset`: where the log ends, bytes."""
+    """The terms that a log holds something of, oldest first; `max_offset`: where the log ends, bytes."""
 
     broker_id: int = 0
     broker_name: str = ""

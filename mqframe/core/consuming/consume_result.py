@@ -20,7 +20,7 @@ class ConsumeResult(Enum):
     SUSPEND_CURRENT_QUEUE_A_MOMENT = "suspend_current_queue_a_moment"
 
 
-class Outcome(Enum):
+class ConsumeOutcome(Enum):
     """How a call of a listener ended, in the words of consume hooks."""
 
     SUCCESS = "success"
@@ -32,18 +32,18 @@ class Outcome(Enum):
 
 def outcome(
     result: object, error: BaseException | None, elapsed_seconds: float, timeout_seconds: float
-) -> Outcome:
+) -> ConsumeOutcome:
     """How a call ended that returned `result` or raised `error` after `elapsed_seconds`.
 
     Source: the order of the cases in ConsumeMessageConcurrentlyService.ConsumeRequest.run.
     """
     if error is not None:
-        return Outcome.EXCEPTION
+        return ConsumeOutcome.EXCEPTION
     if not isinstance(result, ConsumeResult):
-        return Outcome.NULL
+        return ConsumeOutcome.NULL
     if elapsed_seconds >= timeout_seconds:
-        return Outcome.TIMEOUT
-    return Outcome.SUCCESS if result is ConsumeResult.SUCCESS else Outcome.FAILED
+        return ConsumeOutcome.TIMEOUT
+    return ConsumeOutcome.SUCCESS if result is ConsumeResult.SUCCESS else ConsumeOutcome.FAILED
 
 
 def acknowledged(result: object, ack_index: int, count: int) -> int:

@@ -73,7 +73,7 @@ class Do(Enum):
     CLOSE_OFFSETS = "close_offsets"
 
 
-class Action(NamedTuple):
+class QueueAction(NamedTuple):
     """Something to be done with `queues`; `offset`: where a seek goes to."""
 
     do: Do
@@ -168,29 +168,29 @@ class GroupMember:
 
     # Heartbeats
 
-    def heartbeat_ended(self) -> tuple[Action, ...]:
+    def heartbeat_ended(self) -> tuple[QueueAction, ...]:
         """The heartbeat that was under way has reached all brokers, or failed."""
         again = self._heartbeat is _Heartbeat.AGAIN
         self._heartbeat = _Heartbeat.NONE
         return self._beat() if again else ()
 
-    def subscription_unknown(self) -> tuple[Action, ...]:
+    def subscription_unknown(self) -> tuple[QueueAction, ...]:
         """A broker does not know the member or its subscriptions (any more)."""
         return self._beat() if self._heartbeat is _Heartbeat.NONE else ()
 
-    def pull_failed(self, queue: MessageQueue, problem: Exception) -> tuple[Action, ...]:
+    def pull_failed(self, queue: MessageQueue, problem: Exception) -> tuple[QueueAction, ...]:
         """A pull of `queue` raised `problem`."""
         if wants_heartbeat(problem):
             return self.subscription_unknown()
         if isinstance(problem, ConnectionLost) and self._kind.ordered and self.joined:
-            return (Action(Do.DOUBT_LOCK, (queue,)),)
+            return (QueueAction(Do.DOUBT_LOCK, (queue,)),)
         return ()
 
     # Queues
 
     def subscriptions_changed(
         self, owned: Iterable[MessageQueue], topics: Collection[str]
-    ) -> tuple[Action, ...]:
+    ) -> tuple[QueueAction, ...]:
         """The subscribed topics are `topics` now, or the filter of one changed; `owned`: queues that we have.
 
         Where listeners are called the rebalance gives queues up, after what was consumed was collected.
@@ -198,52 +198,52 @@ class GroupMember:
         if not self.joined:
             return ()
         if self._kind.listens:
-            return (*self._beat(), Action(Do.REBALANCE))
+            return (*self._beat(), QueueAction(Do.REBALANCE))
         gone = tuple(queue for queue in owned if queue.topic not in topics)
-        announce = (Action(Do.ANNOUNCE),)
-        return (Action(Do.GIVE_UP, gone), *announce) if gone else announce
+        announce = (QueueAction(Do.ANNOUNCE),)
+        return (QueueAction(Do.GIVE_UP, gone), *announce) if gone else announce
 
-    def members_changed(self) -> tuple[Action, ...]:
+    def members_changed(self) -> tuple[QueueAction, ...]:
         """Members came or went."""
-        return (Action(Do.REBALANCE),) if self.joined and self._kind.rebalances else ()
+        return (QueueAction(Do.REBALANCE),) if self.joined and self._kind.rebalances else ()
 
-    def routes_changed(self) -> tuple[Action, ...]:
+    def routes_changed(self) -> tuple[QueueAction, ...]:
         """Queues or brokers of a topic in use changed."""
         found = self.members_changed()
-        return (*found, Action(Do.FIND_RETRY_ROUTE)) if self.joined and self._kind.retries else found
+        return (*found, QueueAction(Do.FIND_RETRY_ROUTE)) if self.joined and self._kind.retries else found
 
     def queues_assigned(
         self, owned: Collection[MessageQueue], queues: Collection[MessageQueue]
-    ) -> tuple[Action, ...]:
+    ) -> tuple[QueueAction, ...]:
         """The application assigned exactly `queues`; `owned`: those that were assigned before."""
         if not self.joined:
             return ()
         gone = tuple(sorted(set(owned).difference(queues)))
         new = tuple(sorted(set(queues).difference(owned)))
         actions = ((Do.GIVE_UP, gone), (Do.ASSIGN, new))
-        return tuple(Action(do, which) for do, which in actions if which)
+        return tuple(QueueAction(do, which) for do, which in actions if which)
 
-    def locks_lost(self, queues: Iterable[MessageQueue]) -> tuple[Action, ...]:
+    def locks_lost(self, queues: Iterable[MessageQueue]) -> tuple[QueueAction, ...]:
         """Another member has the lock of `queues`; how far the group is in them is for that one to say."""
         if not self.joined:
             return ()
-        return Action(Do.FORGET, tuple(queues)), Action(Do.REBALANCE)
+        return QueueAction(Do.FORGET, tuple(queues)), QueueAction(Do.REBALANCE)
 
     def offsets_reset(
         self, owned: Iterable[MessageQueue], topic: str, offsets: Mapping[MessageQueue, int]
-    ) -> tuple[Action, ...]:
+    ) -> tuple[QueueAction, ...]:
         """An operator set `offsets` of queues of `topic`; `owned`: queues that we have."""
         mine = [queue for queue in owned if queue.topic == topic and queue in offsets]
         if not (mine and self.joined):
             return ()
-        seeks = (Action(Do.SEEK, (queue,), offsets[queue]) for queue in mine)
-        return (*seeks, Action(Do.SAVE_OFFSETS))
+        seeks = (QueueAction(Do.SEEK, (queue,), offsets[queue]) for queue in mine)
+        return (*seeks, QueueAction(Do.SAVE_OFFSETS))
 
-    def _beat(self) -> tuple[Action, ...]:
+    def _beat(self) -> tuple[QueueAction, ...]:
         if not self.joined:
             return ()
         if self._heartbeat is _Heartbeat.NONE:
             self._heartbeat = _Heartbeat.UNDER_WAY
-            return (Action(Do.HEARTBEAT),)
+            return (QueueAction(Do.HEARTBEAT),)
         self._heartbeat = _Heartbeat.AGAIN
         return ()

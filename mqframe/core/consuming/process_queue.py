@@ -28,7 +28,7 @@ PULL_IDLE_SECONDS_MAX: Final = 120.0
 """A queue that was not pulled for so long is dropped and taken again."""
 
 
-class Place(Enum):
+class HeldPlace(Enum):
     """Where a message that is held stands."""
 
     WAITING = "waiting"
@@ -95,11 +95,11 @@ class ProcessQueue:
         """The smallest offset held."""
         return self._order[0] if self._order else None
 
-    def place(self, offset: int) -> Place | None:
+    def place(self, offset: int) -> HeldPlace | None:
         """Where the message at `offset` stands, `None` when it is not held."""
         if offset not in self._held:
             return None
-        return Place.TAKEN if offset in self._taken else Place.WAITING
+        return HeldPlace.TAKEN if offset in self._taken else HeldPlace.WAITING
 
     def put(self, messages: Iterable[ReceivedMessage]) -> int:
         """Take in what was pulled; returns how many were new. One that is held already is left alone."""

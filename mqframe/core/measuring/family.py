@@ -14,7 +14,7 @@ KEYS_MAX: Final = 10_000
 """Most keys of a table that counts for monitoring alone: strangers choose the names of topics and groups."""
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """What a value means: a total that only grows, what there is now, or a distribution."""
 
     COUNTER = "counter"
@@ -42,7 +42,7 @@ class Family:
     def __init__(
         self,
         name: str,
-        kind: Kind,
+        kind: MetricKind,
         meaning: str,
         labels: tuple[str, ...] = (),
         merge: Callable[[Iterable[float]], float] = sum,
@@ -55,12 +55,12 @@ class Family:
         self.series: list[Series] = []
 
     def add(self, value: Value, *labels: str) -> None:
-        """Take in one series, with values of all `labels`. Where there may be many, make a `Table`."""
+        """Take in one series, with values of all `labels`. Where there may be many, make a `MetricTable`."""
         self.series.append((labels, value))
 
-    def table(self) -> Table:
+    def table(self) -> MetricTable:
         """The series that were taken in."""
-        return Table((self,), _rows(self.series))
+        return MetricTable((self,), _rows(self.series))
 
     def together(self, one: Value | None, other: Value) -> Value:
         """What stands for both."""
@@ -71,7 +71,7 @@ class Family:
         return self.merge((one, other))
 
 
-class Table(NamedTuple):
+class MetricTable(NamedTuple):
     """Metrics whose series have the same labels, row by row. Rows are made when they are asked for.
 
     So however many there are, none is kept but as text, and others get their turn in between.
@@ -81,7 +81,7 @@ class Table(NamedTuple):
     rows: AsyncIterable[Row]
 
 
-Metric = Family | Table
+Metric = Family | MetricTable
 
 
 async def _rows(series: Iterable[Series]) -> AsyncIterator[Row]:
@@ -89,7 +89,7 @@ async def _rows(series: Iterable[Series]) -> AsyncIterator[Row]:
         yield labels, (value,)
 
 
-def one(name: str, kind: Kind, meaning: str, value: float) -> Family:
+def one(name: str, kind: MetricKind, meaning: str, value: float) -> Family:
     """A metric that has one series, without labels."""
     family = Family(name, kind, meaning)
     family.add(value)

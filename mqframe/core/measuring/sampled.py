@@ -15,7 +15,7 @@ _EARLY_SECONDS: Final = 5.0
 """A timer that fires a little early must not cost a sample."""
 
 
-class Snapshot(NamedTuple):
+class SampleSnapshot(NamedTuple):
     """What was added over a stretch of time: in all, a second, and for each call."""
 
     sum: int
@@ -55,19 +55,21 @@ class Sampled:
         if len(day) > _DAY[1]:
             del day[0]
 
-    def minute(self, now: float) -> Snapshot:
+    def minute(self, now: float) -> SampleSnapshot:
         """Over about the last minute."""
         return self._since(now, self._minute, *_MINUTE)
 
-    def hour(self, now: float) -> Snapshot:
+    def hour(self, now: float) -> SampleSnapshot:
         """Over about the last hour."""
         return self._since(now, self._hour, *_HOUR)
 
-    def day(self, now: float) -> Snapshot:
+    def day(self, now: float) -> SampleSnapshot:
         """Over about the last day."""
         return self._since(now, self._day, *_DAY)
 
-    def _since(self, now: float, kept: list[tuple[float, int, int]], seconds: float, count: int) -> Snapshot:
+    def _since(
+        self, now: float, kept: list[tuple[float, int, int]], seconds: float, count: int
+    ) -> SampleSnapshot:
         oldest = now - seconds * (count - 1)
         then, total, times = kept[0]
         for entry in kept:
@@ -76,4 +78,4 @@ class Sampled:
             then, total, times = entry
         added, calls = self.total - total, self.times - times
         passed = now - then
-        return Snapshot(added, added / passed if passed > 0 else 0.0, added / calls if calls else 0.0)
+        return SampleSnapshot(added, added / passed if passed > 0 else 0.0, added / calls if calls else 0.0)

@@ -10,7 +10,7 @@ class ForceElectionAnswer(Header):
     """What is given up.
 
     `end`: where the log of this broker ends; `confirmed`: up to where brokers in sync were known to have the
-    log when the state was written, log offsets, bytes; more may have been confirmed since. `epoch`: the reign
+    log when the state was written, log offsets, bytes; more may have been confirmed since. `epoch`: the term
     that ended; `members`: who was in sync then, by number, comma-joined.
     """
 
@@ -22,7 +22,7 @@ class ForceElectionAnswer(Header):
 
 @request(21901, ForceElectionAnswer, needs=cluster(Action.UPDATE), since=ONLY_OURS)
 class ForceElection(Request):
-    """Have this broker lead its group with what it has, though it was not in sync when the last reign ended.
+    """Have this broker lead its group with what it has, though it was not in sync when the last term ended.
 
     Without `accept_loss` nothing is done: the answer tells what would be given up.
     """

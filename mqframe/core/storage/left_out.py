@@ -17,7 +17,7 @@ KEPT_MAX: Final = 1000
 _PROBLEM_CHARACTERS_MAX: Final = 300
 
 
-class Place(NamedTuple):
+class MessagePlace(NamedTuple):
     """Where a message lies: topic, queue and queue offset that name it, and the log offset of its record."""
 
     topic: str
@@ -26,9 +26,9 @@ class Place(NamedTuple):
     log_offset: int
 
 
-def place_of(message: ReceivedMessage) -> Place:
+def place_of(message: ReceivedMessage) -> MessagePlace:
     """Where `message` lies."""
-    return Place(message.topic, message.queue_id, message.queue_offset, message.commit_log_offset)
+    return MessagePlace(message.topic, message.queue_id, message.queue_offset, message.commit_log_offset)
 
 
 class LeftOutMessage(Body):
@@ -59,7 +59,7 @@ class LeftOutList:
     __slots__ = ("_kept", "changes", "total")
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, Place], LeftOutMessage] = {}
+        self._kept: dict[tuple[str, MessagePlace], LeftOutMessage] = {}
         self.total = 0
         self.changes = 0
 
@@ -68,7 +68,7 @@ class LeftOutList:
         """Those that are listed, newest first."""
         return tuple(reversed(self._kept.values()))
 
-    def add(self, task: str, place: Place, problem: str, now_ms: int) -> bool:
+    def add(self, task: str, place: MessagePlace, problem: str, now_ms: int) -> bool:
         """Note a message; returns False for one that is noted already: a task may come by it again."""
         key = (task, place)
         if key in self._kept:
@@ -83,7 +83,7 @@ class LeftOutList:
     def load(self, table: LeftOutTable) -> None:
         """Take over what was saved."""
         self._kept = {
-            (each.task, Place(each.topic, each.queue_id, each.queue_offset, each.log_offset)): each
+            (each.task, MessagePlace(each.topic, each.queue_id, each.queue_offset, each.log_offset)): each
             for each in table.messages[-KEPT_MAX:]
         }
         self.total = max(table.total, len(self._kept))

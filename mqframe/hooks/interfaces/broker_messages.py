@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.core.wire.frame import Body
 
@@ -108,13 +108,13 @@ class MessageRedelivery(Protocol):
     One that this cannot be done with is left out (`LeftOutNotes`), for it must not hold up all others.
     """
 
-    def read(self, record: Body, place: Place) -> ReceivedMessage | None:
+    def read(self, record: Body, place: MessagePlace) -> ReceivedMessage | None:
         """The message in a record that lies at `place`; `None`, and left out, when it is none."""
 
-    def attempt(self, place: Place, work: Callable[[], object]) -> bool:
+    def attempt(self, place: MessagePlace, work: Callable[[], object]) -> bool:
         """Do `work` on the message at `place`, as `LeftOutNotes.attempt` does."""
 
-    def gone(self, place: Place, log_start: int) -> None:
+    def gone(self, place: MessagePlace, log_start: int) -> None:
         """No record was found for the message at `place`. `log_start`: oldest offset that the log keeps."""
 
     def put(

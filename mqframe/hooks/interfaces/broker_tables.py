@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.filtering.record_choice import RecordChoice
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 
 T = TypeVar("T", covariant=True)
 
@@ -107,8 +107,8 @@ class ReadAdmission(Protocol):
 class LeftOutNotes(Protocol):
     """Isolates a task from single messages: what it can do nothing with is noted, saved, and left out."""
 
-    def attempt(self, task: str, place: Place, work: Callable[[], object]) -> bool:
+    def attempt(self, task: str, place: MessagePlace, work: Callable[[], object]) -> bool:
         """Do `work` on the message at `place`; whether that worked. Raises what may pass."""
 
-    def note(self, task: str, place: Place, problem: Exception | str) -> None:
+    def note(self, task: str, place: MessagePlace, problem: Exception | str) -> None:
         """`task` leaves out the message at `place`, because of `problem`."""

@@ -23,7 +23,7 @@ QUIET_SECONDS: Final = 10.0
 """Of refusals within so long one is told, with the number of those before."""
 
 
-class Refusals:
+class AccessRefusals:
     """Counts what was refused, and tells of a few: who tries it often would fill the disk."""
 
     def __init__(self, clock: Clock) -> None:
@@ -64,7 +64,7 @@ class Guard:
     def __init__(
         self,
         access: Access | None,
-        refusals: Refusals | None,
+        refusals: AccessRefusals | None,
         body_bytes_max: int,
         *,
         clients_only: bool = False,

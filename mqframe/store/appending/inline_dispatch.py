@@ -10,7 +10,7 @@ from typing import Final
 
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.os_errors import told
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 from mqframe.hooks.interfaces.key_index import KeyIndex
 from mqframe.log import get_logger
 from mqframe.store.appending.appender import Appended, Copied, Placed
@@ -20,11 +20,11 @@ from mqframe.store.queues.queue_table import QueueTable
 log: Final = get_logger("store")
 OnArrival = Callable[[str, int, int, list[int]], None]
 """Called with new messages of a queue: topic, queue id, the queue's end after them, their tags codes."""
-OnFailure = Callable[[Place, Exception], object]
+OnFailure = Callable[[MessagePlace, Exception], object]
 """Called with a message that could not be dispatched whole, and the error."""
 
 
-def log_failure(place: Place, problem: Exception) -> None:
+def log_failure(place: MessagePlace, problem: Exception) -> None:
     """Tell the log of a message that could not be dispatched whole."""
     log.error(
         "a message was not dispatched whole",
@@ -95,7 +95,7 @@ class InlineDispatch:
                 try:
                     tell(queue.topic, queue.queue_id, queue.end, codes)
                 except Exception as problem:  # isolation boundary: others wait for the other queues
-                    self.on_failure(Place(queue.topic, queue.queue_id, queue.end - 1, -1), problem)
+                    self.on_failure(MessagePlace(queue.topic, queue.queue_id, queue.end - 1, -1), problem)
 
     def _part(self, confirmed: int) -> bool:
         """Part the first of those that wait at `confirmed`, where some of its records end before it."""
@@ -189,7 +189,7 @@ class InlineDispatch:
             except (OSError, MemoryError):
                 raise
             except Exception as problem:  # isolation boundary: of other messages
-                place = Place(appended.topic, queue_id, appended.queue_offset + number, record[0])
+                place = MessagePlace(appended.topic, queue_id, appended.queue_offset + number, record[0])
                 self.on_failure(place, problem)
 
 
@@ -203,11 +203,11 @@ def _plain(placed: Placed) -> Appended:
     )
 
 
-def _place(placed: Placed) -> Place:
+def _place(placed: Placed) -> MessagePlace:
     queue_id = -1 if placed.queue is None else placed.queue.queue_id
-    return Place(placed.topic, queue_id, placed.queue_offset, placed.physical)
+    return MessagePlace(placed.topic, queue_id, placed.queue_offset, placed.physical)
 
 
-def _place_in(queue: ConsumeQueue, appended: Appended) -> Place:
+def _place_in(queue: ConsumeQueue, appended: Appended) -> MessagePlace:
     physical, _, _ = ENTRY.unpack_from(appended.entries)
-    return Place(queue.topic, queue.queue_id, appended.queue_offset, physical)
+    return MessagePlace(queue.topic, queue.queue_id, appended.queue_offset, physical)

@@ -17,7 +17,7 @@ class DiskSpace(Protocol):
     """Why the disk is to get no more; `None` normally."""
 
 
-class Refusals:
+class WriteRefusals:
     """Whom to ask before a message is stored. `closed`: whether the store has stopped."""
 
     def __init__(

@@ -8,7 +8,7 @@ from mqframe.core.errors import StoreUnavailable
 from mqframe.core.storage.stored import Stored, StoredBatch
 from mqframe.store.appending.appender import Appender
 from mqframe.store.appending.dispatching import Dispatching
-from mqframe.store.appending.refusals import Refusals
+from mqframe.store.appending.refusals import WriteRefusals
 from mqframe.store.incoming import Incoming
 from mqframe.store.log.commit_log import CommitLog
 
@@ -45,7 +45,9 @@ class Writes(Protocol):
 class OwnWrites:
     """Appends messages, unless there is a refusal."""
 
-    def __init__(self, appender: Appender, log: CommitLog, refusals: Refusals, dispatch: Dispatching) -> None:
+    def __init__(
+        self, appender: Appender, log: CommitLog, refusals: WriteRefusals, dispatch: Dispatching
+    ) -> None:
         self._append, self._append_batch = appender.put, appender.put_batch
         self._log = log
         self._refusals = refusals

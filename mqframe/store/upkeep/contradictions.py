@@ -12,7 +12,7 @@ from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, ConsumeQueue, behind
 from mqframe.store.queues.queue_table import QueueTable
 from mqframe.store.reading.head_mending import HeadMending, Place, place_of
-from mqframe.store.upkeep.quarantine import Report
+from mqframe.store.upkeep.quarantine import QuarantineReport
 
 log: Final = get_logger("store")
 _TOLD_MAX: Final = 20
@@ -100,7 +100,7 @@ class Contradictions:
         queue = self._queues.get(key)
         return None if queue is None else queue.entry(place[2])
 
-    def settle(self, known: Sequence[Report]) -> None:
+    def settle(self, known: Sequence[QuarantineReport]) -> None:
         """Mend what entries know better, and tell of the rest. Raises `StoreError`, OSError.
 
         `known`: what was set aside.

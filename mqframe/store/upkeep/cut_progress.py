@@ -22,7 +22,7 @@ from mqframe.store.upkeep.stopped_store import StoreToCut
 _OFFSETS = "consumerOffset.json"
 
 
-class Progress(msgspec.Struct, frozen=True):
+class CutProgress(msgspec.Struct, frozen=True):
     """What becomes of the files that counted on a tail, in order. Rather earlier than right: messages may
     come twice, never not at all.
     """
@@ -30,7 +30,7 @@ class Progress(msgspec.Struct, frozen=True):
     files: list[FileChange] = []
 
 
-def progress_before(store: StoreToCut, services: Sequence[CutBack]) -> Progress:
+def progress_before(store: StoreToCut, services: Sequence[CutBack]) -> CutProgress:
     """Where the progress of a stopped store is to stand without its log's tail, which `services` were shown.
 
     Raises `StoreError` for a file that cannot be read; OSError.
@@ -38,7 +38,7 @@ def progress_before(store: StoreToCut, services: Sequence[CutBack]) -> Progress:
     changes = [*_groups(store, services)]
     for service in services:
         changes += service.files(store)
-    return Progress(changes)
+    return CutProgress(changes)
 
 
 def _groups(store: StoreToCut, services: Sequence[CutBack]) -> list[FileChange]:
@@ -56,7 +56,7 @@ def _groups(store: StoreToCut, services: Sequence[CutBack]) -> list[FileChange]:
     return [FileChange(f"config/{_OFFSETS}", dumps(table))] if changed else []
 
 
-def put_back(layout: Layout, progress: Progress, log_end: int) -> None:
+def put_back(layout: Layout, progress: CutProgress, log_end: int) -> None:
     """Save `progress`, for a log that ends at `log_end`; may be repeated. Raises as `progress_before`."""
     for change in progress.files:
         _change(layout.root / change.path, change.content, is_config=change.path.endswith(".json"))

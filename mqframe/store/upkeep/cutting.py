@@ -26,7 +26,7 @@ from mqframe.store.files.ownership import Ownership
 from mqframe.store.files.syncing import make_directories, sync_directory, write_durably
 from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.queues.deleted_topics import DeletedTopics
-from mqframe.store.upkeep.cut_progress import Progress, progress_before, put_back
+from mqframe.store.upkeep.cut_progress import CutProgress, progress_before, put_back
 from mqframe.store.upkeep.quarantine import LostEntries, Quarantine
 from mqframe.store.upkeep.stopped_store import StoreToCut
 
@@ -55,7 +55,7 @@ class Cut(msgspec.Struct, frozen=True, rename={"start": "from", "end": "to"}):
     why: str
     queues: list[LostEntries]
     newest_ms: int
-    progress: Progress
+    progress: CutProgress
     done: bool = False
 
 
@@ -131,7 +131,7 @@ def _cut(
                     service.take(record, message)
                 end = max(end, record.end)
         if end == offset:
-            return Cut(offset, end, 0, "", reason.now_ms, reason.why, [], newest, Progress(), done=True)
+            return Cut(offset, end, 0, "", reason.now_ms, reason.why, [], newest, CutProgress(), done=True)
         # From here on whatever an orderly stop has left is not what the next start may trust.
         ownership.mark()
         name = _copy(layout, closed, offset, end)

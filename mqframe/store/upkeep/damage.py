@@ -6,7 +6,7 @@ from typing import Final
 
 from mqframe.log import get_logger
 from mqframe.store.reading.mending import Mending
-from mqframe.store.upkeep.quarantine import Report
+from mqframe.store.upkeep.quarantine import QuarantineReport
 from mqframe.store.upkeep.recovery import Recovered
 from mqframe.store.upkeep.setting_aside import SettingAside
 
@@ -23,7 +23,7 @@ class Damage:
         self._setting_aside = setting_aside
         self._mending = mending
         self._found = found
-        self.reports: list[Report] = setting_aside.reports()
+        self.reports: list[QuarantineReport] = setting_aside.reports()
 
     def repair(self, offset: int) -> None:
         """Set the record at log `offset` aside, which a read met damaged."""
@@ -32,7 +32,7 @@ class Damage:
         if report is not None:
             self.reports.append(report)
 
-    def replace(self, report: Report, done: Report) -> None:
+    def replace(self, report: QuarantineReport, done: QuarantineReport) -> None:
         """Note `done` in place of `report`."""
         self.reports[:] = [done if each is report else each for each in self.reports]
 

@@ -25,7 +25,7 @@ class LostEntries(msgspec.Struct, frozen=True):
     end: int
 
 
-class Report(msgspec.Struct, frozen=True):
+class QuarantineReport(msgspec.Struct, frozen=True):
     """One stretch of the log that was set aside.
 
     `start`, `end`: log offsets; `unfinished`: whether it looks as an unfinished write does, not as damage;
@@ -83,18 +83,18 @@ class Quarantine:
             except FileExistsError:
                 number += 1
 
-    def report(self, report: Report) -> Path:
+    def report(self, report: QuarantineReport) -> Path:
         """Write `report` beside its copy; the path."""
         path = self.directory / f"{report.copy.removesuffix('.bytes')}.json"
         write_durably(path, msgspec.json.format(msgspec.json.encode(report), indent=1))
         return path
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[QuarantineReport]:
         """What was set aside so far, by log offset; reports that cannot be read are passed over."""
         found = []
         for path in sorted(self.directory.glob("*.json")) if self.directory.is_dir() else ():
             try:
-                found.append(msgspec.json.decode(path.read_bytes(), type=Report))
+                found.append(msgspec.json.decode(path.read_bytes(), type=QuarantineReport))
             except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
         return found

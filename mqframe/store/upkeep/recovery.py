@@ -21,7 +21,7 @@ from mqframe.store.upkeep.dispatch_mark import DispatchMark
 from mqframe.store.upkeep.last_commits import LastCommits
 from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
 from mqframe.store.upkeep.opening_progress import OpeningProgress
-from mqframe.store.upkeep.quarantine import LostEntries, Report
+from mqframe.store.upkeep.quarantine import LostEntries, QuarantineReport
 from mqframe.store.upkeep.redispatch import Redispatch
 from mqframe.store.upkeep.setting_aside import SettingAside
 
@@ -40,7 +40,7 @@ class Recovered(NamedTuple):
     store_time: int
     records: int
     last_commits: tuple[int, ...] = ()
-    set_aside: tuple[Report, ...] = ()
+    set_aside: tuple[QuarantineReport, ...] = ()
     damaged_heads: int = 0
     lost_heads: int = 0
     without_record: int = 0
@@ -251,7 +251,7 @@ class Recovery:
             end = self._lost.pop()[0].start
         return end
 
-    def _set_aside(self) -> Iterator[Report]:
+    def _set_aside(self) -> Iterator[QuarantineReport]:
         gaps = list(self._redispatch.gaps)
         for stretch, listed, after_ms in reversed(self._lost):
             known = {(each.topic, each.queue_id): each for each in listed}

@@ -10,7 +10,7 @@ from mqframe.core.storage.log_scan import has_empty_sector, read_record
 from mqframe.log import get_logger
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.queue_table import QueueTable
-from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
+from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, QuarantineReport
 from mqframe.store.upkeep.queue_flusher import sync_paths
 
 log: Final = get_logger("store")
@@ -28,7 +28,7 @@ class SettingAside:
         self._quarantine = quarantine
         self._now_ms = now_ms
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[QuarantineReport]:
         """What was set aside so far, by log offset."""
         return self._quarantine.reports()
 
@@ -42,7 +42,7 @@ class SettingAside:
                     found.append(LostEntries(queue.topic, queue.queue_id, start, end))
         return found
 
-    def set_aside(self, stretch: Stretch, lost: Sequence[LostEntries], after_ms: int) -> Report:
+    def set_aside(self, stretch: Stretch, lost: Sequence[LostEntries], after_ms: int) -> QuarantineReport:
         """Copy `stretch` to the quarantine, make fillers of the entries `lost`, and bridge it in the log.
 
         In this order, each step on disk before the next: whatever a crash leaves is found once more.
@@ -52,7 +52,7 @@ class SettingAside:
         assert file is not None
         at, end = stretch.start - file.base, stretch.end - file.base
         copy = self._quarantine.copy(file.view[at:end], stretch.start)
-        report = Report(
+        report = QuarantineReport(
             stretch.start, stretch.end, stretch.unfinished, copy, self._now_ms(), after_ms, list(lost)
         )
         path = self._quarantine.report(report)
@@ -71,7 +71,7 @@ class SettingAside:
         )
         return report
 
-    def set_aside_record(self, offset: int) -> Report | None:
+    def set_aside_record(self, offset: int) -> QuarantineReport | None:
         """Set aside what begins at log `offset`, up to the next good record; `None` when that file is gone.
 
         Raises OSError.

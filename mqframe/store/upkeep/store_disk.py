@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqframe.store.appending.refusals import Refusals
+from mqframe.store.appending.refusals import WriteRefusals
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.log.flusher import LogFlusher
 from mqframe.store.upkeep.cleaner import Cleaner
@@ -11,7 +11,9 @@ from mqframe.store.upkeep.cleaner import Cleaner
 class StoreDisk:
     """The disk of one store, as operators and other brokers are told of it."""
 
-    def __init__(self, log: CommitLog, cleaner: Cleaner, flusher: LogFlusher, refusals: Refusals) -> None:
+    def __init__(
+        self, log: CommitLog, cleaner: Cleaner, flusher: LogFlusher, refusals: WriteRefusals
+    ) -> None:
         self._log = log
         self._cleaner = cleaner
         self._flusher = flusher

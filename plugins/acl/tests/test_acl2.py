@@ -16,7 +16,7 @@ from mqframe_testing.conformance import (
     AccessStage,
     AuthenticationConformance,
     AuthorizationConformance,
-    Stranger,
+    PlainPeer,
 )
 
 from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
@@ -77,45 +77,45 @@ def test_who_is_disabled_is_refused_like_a_stranger_and_let_in_again() -> None:
     both = Both()
     both.table.put(User("shop", "shop-secret", enabled=False))
     with pytest.raises(Refused, match="Authentication failed") as caught:
-        both.authentication.authenticate(Stranger(), signed("shop", "shop-secret"))
+        both.authentication.authenticate(PlainPeer(), signed("shop", "shop-secret"))
     assert "disabled" in caught.value.cause
     both.table.put(User("shop", "shop-secret"))
-    assert both.authentication.authenticate(Stranger(), signed("shop", "shop-secret")) == "shop"
+    assert both.authentication.authenticate(PlainPeer(), signed("shop", "shop-secret")) == "shop"
 
 
 def test_a_change_counts_for_the_next_request() -> None:
     both = Both()
-    both.authorization.authorize("shop", Stranger(), [ORDERS])
+    both.authorization.authorize("shop", PlainPeer(), [ORDERS])
     both.table.set_policies("shop", policy(PolicyEntryInfo("Topic:orders", ["Pub"], "Deny")))
     with pytest.raises(Refused, match="User:shop has no permission to access Topic:orders from 127"):
-        both.authorization.authorize("shop", Stranger(), [ORDERS])
+        both.authorization.authorize("shop", PlainPeer(), [ORDERS])
     both.table.put(User("shop", "shop-secret", everything=True))
-    both.authorization.authorize("shop", Stranger(), [ORDERS, CLUSTER])
+    both.authorization.authorize("shop", PlainPeer(), [ORDERS, CLUSTER])
 
 
 def test_the_cluster_is_granted_by_its_name() -> None:
     both = Both()
     both.table.set_policies("shop", policy(PolicyEntryInfo("Cluster:DefaultCluster", ["Get"], "Allow")))
-    both.authorization.authorize("shop", Stranger(), [CLUSTER])
+    both.authorization.authorize("shop", PlainPeer(), [CLUSTER])
     both.table.set_policies("shop", policy(PolicyEntryInfo("Cluster:Another", ["Get"], "Allow")))
     with pytest.raises(Refused, match="Cluster:DefaultCluster"):
-        both.authorization.authorize("shop", Stranger(), [CLUSTER])
+        both.authorization.authorize("shop", PlainPeer(), [CLUSTER])
 
 
 def test_where_somebody_is_is_asked_each_time() -> None:
     both = Both()
     both.table.set_policies("shop", policy(PolicyEntryInfo("Topic:orders", ["Pub"], "Allow", ["10.0.0.0/8"])))
-    both.authorization.authorize("shop", Stranger("10.1.1.1:1"), [ORDERS])
+    both.authorization.authorize("shop", PlainPeer("10.1.1.1:1"), [ORDERS])
     with pytest.raises(Refused):
-        both.authorization.authorize("shop", Stranger("11.1.1.1:1"), [ORDERS])
+        both.authorization.authorize("shop", PlainPeer("11.1.1.1:1"), [ORDERS])
 
 
 def test_a_certificate_stands_for_its_user() -> None:
     both = Both(certificate_users={"shop.example.org": "shop", "gone.example.org": "gone"})
-    known = Stranger(certificate="shop.example.org")
+    known = PlainPeer(certificate="shop.example.org")
     assert both.authentication.authenticate(known, Frame(310)) == "shop"
     assert both.authentication.authenticate(known, signed("admin", "admin-secret")) == "admin"
-    for caller in (Stranger(), Stranger(certificate="other"), Stranger(certificate="gone.example.org")):
+    for caller in (PlainPeer(), PlainPeer(certificate="other"), PlainPeer(certificate="gone.example.org")):
         with pytest.raises(Refused):
             both.authentication.authenticate(caller, Frame(310))
     with pytest.raises(Refused):
@@ -138,7 +138,7 @@ def test_servers_sign_with_the_inner_credentials() -> None:
 @given(st.dictionaries(st.text(max_size=30), st.text(max_size=300), max_size=40), st.binary(max_size=100))
 def test_any_headers_of_a_user_are_signed_and_checked(ext: dict[str, str], body: bytes) -> None:
     both = Both()
-    assert both.authentication.authenticate(Stranger(), signed("shop", "shop-secret", ext, body)) == "shop"
+    assert both.authentication.authenticate(PlainPeer(), signed("shop", "shop-secret", ext, body)) == "shop"
 
 
 def test_long_names_are_not_remembered() -> None:
@@ -147,5 +147,5 @@ def test_long_names_are_not_remembered() -> None:
     for chars, kept in ((100, True), (100_000, False)):
         name = "x" * chars
         before = sys.getrefcount(name)
-        both.authorization.authorize("shop", Stranger(), [Need(Resource.TOPIC, name, (Action.PUB,))])
+        both.authorization.authorize("shop", PlainPeer(), [Need(Resource.TOPIC, name, (Action.PUB,))])
         assert (sys.getrefcount(name) > before) is kept

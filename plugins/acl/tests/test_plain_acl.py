@@ -12,7 +12,7 @@ from mqframe_testing.conformance import (
     AccessStage,
     AuthenticationConformance,
     AuthorizationConformance,
-    Stranger,
+    PlainPeer,
 )
 
 from mqframe.core.requests.needs import Action, Need, Resource
@@ -103,28 +103,28 @@ class TestAuthorization(AuthorizationConformance):
 def test_nobody_is_asked_at_a_white_address(tmp_path: Path) -> None:
     file = tmp_path / "plain_acl.yml"
     plugin = authentication(file)
-    assert plugin.authenticate(Stranger("10.0.0.9:1"), Frame(310)) == BY_ADDRESS
+    assert plugin.authenticate(PlainPeer("10.0.0.9:1"), Frame(310)) == BY_ADDRESS
     # Of an account's own address its key is enough, as in RocketMQ.
     assert (
-        plugin.authenticate(Stranger("10.1.1.1:1"), Frame(310, ext={"AccessKey": "shop-key"})) == BY_ADDRESS
+        plugin.authenticate(PlainPeer("10.1.1.1:1"), Frame(310, ext={"AccessKey": "shop-key"})) == BY_ADDRESS
     )
     for ext in ({}, {"AccessKey": "operator"}, {"AccessKey": "nobody"}):
         with pytest.raises(Refused):
-            plugin.authenticate(Stranger("10.1.1.1:1"), Frame(310, ext=ext))
+            plugin.authenticate(PlainPeer("10.1.1.1:1"), Frame(310, ext=ext))
     needs = [topic("closed", Action.DELETE)]
-    PlainAuthorization(AccessStage(), PlainOptions(file=file)).authorize(BY_ADDRESS, Stranger(), needs)
+    PlainAuthorization(AccessStage(), PlainOptions(file=file)).authorize(BY_ADDRESS, PlainPeer(), needs)
 
 
 def test_a_changed_file_counts_for_both_kinds(tmp_path: Path) -> None:
     file, stage = tmp_path / "plain_acl.yml", AccessStage()
     options = PlainOptions(file=file, reload_seconds=5)
     who, what = PlainAuthentication(stage, options), PlainAuthorization(stage, options)
-    what.authorize("shop-key", Stranger(), [topic("orders", Action.PUB)])
+    what.authorize("shop-key", PlainPeer(), [topic("orders", Action.PUB)])
     file.write_text(ACCOUNTS.replace("orders=PUB", "orders=DENY").replace("operator1", "operator2"))
     stage.clock.advance(6)
     with pytest.raises(Refused):
-        what.authorize("shop-key", Stranger(), [topic("orders", Action.PUB)])
-    assert who.authenticate(Stranger(), signed("operator", "operator2")) == "operator"
+        what.authorize("shop-key", PlainPeer(), [topic("orders", Action.PUB)])
+    assert who.authenticate(PlainPeer(), signed("operator", "operator2")) == "operator"
 
 
 def test_servers_sign_with_the_inner_credentials(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mqframe_acl.plain_acl import PlainAuthentication, PlainOptions
 from mqframe_acl.plain_file import table_of
-from mqframe_testing.conformance import AccessStage, Stranger
+from mqframe_testing.conformance import AccessStage, PlainPeer
 
 from mqframe.core.access.bodies import AclConfig
 from mqframe.core.errors import Refusal
@@ -47,7 +47,7 @@ class Place:
         self.handlers = handlers_of(*self.plugin.serving())
 
     def ask(self, request: Any) -> Any:
-        call = Call(Frame(request.CODE, ext=encode_fields(request)), Stranger(), 0.0)  # type: ignore[arg-type]
+        call = Call(Frame(request.CODE, ext=encode_fields(request)), PlainPeer(), 0.0)  # type: ignore[arg-type]
         answer: Any = self.handlers[request.CODE](call)
         return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
 

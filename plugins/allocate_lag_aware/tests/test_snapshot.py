@@ -5,7 +5,7 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mqframe_lagaware.snapshot import Note, Snapshot, read_note
+from mqframe_lagaware.snapshot import LagSnapshot, Note, read_note
 
 from mqframe.core.errors import BodyError
 from mqframe.core.messages.message import MessageQueue
@@ -17,7 +17,7 @@ NAMES = st.text(min_size=1, max_size=12)
 def snapshots(draw):
     queues = draw(st.sets(st.tuples(NAMES, st.integers(0, 5000)), max_size=12))
     owners = {MessageQueue("orders", broker, number): draw(NAMES) for broker, number in queues}
-    return Snapshot(
+    return LagSnapshot(
         epoch=draw(st.integers(1, 1 << 40)),
         publisher=draw(NAMES),
         taken_ms=draw(st.integers(0, 1 << 42)),
@@ -30,7 +30,7 @@ def snapshots(draw):
 
 
 @given(st.lists(snapshots(), min_size=1, max_size=2))
-def test_a_note_is_read_as_it_was_written(found: list[Snapshot]) -> None:
+def test_a_note_is_read_as_it_was_written(found: list[LagSnapshot]) -> None:
     note = Note(tuple(found))
     read = read_note(note.text(), "orders")
     assert read == note
@@ -41,7 +41,7 @@ def test_a_note_is_read_as_it_was_written(found: list[Snapshot]) -> None:
 
 def test_all_members_split_by_what_the_note_says() -> None:
     queues = [MessageQueue("orders", "broker-a", i) for i in range(4)]
-    made = Snapshot(
+    made = LagSnapshot(
         epoch=1,
         publisher="a",
         taken_ms=0,
@@ -62,7 +62,7 @@ def test_a_note_of_thousands_of_queues_fits_into_a_header() -> None:
         MessageQueue("orders", f"broker-{i % 8}", i // 8): f"10.0.0.{random.randrange(200)}@{i}#77123456789"
         for i in range(2048)
     }
-    made = Snapshot(
+    made = LagSnapshot(
         epoch=1,
         publisher="a",
         taken_ms=0,
@@ -85,7 +85,7 @@ def test_a_note_of_thousands_of_queues_fits_into_a_header() -> None:
 GOOD = json.loads(
     Note(
         (
-            Snapshot(
+            LagSnapshot(
                 epoch=1,
                 publisher="a",
                 taken_ms=0,

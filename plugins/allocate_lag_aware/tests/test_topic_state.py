@@ -1,4 +1,4 @@
-from mqframe_lagaware.snapshot import Note, Snapshot
+from mqframe_lagaware.snapshot import LagSnapshot, Note
 from mqframe_lagaware.topic_state import TopicState
 from mqframe_testing.manual_clock import ManualClock
 
@@ -8,9 +8,9 @@ class World:
         self.clock = ManualClock()
         self.state = TopicState("orders", 30.0, self.clock)
 
-    def snapshot(self, epoch: int, in_seconds: float, publisher: str = "a") -> Snapshot:
+    def snapshot(self, epoch: int, in_seconds: float, publisher: str = "a") -> LagSnapshot:
         now = self.clock.now_ms()
-        return Snapshot(
+        return LagSnapshot(
             epoch=epoch,
             publisher=publisher,
             taken_ms=now,

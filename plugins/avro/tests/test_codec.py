@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mqframe_avro import AvroCodec
 from mqframe_avro.schemas import load
 from mqframe_testing.conformance import CodecConformance
-from mqframe_testing.conformance.codec import Stranger
+from mqframe_testing.conformance.codec import UnknownClass
 from pydantic import BaseModel
 
 from mqframe.core.errors import DecodeError, EncodeError
@@ -101,10 +101,10 @@ class TestAvro(CodecConformance):
         ]
 
     def strangers(self) -> Iterable[Any]:
-        return [Stranger, list[Stranger], 7]
+        return [UnknownClass, list[UnknownClass], 7]
 
     def unfit(self) -> Iterable[Any]:
-        return [Stranger(), Order(id=self.secret, at=NOW, price=Decimal(1)), {"id": self.secret}, [1]]
+        return [UnknownClass(), Order(id=self.secret, at=NOW, price=Decimal(1)), {"id": self.secret}, [1]]
 
 
 class TestClassesWithSchemas(CodecConformance):
@@ -125,7 +125,7 @@ class TestClassesWithSchemas(CodecConformance):
         return [(self.Point, self.Point(1.5, -2.0))]
 
     def strangers(self) -> Iterable[Any]:
-        return [Stranger, dict, Order]
+        return [UnknownClass, dict, Order]
 
 
 def test_bodies_are_avros_single_objects() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mqframe_dashboard.form_parts import ChangeForm, Choice, Input, Ticks, Visitor
+from mqframe_dashboard.form_parts import ChangeForm, ChoiceField, Input, Ticks, Visitor
 from mqframe_dashboard.html import page_html
 from mqframe_dashboard.view import Page
 
@@ -19,7 +19,7 @@ def test_every_value_of_a_form_is_escaped():
         [
             Input(ODD, ODD, ODD, ODD),
             Input("box", ODD, "1", kind="checkbox"),
-            Choice(ODD, ODD, {ODD: ODD}, ODD),
+            ChoiceField(ODD, ODD, {ODD: ODD}, ODD),
         ],
         {ODD: ODD},
         Ticks("id", {ODD: {"name": ODD}}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqframe_dashboard.html import page_html, problem_html, visible
-from mqframe_dashboard.view import Facts, Field, Form, Links, Note, Page, Table, Text, link
+from mqframe_dashboard.view import Facts, Field, Form, Links, Note, Page, TableView, Text, link
 
 EVIL = "\"'><script>alert(1)</script>\x00\u202e"
 
@@ -15,8 +15,8 @@ def test_a_page_escapes_every_value():
             Note(EVIL),
             Links([link(EVIL, EVIL, name=EVIL)]),
             Form(EVIL, [Field(EVIL, EVIL, EVIL, EVIL)]),
-            Table(EVIL, [{EVIL: EVIL, "link": link("p", EVIL)}]),
-            Table(EVIL, [], EVIL),
+            TableView(EVIL, [{EVIL: EVIL, "link": link("p", EVIL)}]),
+            TableView(EVIL, [], EVIL),
             Facts(EVIL, {EVIL: EVIL}),
             Text(EVIL, EVIL),
         ],
@@ -47,6 +47,8 @@ def test_pages_outside_of_the_navigation_mark_the_one_they_belong_to():
 
 
 def test_only_long_values_may_be_broken():
-    html = page_html(Page("P", [Table("T", [{"a": "x" * 40, "b": "x" * 41, "c": link("p", "x" * 41)}])]), "/")
+    html = page_html(
+        Page("P", [TableView("T", [{"a": "x" * 40, "b": "x" * 41, "c": link("p", "x" * 41)}])]), "/"
+    )
     assert html.count('<td class="long">') == 2
     assert f"<td>{'x' * 40}</td>" in html

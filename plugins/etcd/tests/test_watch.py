@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mqframe_etcd.gateway import Gateway, Quiet
-from mqframe_etcd.watch import Watch
+from mqframe_etcd.watch import KeyWatch
 
 from mqframe.core.errors import CoordinationError
 
@@ -49,12 +49,12 @@ class Scripted(Gateway):
             self.closed += 1
 
 
-def watch(*streams: list[Any]) -> tuple[Watch, Scripted]:
+def watch(*streams: list[Any]) -> tuple[KeyWatch, Scripted]:
     gateway = Scripted(*streams)
-    return Watch(gateway, KEYS, 5.0), gateway
+    return KeyWatch(gateway, KEYS, 5.0), gateway
 
 
-async def ends(watching: Watch, revision: int) -> bool:
+async def ends(watching: KeyWatch, revision: int) -> bool:
     """Whether a wait for what comes after `revision` ends by itself."""
     task = asyncio.ensure_future(watching.past(revision))
     for _ in range(20):

@@ -9,14 +9,14 @@ from faststream import AckPolicy
 from faststream.exceptions import IncorrectState
 from mqframe_faststream import MqframeBroker, MqframeRouter
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
-from mqframe_faststream.options import Subscription
+from mqframe_faststream.options import SubscriberPlan
 
 
 def test_the_subscriber_s_group_wins_then_the_broker_s_then_one_of_the_topic() -> None:
     broker, plain = MqframeBrokerConfig(group="billing"), MqframeBrokerConfig()
-    assert group_of(Subscription(topic="orders", group="own"), broker) == "own"
-    assert group_of(Subscription(topic="orders"), broker) == "billing"
-    assert group_of(Subscription(topic="orders"), plain) == "faststream-orders"
+    assert group_of(SubscriberPlan(topic="orders", group="own"), broker) == "own"
+    assert group_of(SubscriberPlan(topic="orders"), broker) == "billing"
+    assert group_of(SubscriberPlan(topic="orders"), plain) == "faststream-orders"
 
 
 def test_prefixes_come_before_topics_and_groups_of_topics() -> None:

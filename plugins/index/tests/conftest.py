@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from broker.conftest import run as run
 from store.conftest import clock as clock
 from store.conftest import message as message
 from store.conftest import opened as opened

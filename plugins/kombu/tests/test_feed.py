@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_kombu import feed as feed_module
-from mqframe_kombu.held import Held, Outcome, Source
+from mqframe_kombu.held import Held, HeldOutcome, Source
 from mqframe_kombu.options import TransportOptions
 from scripted_feeds import Consumer, consumer_of, feed_scene
 
@@ -21,8 +21,8 @@ async def test_it_asks_for_what_there_is_room_for() -> None:
         source = scene.source(*"abcde")
         await scene.until(lambda: len(scene.out) == 3)
         assert consumer_of(source).asked == [(3, 0.1)]
-        scene.feed.settle(scene.out[1], Outcome.ACK)
-        scene.feed.settle(scene.out[1], Outcome.ACK)
+        scene.feed.settle(scene.out[1], HeldOutcome.ACK)
+        scene.feed.settle(scene.out[1], HeldOutcome.ACK)
         await scene.until(lambda: len(scene.out) == 4)
         assert consumer_of(source).asked[1] == (1, 0.1)
         assert scene.texts() == ["a", "b", "c", "d"]
@@ -48,7 +48,7 @@ async def test_the_highest_step_is_asked_first_and_others_take_turns() -> None:
         scene.source("high1", "high2", step=6)
         for n in range(6):
             await scene.until(lambda n=n: len(scene.out) == n + 1)
-            scene.feed.settle(scene.out[n], Outcome.ACK)
+            scene.feed.settle(scene.out[n], HeldOutcome.ACK)
         texts = scene.texts()
         assert texts[:2] == ["high1", "high2"]
         assert sorted(texts[2:4]) == ["low1", "other1"]
@@ -72,7 +72,7 @@ async def test_room_that_there_is_meanwhile_is_for_the_highest_step() -> None:
         consumer_of(middle).receive = while_others_wait  # type: ignore[method-assign]
         scene.feed.add(high, middle, low)
         await scene.until(lambda: scene.out)
-        scene.feed.settle(scene.out[0], Outcome.ACK)
+        scene.feed.settle(scene.out[0], HeldOutcome.ACK)
         await scene.until(lambda: len(scene.out) == 3)
         assert scene.texts() == ["first", "second", "last"]
 
@@ -86,11 +86,11 @@ async def test_what_comes_beyond_the_room_is_next_or_goes_back(monkeypatch) -> N
         consumer_of(one).queue.append("a")
         consumer_of(two).queue.append("b")
         await scene.until(lambda: len(scene.out) == 1)
-        scene.feed.settle(scene.out[0], Outcome.ACK)
+        scene.feed.settle(scene.out[0], HeldOutcome.ACK)
         await scene.until(lambda: len(scene.out) == 2)
         assert scene.texts() == ["a", "b"]
         await scene.until(lambda: one.poll is None and two.poll is None)
-        scene.feed.settle(scene.out[1], Outcome.ACK)
+        scene.feed.settle(scene.out[1], HeldOutcome.ACK)
         await scene.until(lambda: one.poll is not None and two.poll is not None)
         consumer_of(one).queue.append("c")
         consumer_of(two).queue.append("d")
@@ -111,12 +111,12 @@ async def test_what_is_out_is_renewed_until_it_is_settled() -> None:
     async with feed_scene(TransportOptions(visibility_timeout=1, wait_time_seconds=0.1)) as scene:
         source = scene.source("a", "b")
         await scene.until(lambda: len(scene.out) == 2)
-        scene.feed.settle(scene.out[1], Outcome.ACK)
+        scene.feed.settle(scene.out[1], HeldOutcome.ACK)
         await scene.until(lambda: len(consumer_of(source).hidden) >= 2)
         assert set(consumer_of(source).hidden) == {("a", 1)}
         consumer_of(source).failures = [ReceiptError(ResponseCode.NO_MESSAGE, "late", "broker")]
         await scene.until(lambda: not consumer_of(source).failures)
-        scene.feed.settle(scene.out[0], Outcome.ACK)  # somebody else has it now: nothing happens
+        scene.feed.settle(scene.out[0], HeldOutcome.ACK)  # somebody else has it now: nothing happens
         await asyncio.sleep(0.05)
         assert consumer_of(source).acked == ["b"]
 
@@ -126,10 +126,10 @@ async def test_acknowledging_is_tried_again_and_given_up_when_it_is_too_late() -
         source = scene.source("a", "b")
         await scene.until(lambda: len(scene.out) == 2)
         consumer_of(source).failures = [ConnectionLost("gone")]
-        scene.feed.settle(scene.out[0], Outcome.ACK)
+        scene.feed.settle(scene.out[0], HeldOutcome.ACK)
         await scene.until(lambda: consumer_of(source).acked == ["a"])
         consumer_of(source).failures = [ReceiptError(ResponseCode.NO_MESSAGE, "late", "broker")]
-        scene.feed.settle(scene.out[1], Outcome.ACK)
+        scene.feed.settle(scene.out[1], HeldOutcome.ACK)
         await scene.until(lambda: not consumer_of(source).failures and source.flush is None)
         assert consumer_of(source).acked == ["a"]
 
@@ -139,7 +139,7 @@ async def test_dead_letters_are_acknowledged_once_they_are_made() -> None:
         source = scene.source("dead", "immortal")
         await scene.until(lambda: len(scene.out) == 2)
         for held in list(scene.out):
-            scene.feed.settle(held, Outcome.DEAD_LETTER)
+            scene.feed.settle(held, HeldOutcome.DEAD_LETTER)
         await scene.until(lambda: consumer_of(source).acked == ["dead"])
         assert scene.buried == ["dead"]
 
@@ -155,7 +155,7 @@ async def test_a_source_that_is_removed_lets_go_and_what_is_out_is_settled_by_an
         assert first.stopped
         (second,) = scene.joined
         assert second.hidden == [("b", feed_module.SOON_SECONDS)]
-        scene.feed.settle(scene.out[0], Outcome.ACK)
+        scene.feed.settle(scene.out[0], HeldOutcome.ACK)
         await scene.until(lambda: second.stopped)
         assert second.acked == ["a"]
 
@@ -233,7 +233,7 @@ async def test_at_the_end_all_goes_back_and_what_is_done_is_acknowledged() -> No
     async with feed_scene() as scene:
         source = scene.source("a", "b", "c")
         await scene.until(lambda: len(scene.out) == 3)
-        scene.feed.settle(scene.out[0], Outcome.ACK)
+        scene.feed.settle(scene.out[0], HeldOutcome.ACK)
         first = consumer_of(source)
         await scene.feed.close()
         await scene.feed.close()
@@ -271,5 +271,5 @@ async def test_what_was_asked_for_beside_is_kept_and_given_back() -> None:
         assert consumer_of(source).hidden == [("a", feed_module.SOON_SECONDS)]
         beside = Held(source, scene.out[0].popped)
         scene.feed.adopt(beside)
-        scene.feed.settle(beside, Outcome.ACK)
+        scene.feed.settle(beside, HeldOutcome.ACK)
         await scene.until(lambda: consumer_of(source).acked == ["a"])

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mqframe_kombu.held import Outcome
+from mqframe_kombu.held import HeldOutcome
 from mqframe_kombu.qos import QoS
 
 
@@ -15,11 +15,11 @@ class Feed:
     def set_prefetch(self, count: int) -> None:
         self.told.append(count)
 
-    def settle(self, held: str, outcome: Outcome) -> None:
+    def settle(self, held: str, outcome: HeldOutcome) -> None:
         self.told.append((held, outcome))
 
     def give_back(self, helds: list[str]) -> None:
-        self.told.append([*helds, Outcome.REQUEUE])
+        self.told.append([*helds, HeldOutcome.REQUEUE])
 
 
 @pytest.fixture
@@ -39,24 +39,24 @@ def qos(feed: Feed) -> QoS:
 def test_tags_count_and_are_settled_once(qos: QoS, feed: Feed) -> None:
     assert len(qos) == 3
     assert qos.next_tag() == 4
-    qos.settle(2, Outcome.ACK)
-    qos.settle(2, Outcome.ACK)
-    qos.settle(9, Outcome.DEAD_LETTER)
-    assert feed.told == [("b", Outcome.ACK)]
+    qos.settle(2, HeldOutcome.ACK)
+    qos.settle(2, HeldOutcome.ACK)
+    qos.settle(9, HeldOutcome.DEAD_LETTER)
+    assert feed.told == [("b", HeldOutcome.ACK)]
     assert len(qos) == 2
 
 
 def test_several_are_settled_at_once(qos: QoS, feed: Feed) -> None:
-    qos.settle(2, Outcome.ACK, multiple=True)
-    assert feed.told == [("a", Outcome.ACK), ("b", Outcome.ACK)]
-    qos.settle(3, Outcome.REQUEUE)
-    assert feed.told[2:] == [["c", Outcome.REQUEUE]]
+    qos.settle(2, HeldOutcome.ACK, multiple=True)
+    assert feed.told == [("a", HeldOutcome.ACK), ("b", HeldOutcome.ACK)]
+    qos.settle(3, HeldOutcome.REQUEUE)
+    assert feed.told[2:] == [["c", HeldOutcome.REQUEUE]]
 
 
 def test_all_go_back(qos: QoS, feed: Feed) -> None:
     qos.restore_unacked_once()
     qos.restore_unacked()
-    assert feed.told == [["a", "b", "c", Outcome.REQUEUE], [Outcome.REQUEUE]]
+    assert feed.told == [["a", "b", "c", HeldOutcome.REQUEUE], [HeldOutcome.REQUEUE]]
     assert len(qos) == 0
 
 

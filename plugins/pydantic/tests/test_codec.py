@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_pydantic import PydanticCodec
 from mqframe_testing.conformance import CodecConformance
-from mqframe_testing.conformance.codec import Stranger
+from mqframe_testing.conformance.codec import UnknownClass
 from pydantic import BaseModel, Field, field_validator
 
 from mqframe.core.errors import DecodeError
@@ -88,7 +88,7 @@ class TestPydantic(CodecConformance):
         ]
 
     def unfit(self) -> Iterable[Any]:
-        return [Stranger(), "\ud800"]
+        return [UnknownClass(), "\ud800"]
 
 
 def problem_of(kind: Any, body: bytes, **options: Any) -> tuple[str, str]:

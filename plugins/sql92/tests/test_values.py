@@ -2,7 +2,7 @@
 
 import pytest
 from mqframe_sql92 import EvaluationError
-from mqframe_sql92.values import Kind, Number, compare_numbers, double, equal, order_of, whole
+from mqframe_sql92.values import Number, NumberKind, compare_numbers, double, equal, order_of, whole
 
 
 def test_numbers_are_ordered_as_java_does():
@@ -17,7 +17,7 @@ def test_numbers_are_ordered_as_java_does():
 @pytest.mark.parametrize("text", ["", "+", "-", "5.0", "1e3", "0x5", "五"])
 def test_no_whole_numbers(text):
     with pytest.raises(EvaluationError):
-        whole(text, Kind.LONG)
+        whole(text, NumberKind.LONG)
 
 
 @pytest.mark.parametrize("text", ["", ".", "e5", "1e", "inf", "NaNd", "0x1", "1__0", "٥"])
@@ -28,7 +28,11 @@ def test_no_doubles(text):
 
 @pytest.mark.parametrize(
     ("text", "kind", "number"),
-    [("+5", Kind.INTEGER, 5), ("-2147483648", Kind.INTEGER, -(2**31)), ("2147483648", Kind.LONG, 2**31)],
+    [
+        ("+5", NumberKind.INTEGER, 5),
+        ("-2147483648", NumberKind.INTEGER, -(2**31)),
+        ("2147483648", NumberKind.LONG, 2**31),
+    ],
 )
 def test_whole_numbers(text, kind, number):
     assert whole(text, kind) == number
@@ -36,13 +40,13 @@ def test_whole_numbers(text, kind, number):
 
 def test_a_whole_number_keeps_to_its_type():
     with pytest.raises(EvaluationError, match="out of range"):
-        whole("2147483648", Kind.INTEGER)
+        whole("2147483648", NumberKind.INTEGER)
 
 
 def test_a_whole_number_beside_a_double_becomes_one():
-    large = Number(Kind.LONG, 9007199254740993)
-    assert order_of(large, Number(Kind.DOUBLE, 9007199254740992.0)) == 0
-    assert order_of(large, Number(Kind.LONG, 9007199254740992)) > 0
+    large = Number(NumberKind.LONG, 9007199254740993)
+    assert order_of(large, Number(NumberKind.DOUBLE, 9007199254740992.0)) == 0
+    assert order_of(large, Number(NumberKind.LONG, 9007199254740992)) > 0
 
 
 @pytest.mark.parametrize(
@@ -52,9 +56,9 @@ def test_a_whole_number_beside_a_double_becomes_one():
         ("x", None, False),
         (None, None, True),
         ("TRUE", True, True),
-        ("5.0", Number(Kind.DOUBLE, 5.0), True),
-        (Number(Kind.INTEGER, 5), "+5", True),
-        (True, Number(Kind.INTEGER, 1), False),
+        ("5.0", Number(NumberKind.DOUBLE, 5.0), True),
+        (Number(NumberKind.INTEGER, 5), "+5", True),
+        (True, Number(NumberKind.INTEGER, 1), False),
     ],
 )
 def test_what_is_equal(left, right, result):

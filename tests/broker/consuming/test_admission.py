@@ -6,7 +6,7 @@ import attrs
 import pytest
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.broker.consuming.admission import ReadAdmission
+from mqframe.broker.consuming.admission import BrokerReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.live_settings import LiveSettings
@@ -32,7 +32,7 @@ class Scene:
         self.groups.put(SubscriptionGroupConfig(group_name="g"))
         self.live = LiveSettings(BrokerSettings(**settings))
         filters = Filters(self.live, PluginManager(), clock)
-        self.admission = ReadAdmission(self.topics, self.groups, self.live, filters)
+        self.admission = BrokerReadAdmission(self.topics, self.groups, self.live, filters)
 
 
 def refusal(call, *arguments) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.left_out import LeftOut
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.addresses import encode_host
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 from mqframe.core.storage.record import encode_record
 
 HOST = encode_host("10.0.0.1:10911")
@@ -41,7 +41,7 @@ def message(redelivery: Redelivery, **properties: str):
         topic="SCHEDULE_TOPIC_XXXX", queue_id=0, queue_offset=5, physical_offset=700, body=b"body",
         properties=text.encode(), born_timestamp=11, born_host=HOST, store_timestamp=12, store_host=HOST,
     )  # fmt: skip
-    return redelivery.read(record, Place("SCHEDULE_TOPIC_XXXX", 0, 5, 700))
+    return redelivery.read(record, MessagePlace("SCHEDULE_TOPIC_XXXX", 0, 5, 700))
 
 
 def test_it_goes_to_its_real_queue_as_it_was_sent():
@@ -81,7 +81,7 @@ def test_what_grew_too_large_is_stored_as_it_was_and_else_left_out():
 
 def test_bytes_that_are_no_record_are_left_out():
     noted = left_out()
-    place = Place("SCHEDULE_TOPIC_XXXX", 3, 5, 700)
+    place = MessagePlace("SCHEDULE_TOPIC_XXXX", 3, 5, 700)
     assert Redelivery(Writer(), noted).read(b"\0" * 100, place) is None
     (each,) = noted.messages.newest
     assert (each.topic, each.queue_id, each.queue_offset, each.log_offset) == place
@@ -90,9 +90,9 @@ def test_bytes_that_are_no_record_are_left_out():
 def test_what_is_gone_by_age_is_not_noted():
     noted = left_out()
     redelivery = Redelivery(Writer(), noted)
-    redelivery.gone(Place("SCHEDULE_TOPIC_XXXX", 3, 5, 699), 700)
+    redelivery.gone(MessagePlace("SCHEDULE_TOPIC_XXXX", 3, 5, 699), 700)
     assert noted.messages.total == 0
-    redelivery.gone(Place("SCHEDULE_TOPIC_XXXX", 3, 6, 700), 700)
+    redelivery.gone(MessagePlace("SCHEDULE_TOPIC_XXXX", 3, 6, 700), 700)
     assert noted.messages.total == 1
 
 

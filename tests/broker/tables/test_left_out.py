@@ -9,9 +9,9 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.identity import Identity
 from mqframe.broker.tables.left_out import LeftOut
 from mqframe.core.errors import MessageError, Refusal, StoreUnavailable
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 
-PLACE = Place("t", 2, 5, 700)
+PLACE = MessagePlace("t", 2, 5, 700)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_what_may_pass_leaves_nothing_out(left_out, problem):
 
 def test_operators_see_the_newest_with_ids_to_look_them_up_by(left_out):
     for number in range(20):
-        left_out.note("timer", Place("t", 0, number, 16 * number), "odd")
+        left_out.note("timer", MessagePlace("t", 0, number, 16 * number), "odd")
     counters = left_out.counters()
     assert counters["leftOutMessages"] == "20"
     assert len(counters) == 17

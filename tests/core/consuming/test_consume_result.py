@@ -4,8 +4,8 @@ import pytest
 
 from mqframe.core.consuming.consume_result import (
     ACKNOWLEDGE_ALL,
+    ConsumeOutcome,
     ConsumeResult,
-    Outcome,
     acknowledged,
     direct_result,
     outcome,
@@ -19,13 +19,13 @@ OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 @pytest.mark.parametrize(
     ("result", "error", "elapsed", "expected"),
     [
-        (OK, None, 1.0, Outcome.SUCCESS),
-        (LATER, None, 1.0, Outcome.FAILED),
-        (OK, None, 900.0, Outcome.TIMEOUT),
-        (LATER, None, 901.0, Outcome.TIMEOUT),
-        (None, None, 1.0, Outcome.NULL),
-        (True, None, 1.0, Outcome.NULL),
-        (None, ValueError("no"), 901.0, Outcome.EXCEPTION),
+        (OK, None, 1.0, ConsumeOutcome.SUCCESS),
+        (LATER, None, 1.0, ConsumeOutcome.FAILED),
+        (OK, None, 900.0, ConsumeOutcome.TIMEOUT),
+        (LATER, None, 901.0, ConsumeOutcome.TIMEOUT),
+        (None, None, 1.0, ConsumeOutcome.NULL),
+        (True, None, 1.0, ConsumeOutcome.NULL),
+        (None, ValueError("no"), 901.0, ConsumeOutcome.EXCEPTION),
     ],
 )
 def test_outcomes(result, error, elapsed, expected) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mqframe.core.consuming.group_member import JOINING, LEAVING, Action, Do, GroupMember, MemberKind
+from mqframe.core.consuming.group_member import JOINING, LEAVING, Do, GroupMember, MemberKind, QueueAction
 from mqframe.core.errors import CallTimeout, ConnectionLost, answer_error
 from mqframe.core.messages.message import MessageQueue
 
@@ -30,7 +30,7 @@ def joined(kind: MemberKind) -> GroupMember:
     return member
 
 
-def names(actions: Iterable[Action]) -> list[Do]:
+def names(actions: Iterable[QueueAction]) -> list[Do]:
     return [action.do for action in actions]
 
 
@@ -94,13 +94,15 @@ class TestJoining:
 class TestSubscriptions:
     def test_listeners_go_on_until_the_rebalance_takes_their_queues(self) -> None:
         found = joined(PUSH).subscriptions_changed([queue(0)], [])
-        assert found == (Action(Do.HEARTBEAT), Action(Do.REBALANCE))
+        assert found == (QueueAction(Do.HEARTBEAT), QueueAction(Do.REBALANCE))
 
     def test_polled_queues_of_other_topics_are_given_up_at_once(self) -> None:
         owned = [queue(0), queue(1), queue(0, "other")]
         found = joined(POLLING).subscriptions_changed(owned, ["other"])
-        assert found == (Action(Do.GIVE_UP, (queue(0), queue(1))), Action(Do.ANNOUNCE))
-        assert joined(POLLING).subscriptions_changed(owned, ["orders", "other"]) == (Action(Do.ANNOUNCE),)
+        assert found == (QueueAction(Do.GIVE_UP, (queue(0), queue(1))), QueueAction(Do.ANNOUNCE))
+        assert joined(POLLING).subscriptions_changed(owned, ["orders", "other"]) == (
+            QueueAction(Do.ANNOUNCE),
+        )
 
     def test_a_change_during_a_heartbeat_causes_another_one(self) -> None:
         member = joined(PUSH)
@@ -120,14 +122,14 @@ class TestSubscriptions:
 @pytest.mark.parametrize(
     ("kind", "problem", "expected"),
     [
-        (PUSH, UNKNOWN, (Action(Do.HEARTBEAT),)),
-        (POLLING, UNKNOWN, (Action(Do.HEARTBEAT),)),
-        (ORDERED, ConnectionLost("gone"), (Action(Do.DOUBT_LOCK, (queue(3),)),)),
+        (PUSH, UNKNOWN, (QueueAction(Do.HEARTBEAT),)),
+        (POLLING, UNKNOWN, (QueueAction(Do.HEARTBEAT),)),
+        (ORDERED, ConnectionLost("gone"), (QueueAction(Do.DOUBT_LOCK, (queue(3),)),)),
         (PUSH, ConnectionLost("gone"), ()),
         (ORDERED, CallTimeout("late"), ()),
     ],
 )
-def test_failed_pulls(kind: MemberKind, problem: Exception, expected: tuple[Action, ...]) -> None:
+def test_failed_pulls(kind: MemberKind, problem: Exception, expected: tuple[QueueAction, ...]) -> None:
     assert joined(kind).pull_failed(queue(3), problem) == expected
 
 
@@ -149,23 +151,23 @@ def test_other_members_and_routes(kind: MemberKind, members: list[Do], routes: l
 def test_assigning_gives_up_what_is_not_named_and_pulls_what_is_new() -> None:
     member = joined(ASSIGNED)
     assert member.queues_assigned([queue(0), queue(1)], [queue(2), queue(1)]) == (
-        Action(Do.GIVE_UP, (queue(0),)),
-        Action(Do.ASSIGN, (queue(2),)),
+        QueueAction(Do.GIVE_UP, (queue(0),)),
+        QueueAction(Do.ASSIGN, (queue(2),)),
     )
     assert member.queues_assigned([queue(1)], [queue(1)]) == ()
 
 
 def test_lost_locks_are_forgotten_before_queues_are_shared_anew() -> None:
     assert joined(ORDERED).locks_lost([queue(1), queue(0)]) == (
-        Action(Do.FORGET, (queue(1), queue(0))),
-        Action(Do.REBALANCE),
+        QueueAction(Do.FORGET, (queue(1), queue(0))),
+        QueueAction(Do.REBALANCE),
     )
 
 
 def test_a_reset_seeks_in_owned_queues_of_its_topic_only() -> None:
     offsets = {queue(0): 7, queue(1): 8, queue(0, "other"): 9}
     found = joined(PUSH).offsets_reset([queue(0), queue(2), queue(0, "other")], "orders", offsets)
-    assert found == (Action(Do.SEEK, (queue(0),), 7), Action(Do.SAVE_OFFSETS))
+    assert found == (QueueAction(Do.SEEK, (queue(0),), 7), QueueAction(Do.SAVE_OFFSETS))
     assert joined(PUSH).offsets_reset([queue(2)], "orders", offsets) == ()
 
 
@@ -182,7 +184,7 @@ class Events(RuleBasedStateMachine):
         self.under_way = False
         self.unannounced = False
 
-    def note(self, actions: tuple[Action, ...]) -> None:
+    def note(self, actions: tuple[QueueAction, ...]) -> None:
         if not self.member.joined:
             assert actions == ()
         for action in actions:

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mqframe.core.consuming.process_queue import Place, ProcessQueue
+from mqframe.core.consuming.process_queue import HeldPlace, ProcessQueue
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
@@ -122,7 +122,7 @@ class Comparison(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.real = ProcessQueue(QUEUE, 0.0)
-        self.model: dict[int, Place] = {}
+        self.model: dict[int, HeldPlace] = {}
         self.highest = -1
 
     @rule(start=st.integers(0, 40), length=st.integers(1, 6), step=st.integers(1, 3))
@@ -130,26 +130,26 @@ class Comparison(RuleBasedStateMachine):
         wanted = [start + step * n for n in range(length)]
         new = [offset for offset in wanted if offset not in self.model]
         assert self.real.put(messages(*wanted)) == len(new)
-        self.model.update(dict.fromkeys(new, Place.WAITING))
+        self.model.update(dict.fromkeys(new, HeldPlace.WAITING))
         self.highest = max(self.highest, *new, -1)
 
     @rule(count=st.integers(1, 5))
     def take(self, count: int) -> None:
-        waiting = sorted(offset for offset, place in self.model.items() if place is Place.WAITING)
+        waiting = sorted(offset for offset, place in self.model.items() if place is HeldPlace.WAITING)
         assert offsets(self.real.take(count)) == waiting[:count]
-        self.model.update(dict.fromkeys(waiting[:count], Place.TAKEN))
+        self.model.update(dict.fromkeys(waiting[:count], HeldPlace.TAKEN))
 
     @rule(chosen=st.lists(st.integers(0, 50), max_size=4))
     def put_back(self, chosen: list[int]) -> None:
-        known = {offset for offset in chosen if self.model.get(offset) is Place.TAKEN}
+        known = {offset for offset in chosen if self.model.get(offset) is HeldPlace.TAKEN}
         assert self.real.put_back(messages(*chosen)) == len(known)
-        self.model.update(dict.fromkeys(known, Place.WAITING))
+        self.model.update(dict.fromkeys(known, HeldPlace.WAITING))
 
     @rule()
     def roll_back(self) -> None:
-        taken = [offset for offset, place in self.model.items() if place is Place.TAKEN]
+        taken = [offset for offset, place in self.model.items() if place is HeldPlace.TAKEN]
         assert self.real.roll_back() == len(taken)
-        self.model.update(dict.fromkeys(taken, Place.WAITING))
+        self.model.update(dict.fromkeys(taken, HeldPlace.WAITING))
 
     @precondition(lambda self: self.model)
     @rule(data=st.data())
@@ -165,7 +165,7 @@ class Comparison(RuleBasedStateMachine):
         real, model = self.real, self.model
         assert real.message_count == len(model)
         assert real.byte_count == 100 * len(model)
-        assert real.waiting_count == sum(place is Place.WAITING for place in model.values())
+        assert real.waiting_count == sum(place is HeldPlace.WAITING for place in model.values())
         assert real.span == (max(model) - min(model) if model else 0)
         assert real.lowest == (min(model) if model else None)
         assert {offset: real.place(offset) for offset in range(60)} == {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqframe_testing.conformance import FileRange
+from mqframe_testing.conformance import WrittenRange
 
 from mqframe.hooks.interfaces import Dispatcher, LogRange
 
@@ -24,4 +24,4 @@ def test_a_dispatcher_that_keeps_no_cursor_leaves_it_to_the_broker(tmp_path: Pat
 
 
 def test_a_stretch_is_taken_in_whole_unless_it_says_otherwise(tmp_path: Path) -> None:
-    assert Plain().taken(FileRange(100, 356, tmp_path)) == 356
+    assert Plain().taken(WrittenRange(100, 356, tmp_path)) == 356

@@ -11,7 +11,7 @@ from net.access.plugins import call, manager
 from mqframe.core.errors import BodyError, Refusal
 from mqframe.core.requests.needs import Action, topic_need
 from mqframe.net.access.access import Access
-from mqframe.net.access.guard import FAILED, QUIET_SECONDS, Guard, Refusals
+from mqframe.net.access.guard import FAILED, QUIET_SECONDS, AccessRefusals, Guard
 from mqframe.net.access.settings import AccessSettings
 
 
@@ -22,7 +22,7 @@ class Place:
         self.clock = ManualClock()
         settings = AccessSettings(authentication="naming", authorization=authorization, **more)
         access = Access(settings, self.clock, manager())
-        self.refusals = Refusals(self.clock)
+        self.refusals = AccessRefusals(self.clock)
         self.guard = Guard(access, self.refusals, 1000, clients_only=clients_only)
 
     def refused(self, *args: object, **kwargs: str) -> Refusal:

@@ -18,7 +18,7 @@ from mqframe.core.requests.serving import Call, Handler, Reply
 from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_frame
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.access import Access
-from mqframe.net.access.guard import FAILED, Guard, Refusals
+from mqframe.net.access.guard import FAILED, AccessRefusals, Guard
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.connection import Connection
 from mqframe.net.endpoint import Endpoint
@@ -41,7 +41,7 @@ class Place:
         self.clock = ManualClock()
         enforced = AccessSettings(authentication="acl2", authorization="acl2", initial_user="admin:secret")
         access = Access(enforced, self.clock, PluginManager())
-        self.refusals = Refusals(self.clock)
+        self.refusals = AccessRefusals(self.clock)
         self.served: list[Frame] = []
         handlers: dict[int, Handler] = dict.fromkeys([*ROCKETMQ_S, 99_999], self._serve)
         self.endpoint = Endpoint(NetSettings(), handlers, ())

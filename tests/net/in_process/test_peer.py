@@ -19,7 +19,7 @@ from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.access.access import Access
-from mqframe.net.access.guard import Guard, Refusals
+from mqframe.net.access.guard import AccessRefusals, Guard
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.settings import NetSettings
 
@@ -201,7 +201,7 @@ async def test_access_control_judges_what_is_asked_and_takes_a_service_s_word_fo
 
     async with served({1: handler}) as place:
         names = AccessSettings(authentication="naming", authorization="matching")
-        refusals = Refusals(place.clock)
+        refusals = AccessRefusals(place.clock)
         place.server.admit(Guard(Access(names, place.clock, manager()), refusals, 1000).admit)
         unsigned = place.requests.connect(Client())
         known = place.requests.connect(Client(user="t"))

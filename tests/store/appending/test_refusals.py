@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from mqframe.core.errors import StoreUnavailable
-from mqframe.store.appending.refusals import Refusals
+from mqframe.store.appending.refusals import WriteRefusals
 from mqframe.store.files.durability import Durability
 
 
-def scene(**reasons: str) -> tuple[Refusals, Any]:
+def scene(**reasons: str) -> tuple[WriteRefusals, Any]:
     """Refusals with a reason of each of these: `space`, `dispatch`, `replicas`."""
     given = {name: StoreUnavailable(text) for name, text in reasons.items()}
     parts = SimpleNamespace(
@@ -19,7 +19,7 @@ def scene(**reasons: str) -> tuple[Refusals, Any]:
         dispatch=SimpleNamespace(failure=given.get("dispatch")),
         replicas=SimpleNamespace(refusal=lambda: given.get("replicas")),
     )
-    made: Any = Refusals
+    made: Any = WriteRefusals
     return made(parts.durability, parts.space, parts.dispatch, parts.replicas), parts
 
 

@@ -15,7 +15,7 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.store.files.layout import Layout
 from mqframe.store.incoming import Incoming
 from mqframe.store.log.closed_log import ClosedLog
-from mqframe.store.upkeep.cut_progress import Progress, progress_before, put_back
+from mqframe.store.upkeep.cut_progress import CutProgress, progress_before, put_back
 from mqframe.store.upkeep.cutting import cut_log
 from mqframe.store.upkeep.stopped_store import StoreToCut
 
@@ -44,7 +44,7 @@ def tail(*records: tuple[str, int, int]) -> CutTail:
     return found
 
 
-def cut(layout: Layout, records: CutTail, *services: CutBack, log_end: int = 1000) -> Progress:
+def cut(layout: Layout, records: CutTail, *services: CutBack, log_end: int = 1000) -> CutProgress:
     with ClosedLog(layout) as log:
         progress = progress_before(StoreToCut(layout, records, log), services)
     for _ in range(2):  # an interruption lets it be done once more
@@ -97,7 +97,7 @@ def test_dispatchers_go_on_at_the_end_of_the_log(layout) -> None:
 
 
 def test_a_store_without_progress_has_none(layout) -> None:
-    assert cut(layout, tail(("t", 0, 5)), *PluginManager().cut_backs()) == Progress()
+    assert cut(layout, tail(("t", 0, 5)), *PluginManager().cut_backs()) == CutProgress()
     assert list(layout.config.iterdir()) == []
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, Report
+from mqframe.store.upkeep.quarantine import LostEntries, Quarantine, QuarantineReport
 
 
 def test_copies_never_replace_one_another(tmp_path):
@@ -23,10 +23,10 @@ def test_zeros_are_copied_as_holes(tmp_path):
 def test_reports_are_read_again_in_order(tmp_path):
     quarantine = Quarantine(tmp_path / "quarantine")
     assert quarantine.reports() == []
-    later = Report(
+    later = QuarantineReport(
         900, 1000, False, quarantine.copy(memoryview(b"b"), 900), 5, 4, [LostEntries("t", 1, 7, 9)]
     )
-    earlier = Report(100, 200, True, quarantine.copy(memoryview(b"a"), 100), 5, 4)
+    earlier = QuarantineReport(100, 200, True, quarantine.copy(memoryview(b"a"), 100), 5, 4)
     path = quarantine.report(later)
     quarantine.report(earlier)
     assert quarantine.reports() == [earlier, later]

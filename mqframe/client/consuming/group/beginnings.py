@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from mqframe.client.consuming.group.offsets import QueueOffsets, RoutedCalls
+from mqframe.client.consuming.group.offsets import AskedQueueOffsets, RoutedCalls
 from mqframe.core.consuming.consume_rules import Ask, ConsumeFrom
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import MessageQueue
@@ -33,7 +33,7 @@ class Beginnings:
         begin: tuple[ConsumeFrom, int],
     ) -> None:
         self._routes = routes
-        self._ends = QueueOffsets(routes)
+        self._ends = AskedQueueOffsets(routes)
         self._read = read
         self.where, self._start_ms = begin
         self._offsets: dict[MessageQueue, int] = {}

@@ -69,7 +69,7 @@ async def master_address(instance: RoutedCalls, queue: MessageQueue) -> str:
     raise RouteError(f"broker {queue.broker_name} of topic {queue.topic} has no master at the moment")
 
 
-class QueueOffsets:
+class AskedQueueOffsets:
     """The ends of queues, by asking their brokers. Offsets count messages."""
 
     def __init__(self, instance: RoutedCalls) -> None:

@@ -29,7 +29,7 @@ from mqframe.trouble import Trouble, Troubles
 log = get_logger("client")
 
 
-class QueueLocks(Protocol):
+class OwnQueueLocks(Protocol):
     """The locks of queues that are consumed in order: had before one is taken, released after it was left."""
 
     def collect(self) -> None:
@@ -54,7 +54,7 @@ class RebalanceService:
         instance: ClientInstance,
         queues: QueueFetcher,
         offsets: GroupOffsets,
-        locks: QueueLocks | None = None,
+        locks: OwnQueueLocks | None = None,
     ) -> None:
         self._plan = plan
         self._group = plan.group

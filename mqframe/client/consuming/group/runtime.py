@@ -20,7 +20,7 @@ from mqframe.client.consuming.group.queue_fetcher import QueueFetcher
 from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.sending.hook_port import AttachedHooks
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
-from mqframe.core.consuming.group_member import Action, Do, GroupMember
+from mqframe.core.consuming.group_member import Do, GroupMember, QueueAction
 from mqframe.core.errors import MqframeError
 from mqframe.core.measuring.sampled import SAMPLE_SECONDS
 from mqframe.core.messages.message import MessageQueue
@@ -101,7 +101,7 @@ class ConsumerRuntime:
         self.parts = assemble(self)
         self.queues = self.parts.queues
         self._steps = self._steps_of(self.parts)
-        self._actions: dict[Do, Callable[[Action], object]] = {
+        self._actions: dict[Do, Callable[[QueueAction], object]] = {
             Do.HEARTBEAT: lambda _: self._start_heartbeat(),
             Do.ANNOUNCE: lambda _: instance.spawn(self._announce()),
             Do.REBALANCE: lambda _: self.parts.rebalance.soon(),
@@ -292,7 +292,7 @@ class ConsumerRuntime:
 
     # Carrying out
 
-    def _act(self, actions: Iterable[Action]) -> None:
+    def _act(self, actions: Iterable[QueueAction]) -> None:
         for action in actions:
             carry_out = self._actions.get(action.do)
             if carry_out is not None:
@@ -311,11 +311,11 @@ class ConsumerRuntime:
         await self.parts.offsets.keep_begun(self.queues.queues)
         self.parts.rebalance.soon()
 
-    def _assign(self, action: Action) -> None:
+    def _assign(self, action: QueueAction) -> None:
         for queue in action.queues:
             self.queues.own(queue, None)
 
-    def _give_up(self, action: Action) -> None:
+    def _give_up(self, action: QueueAction) -> None:
         owned = self.queues.queues
         for queue in action.queues:
             self.queues.give_up(queue)
@@ -327,12 +327,12 @@ class ConsumerRuntime:
             if self.queues.get(queue) is None:
                 self.parts.offsets.store.forget(queue)
 
-    def _forget(self, action: Action) -> None:
+    def _forget(self, action: QueueAction) -> None:
         for queue in action.queues:
             self.queues.give_up(queue)
             self.parts.offsets.store.forget(queue)
 
-    def _seek(self, action: Action) -> None:
+    def _seek(self, action: QueueAction) -> None:
         for queue in action.queues:
             self.queues.seek(queue, action.offset)
             self.parts.offsets.store.update(queue, action.offset, increase_only=False)

@@ -14,7 +14,7 @@ from mqframe.client.consuming.group.rebalance_service import RebalanceService
 from mqframe.client.consuming.group.runtime import ConsumerParts, ConsumerRuntime, Listening
 from mqframe.client.consuming.push.answering.answers import Answers
 from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
-from mqframe.client.consuming.push.consume_call import Caller
+from mqframe.client.consuming.push.consume_call import ListenerCaller
 from mqframe.client.consuming.push.consume_service import ConsumeService
 from mqframe.client.consuming.push.failure_log import FailureLog
 from mqframe.client.consuming.push.listener_parts import ListenerParts
@@ -67,7 +67,7 @@ def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntim
     )
     clock = plan.clock
     now_ms = clock.now_ms if plan.settings.answers_requests else None
-    caller = Caller(plan.group, hooks, clock.monotonic, timeout, now_ms)
+    caller = ListenerCaller(plan.group, hooks, clock.monotonic, timeout, now_ms)
     expired = ExpiredRequests(plan.group, clock.monotonic, clock.now_ms)
     failures = FailureLog(plan.group, plan.clock.monotonic)
     listener_parts = ListenerParts(

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mqframe.client.consuming.push.listener import ListenerContext, Subscription
+from mqframe.client.consuming.push.listener import ListenedTopic, ListenerContext
 from mqframe.client.consuming.push.watched_call import ListenerHooks, WatchedCall
-from mqframe.core.consuming.consume_result import ConsumeResult, Outcome, outcome
+from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult, outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
 from mqframe.core.messages.message import ReceivedMessage, unreadable
@@ -42,7 +42,7 @@ class ConsumeCall:
     )
 
     def __init__(
-        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: Subscription, since: float
+        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic, since: float
     ) -> None:
         self.held = held
         self.messages = messages
@@ -114,7 +114,7 @@ class ConsumeCall:
         return self.unreadable.get(message, "")
 
 
-class Caller:
+class ListenerCaller:
     """Calls listeners, in whatever thread or task it is used, and notes what came of it in the call.
 
     `timeout_seconds` only names the outcome here; who waits too long is the consume service's business.
@@ -175,7 +175,7 @@ class Caller:
         if watched is not None:
             self._end(call, watched)
 
-    def outcome(self, call: ConsumeCall) -> Outcome:
+    def outcome(self, call: ConsumeCall) -> ConsumeOutcome:
         """How `call` ended, its wait counted."""
         waited = self._monotonic() - call.since
         return outcome(call.result, call.error, waited, self._timeout_seconds)

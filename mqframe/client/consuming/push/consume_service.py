@@ -11,7 +11,7 @@ from typing import Final
 
 from mqframe.client.consuming.push.answering.answers import Answers
 from mqframe.client.consuming.push.consume_call import ConsumeCall
-from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.routes import RoutedSubscription
 from mqframe.client.consuming.push.send_back import DEAD_LEVEL, SendBack
@@ -19,7 +19,7 @@ from mqframe.client.consuming.push.worker_tasks import WorkerTasks
 from mqframe.client.consuming.push.worker_threads import NamedThreads, WorkerThreads
 from mqframe.core.clock import Timer
 from mqframe.core.consuming.assigned_queue import AssignedQueue
-from mqframe.core.consuming.consume_result import Outcome, acknowledged
+from mqframe.core.consuming.consume_result import ConsumeOutcome, acknowledged
 from mqframe.core.consuming.consume_rules import MessageModel, OnDecodeError
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import CallTimeout, MqframeError
@@ -126,7 +126,7 @@ class ConsumeService:
             self._submit_routed(held, batch, subscription)
 
     def _submit_routed(
-        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: Subscription
+        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic
     ) -> None:
         """Messages of one topic go to the handlers that they are for."""
         now = self._clock.monotonic()
@@ -136,7 +136,7 @@ class ConsumeService:
             calls = [ConsumeCall(held, batch[at : at + size], meant, now) for at in starts]
             self._put(calls, meant)
 
-    def _put(self, calls: list[ConsumeCall], subscription: Subscription) -> None:
+    def _put(self, calls: list[ConsumeCall], subscription: ListenedTopic) -> None:
         self._open.update(dict.fromkeys(calls))
         workers = self._tasks if subscription.is_async else self._threads
         workers.put(calls)
@@ -184,7 +184,7 @@ class ConsumeService:
             if good < len(messages):
                 how = self._caller.outcome(call)
                 # An acknowledged prefix is an answer, not a failure of the listener.
-                if how is not Outcome.SUCCESS:
+                if how is not ConsumeOutcome.SUCCESS:
                     self._log(call, how)
                 messages = messages[:good] + self._call_failed(call, messages[good:])
             if call.expired:
@@ -327,12 +327,12 @@ class ConsumeService:
             call.over = True
             if call.held.dropped:
                 continue
-            self._log(call, Outcome.TIMEOUT)
+            self._log(call, ConsumeOutcome.TIMEOUT)
             failed, expired = call.messages, call.expired
             self._statistics.consumed(call.subscription.topic, 0, len(failed), self._timeout)
             self._settle(call.held, self._failed(call.held, failed, TIMEOUT_LEVEL) + expired)
 
-    def _log(self, call: ConsumeCall, how: Outcome) -> None:
+    def _log(self, call: ConsumeCall, how: ConsumeOutcome) -> None:
         then = "sent back"
         if self._drops_failed:
             then = "dropped"

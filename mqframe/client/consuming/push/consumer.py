@@ -28,7 +28,7 @@ from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable, next_version
 from mqframe.client.consuming.push.assembly import push_runtime
-from mqframe.client.consuming.push.listener import ListenerFunction, Subscription, subscription
+from mqframe.client.consuming.push.listener import ListenedTopic, ListenerFunction, subscription
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.routes import routed
 from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler
@@ -103,7 +103,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             net,
             plugins.create_all("rpc_hook", rpc_hooks),
         )
-        self._subscriptions: dict[str, Subscription] = {}
+        self._subscriptions: dict[str, ListenedTopic] = {}
         plan = ConsumerPlan(
             group=group,
             model=model,

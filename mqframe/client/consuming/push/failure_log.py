@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mqframe.client.consuming.push.consume_call import ConsumeCall
-from mqframe.client.consuming.push.listener import Subscription
-from mqframe.core.consuming.consume_result import Outcome
+from mqframe.client.consuming.push.listener import ListenedTopic
+from mqframe.core.consuming.consume_result import ConsumeOutcome
 from mqframe.core.errors import DecodeError
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.log import get_logger
@@ -31,7 +31,7 @@ class FailureLog:
         self._monotonic = monotonic
         self._shown: dict[str, tuple[object, float]] = {}
 
-    def note(self, call: ConsumeCall, how: Outcome, subscription: Subscription, then: str) -> None:
+    def note(self, call: ConsumeCall, how: ConsumeOutcome, subscription: ListenedTopic, then: str) -> None:
         """The messages of `call`, of `subscription`, were not consumed; `then`: what becomes of them."""
         topic = subscription.topic
         values: dict[str, Any] = {}
@@ -40,7 +40,7 @@ class FailureLog:
             # Of a body that is not what it should be, its error says all.
             if not isinstance(call.error, DecodeError) and self._is_news(topic, call.error):
                 values["exc_info"] = call.error
-        elif how is Outcome.NULL:
+        elif how is ConsumeOutcome.NULL:
             values["problem"] = subscription.wrong_result(call.result)
             if inspect.iscoroutine(call.result):
                 call.result.close()  # or Python would complain of it, too, in words that help nobody

@@ -93,7 +93,7 @@ Call = Callable[[list[ReceivedMessage], ListenerContext], Any]
 
 
 @attrs.frozen
-class Subscription(TopicSubscription):
+class ListenedTopic(TopicSubscription):
     """One topic that a consumer listens to.
 
     `function`: what is called with a batch and its context; `listener`: what the application handed in;
@@ -107,7 +107,7 @@ class Subscription(TopicSubscription):
     takes_one: bool
     on_decode_error: OnDecodeError = OnDecodeError.DEAD_LETTER
 
-    def of(self, message: ReceivedMessage) -> Subscription:
+    def of(self, message: ReceivedMessage) -> ListenedTopic:
         """The subscription of the handler that `message` is for."""
         return self
 
@@ -132,7 +132,7 @@ def subscription(
     usual_max: int = 1,
     body: BodyType | None = None,
     on_decode_error: OnDecodeError = OnDecodeError.DEAD_LETTER,
-) -> Subscription:
+) -> ListenedTopic:
     """Checks what an application hands in. Raises `FixError` saying what is wrong.
 
     `batch_max`: messages in one call, `None` means `usual_max`; handlers always take one. `body`: what the
@@ -157,7 +157,7 @@ def subscription(
     if not 1 <= size <= BATCH_MAX:
         raise FixError(f"listener of topic {topic}: batch_max {size} is not within 1 and {BATCH_MAX}")
     chosen = filter_of(expression)
-    return Subscription(topic, chosen, version, call, size, is_async, function, takes_one, on_decode_error)
+    return ListenedTopic(topic, chosen, version, call, size, is_async, function, takes_one, on_decode_error)
 
 
 def _as_batch_call(function: Callable[..., Any], kind: ListenerKind, is_async: bool) -> Call:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import attrs
 
 from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
-from mqframe.client.consuming.push.consume_call import Caller
+from mqframe.client.consuming.push.consume_call import ListenerCaller
 from mqframe.client.consuming.push.failure_log import FailureLog
-from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.process_queue import ProcessQueue
@@ -27,8 +27,8 @@ class ListenerParts:
     """
 
     plan: ConsumerPlan
-    caller: Caller
-    find: Callable[[str], Subscription | None]
+    caller: ListenerCaller
+    find: Callable[[str], ListenedTopic | None]
     store: OffsetStore
     statistics: ConsumerStatistics
     failures: FailureLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from mqframe.client.consuming.push.consume_call import ConsumeCall
-from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.ordered_turn import OrderedTurn, Why
 from mqframe.core.consuming.process_queue import ProcessQueue
@@ -38,7 +38,7 @@ class OrderedCall(ConsumeCall):
         self,
         queue: OrderedQueue,
         messages: list[ReceivedMessage],
-        subscription: Subscription,
+        subscription: ListenedTopic,
         since: float,
         why: Why | None = None,
         failed: OrderedCall | None = None,
@@ -66,7 +66,7 @@ class OrderedCall(ConsumeCall):
         with self.queue.lock:
             self.queue.turn.end(False)
 
-    def next(self, subscription: Subscription, now: float) -> OrderedCall:
+    def next(self, subscription: ListenedTopic, now: float) -> OrderedCall:
         """What comes after this batch, whose listener has answered: another one, or the end of the turn."""
         queue = self.queue
         good = self.good

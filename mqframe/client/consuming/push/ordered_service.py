@@ -14,7 +14,7 @@ from typing import Any
 
 from mqframe.client.consuming.group.queue_locks import LockKeeper
 from mqframe.client.consuming.push.answering.answers import Answers
-from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueue
 from mqframe.client.consuming.push.send_back import SendBack
@@ -328,7 +328,7 @@ class OrderedService:
                 restore_topic(message, self._group)
         return messages
 
-    def _send(self, queue: OrderedQueue, subscription: Subscription, now: float) -> None:
+    def _send(self, queue: OrderedQueue, subscription: ListenedTopic, now: float) -> None:
         call = OrderedCall(queue, [], subscription, now)
         if subscription.is_async:
             self._tasks.put([call])

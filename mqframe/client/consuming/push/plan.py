@@ -9,7 +9,7 @@ import attrs
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.group.plan import GroupPlan
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable
-from mqframe.client.consuming.push.listener import Subscription
+from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.hooks.codecs import Codecs
 
 
@@ -21,7 +21,7 @@ class ConsumerPlan(GroupPlan):
     consume_type: ClassVar[str] = "CONSUME_PASSIVELY"
 
     settings: ConsumerSettings
-    subscriptions: SubscriptionTable[Subscription]
+    subscriptions: SubscriptionTable[ListenedTopic]
     persist_seconds: float
     codecs: Codecs
     ordered: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 from mqframe.client.connection.instance import ClientInstance
-from mqframe.client.consuming.push.listener import ListenerContext, Subscription, subscription
+from mqframe.client.consuming.push.listener import ListenedTopic, ListenerContext, subscription
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import ReceivedMessage
@@ -26,9 +26,9 @@ LOOKS_MAX: Final = 30
 def retry_subscription(
     group: str,
     version: int,
-    find: Callable[[str], Subscription | None],
+    find: Callable[[str], ListenedTopic | None],
     loop: asyncio.AbstractEventLoop,
-) -> Subscription:
+) -> ListenedTopic:
     """The subscription of the retry topic of `group`: all of it, for the listeners of the original topics.
 
     `find`: the subscription of an original topic. The concurrent service sorts messages by topic itself; the

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from mqframe.client.consuming.push.listener import ListenerContext, Subscription
+from mqframe.client.consuming.push.listener import ListenedTopic, ListenerContext
 from mqframe.client.consuming.push.signature import function_name
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import FixError
@@ -18,23 +18,23 @@ from mqframe.core.messages.message import ReceivedMessage
 
 
 @attrs.frozen
-class RoutedSubscription(Subscription):
+class RoutedSubscription(ListenedTopic):
     """A topic with several handlers, each for tags of its own. `routes`: the handlers' subscriptions by tag.
 
     `function` calls the handler of its only message, for those who take whatever comes; in a thread, where
     one of the handlers is no `async def`.
     """
 
-    routes: dict[str, Subscription] = attrs.field(kw_only=True)
+    routes: dict[str, ListenedTopic] = attrs.field(kw_only=True)
 
-    def of(self, message: ReceivedMessage) -> Subscription:
+    def of(self, message: ReceivedMessage) -> ListenedTopic:
         """The subscription of the handler that `message` is for; this one, where there is none (any more)."""
         return self.routes.get(message.tag or "", self)
 
 
 def routed(
-    before: Subscription, added: Subscription, loop: Callable[[], asyncio.AbstractEventLoop]
-) -> Subscription:
+    before: ListenedTopic, added: ListenedTopic, loop: Callable[[], asyncio.AbstractEventLoop]
+) -> ListenedTopic:
     """`before`, that of a topic by now, with one more handler. `loop`: that of a consumer that runs.
 
     Messages are told apart by their tags. Raises `FixError`, naming both handlers, for what cannot be: a tag
@@ -73,7 +73,7 @@ def routed(
     )
 
 
-def _by_tag(one: Subscription, other: Subscription) -> dict[str, Subscription]:
+def _by_tag(one: ListenedTopic, other: ListenedTopic) -> dict[str, ListenedTopic]:
     """`one` under each of its tags. Raises `FixError` beside `other` where it is not for tags."""
     if isinstance(one, RoutedSubscription):
         return dict(one.routes)
@@ -83,7 +83,7 @@ def _by_tag(one: Subscription, other: Subscription) -> dict[str, Subscription]:
     return dict.fromkeys(wanted.tags, one)
 
 
-def _alike(one: Subscription, other: Subscription, why: str) -> FixError:
+def _alike(one: ListenedTopic, other: ListenedTopic, why: str) -> FixError:
     return FixError(
         f"two handlers of topic {one.topic} cannot be told apart: {function_name(one.listener)} and"
         f" {function_name(other.listener)}: {why}. Give each tags of its own, use one handler, or another"

@@ -15,7 +15,7 @@ from mqframe.client.consuming.group.queue_locks import LockKeeper
 from mqframe.client.consuming.group.running_info import RunningInfoSource
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.push.answering.expired_requests import ExpiredRequests
-from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
+from mqframe.client.consuming.push.consume_call import ConsumeCall, ListenerCaller
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.codes import ResponseCode
@@ -54,7 +54,7 @@ class PushInfo(RunningInfoSource):
         self._locks = locks
         # Hooks watch what is consumed in the ordinary way; this does not count as such.
         timeout = plan.settings.consume_timeout_seconds
-        self._caller = Caller(plan.group, ListenerHooks(), plan.clock.monotonic, timeout)
+        self._caller = ListenerCaller(plan.group, ListenerHooks(), plan.clock.monotonic, timeout)
         self._direct_calls = 0
 
     def properties(self) -> dict[str, str]:

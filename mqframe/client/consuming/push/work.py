@@ -42,7 +42,7 @@ QUICK_SECONDS: Final = 50e-6
 _WEIGHT: Final = 1 / 16
 
 
-class Pace:
+class CallPace:
     """A moving average of seconds a call. Unknown counts as slow."""
 
     __slots__ = ("_average",)
@@ -74,7 +74,7 @@ class Workers(Generic[W]):
         self._clock = clock
         self._chain = chain
         self._work: deque[W] = deque()
-        self._pace = Pace()
+        self._pace = CallPace()
         self._look: asyncio.TimerHandle | None = None
         self._stopping = False
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 import typer
 
-from mqframe_cli.contexts.chosen import Cluster, need_cluster
+from mqframe_cli.contexts.chosen import ChosenCluster, need_cluster
 from mqframe_cli.names.known import check_known
 from mqframe_cli.output import Json, NameServer, Shown, show, show_one
 from mqframe_cli.settings.run_plugins import plugin_manager
@@ -87,7 +87,7 @@ def access() -> dict[str, Any]:
     return client_settings(need_cluster())
 
 
-def client_settings(cluster: Cluster) -> dict[str, Any]:
+def client_settings(cluster: ChosenCluster) -> dict[str, Any]:
     """As `access`, for `cluster`. What the environment says goes before its settings."""
     from mqframe_cli.settings.configuration import file_here, load
 

@@ -11,7 +11,7 @@ from mqframe.core.config.secret_names import is_secret_name
 from mqframe.core.errors import SettingError
 from mqframe_cli.access import client_settings
 from mqframe_cli.commands import new_app
-from mqframe_cli.contexts.chosen import Cluster, chosen_cluster
+from mqframe_cli.contexts.chosen import ChosenCluster, chosen_cluster
 from mqframe_cli.contexts.file import Context, contexts_path, read_contexts, write_contexts
 from mqframe_cli.output import Json, NameServer, show, show_one
 
@@ -50,7 +50,7 @@ def add(
     settings |= {key: _asked(key) for key in secret or ()}
     made = Context(";".join(_servers(nameserver)), settings)
     client_settings(
-        Cluster(made.nameserver, f"context {name}", name, settings)
+        ChosenCluster(made.nameserver, f"context {name}", name, settings)
     )  # or an error, before it is kept
     contexts.contexts[name] = made
     if use:

@@ -62,7 +62,7 @@ def send(
     """
     from mqframe import Message, Producer
     from mqframe_cli.sending.records import Outgoing, later_wishes
-    from mqframe_cli.sending.sender import Sent, send_all
+    from mqframe_cli.sending.sender import SendSummary, send_all
 
     if rate is not None and rate <= 0:
         raise SettingError(f"--rate {rate:g}: must be more than 0 messages a second")
@@ -74,7 +74,7 @@ def send(
         later_wishes(delay, deliver_at, delay_level),
     )
     messages = _from_lines(body, first, as_json=json_lines) if lines or json_lines else [first]
-    sent, started = Sent(every=json), time.monotonic()
+    sent, started = SendSummary(every=json), time.monotonic()
     with Producer(group=group, nameserver=nameserver, **access()) as producer:
         try:
             send_all(producer, messages, sent, rate)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mqframe.net.clock import SystemClock
     from mqframe.store.upkeep.opening_progress import OpeningProgress
     from mqframe_cli.processes.exporters import Exporters
-    from mqframe_cli.processes.places import Place
+    from mqframe_cli.processes.places import BrokerSite
     from mqframe_cli.processes.serving import Service, Services
 
 BROKERS_MAX: Final = 26
@@ -204,7 +204,7 @@ def _of_the_name(program: str, settings_of: Callable[[str], Resolved]) -> Resolv
 
 def _places(
     brokers: int, replicas: int, settings_of: Callable[[str], Resolved], exporters: Exporters
-) -> Sequence[Place]:
+) -> Sequence[BrokerSite]:
     from mqframe_cli.processes.places import places, warn_of_unserved
     from mqframe_cli.processes.replicas import refuse_both, replica_places
 
@@ -284,7 +284,7 @@ def _services(
 
 
 def _several(
-    resolved: Resolved, where: Sequence[Place], words: Sequence[str]
+    resolved: Resolved, where: Sequence[BrokerSite], words: Sequence[str]
 ) -> Mapping[str, Callable[[], Service | Services]]:
     """A name server, and brokers in processes of their own, which are given `words`."""
     from mqframe.broker.settings import BrokerSettings
@@ -293,7 +293,7 @@ def _several(
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
     from mqframe_cli.processes.brokers import Brokers, words_of
-    from mqframe_cli.processes.replicas import Replicas, away_seconds, election_words, own_words
+    from mqframe_cli.processes.replicas import ReplicaBrokers, away_seconds, election_words, own_words
 
     clock, net = SystemClock(), resolved.section(NetSettings)
     plugins = plugin_manager().configured(resolved.plugins())
@@ -317,7 +317,7 @@ def _several(
         if not are_replicas:
             return Brokers({place: words_of(place, nameservers, words) for place in where}, clock)
         named = {each: words_of(each, nameservers, [*words, *own_words(each, resolved)]) for each in where}
-        return Replicas(named, clock, leader, away_seconds(resolved))
+        return ReplicaBrokers(named, clock, leader, away_seconds(resolved))
 
     return {"nameserver": lambda: nameserver, "brokers": make_brokers}
 

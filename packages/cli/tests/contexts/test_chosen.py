@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_runs import read, run
 from mqframe_cli.access import client_settings
-from mqframe_cli.contexts.chosen import Cluster, chosen_cluster
+from mqframe_cli.contexts.chosen import ChosenCluster, chosen_cluster
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_settings_of_a_context_count_where_the_environment_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = {"net.tls": "true", "plugins.acl.access_key": "ops", "plugins.acl.secret_key": "hidden"}
-    cluster = Cluster("a:1", "context prod", "prod", settings)
+    cluster = ChosenCluster("a:1", "context prod", "prod", settings)
     found = client_settings(cluster)
     options = found["plugins"].check("rpc_hook", "acl")
     assert found["net"].tls is True
@@ -46,8 +46,8 @@ def test_settings_of_a_context_count_where_the_environment_says_nothing(
     found = client_settings(cluster)
     assert found["net"].tls is False
     assert found["plugins"].check("rpc_hook", "acl").access_key == "me"
-    assert set(client_settings(Cluster())) > {"plugins"}
+    assert set(client_settings(ChosenCluster())) > {"plugins"}
 
 
 def test_outside_of_a_command_no_cluster_is_meant() -> None:
-    assert chosen_cluster() == Cluster("", "nowhere")
+    assert chosen_cluster() == ChosenCluster("", "nowhere")

@@ -10,7 +10,7 @@ import pytest
 from command_runs import read, run
 from mqframe_cli.access import client_settings
 from mqframe_cli.app import app
-from mqframe_cli.contexts.chosen import Cluster
+from mqframe_cli.contexts.chosen import ChosenCluster
 from mqframe_cli.contexts.programs import cluster_of_programs
 from typer.testing import CliRunner
 
@@ -77,7 +77,7 @@ def test_a_command_and_a_program_mean_the_same_cluster(folder: Path, monkeypatch
 
 def test_what_the_file_says_of_connections_counts_for_commands(folder: Path) -> None:
     written(folder)
-    found = client_settings(Cluster("a:1", "--nameserver"))
+    found = client_settings(ChosenCluster("a:1", "--nameserver"))
     assert found["net"].tls is True
     assert found["client"].request_timeout_seconds == 7
     assert (found["client"].nameserver, found["client"].instance_name) == ("", "")
@@ -87,7 +87,7 @@ def test_what_the_file_says_of_connections_counts_for_commands(folder: Path) -> 
 
 def test_a_context_has_settings_of_its_own(folder: Path) -> None:
     written(folder)
-    found = client_settings(Cluster("a:1", "context prod", "prod", {"net.busy_poll_microseconds": "3"}))
+    found = client_settings(ChosenCluster("a:1", "context prod", "prod", {"net.busy_poll_microseconds": "3"}))
     assert found["net"].tls is False
     assert "rpc_hooks" not in found
 
@@ -96,7 +96,7 @@ def test_rpc_hooks_that_the_file_names_are_used_once(folder: Path) -> None:
     (folder / "mqframe.toml").write_text(
         '[client]\nrpc_hooks = ["acl"]\n[plugins.acl]\naccess_key = "a"\nsecret_key = "b"\n'
     )
-    assert client_settings(Cluster("a:1", "--nameserver"))["rpc_hooks"] == ["acl"]
+    assert client_settings(ChosenCluster("a:1", "--nameserver"))["rpc_hooks"] == ["acl"]
 
 
 def test_a_command_reaches_the_cluster_of_the_file(at: str, folder: Path) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mqframe_cli.live.rates import Look, Progress, group_rates, topic_rates
+from mqframe_cli.live.rates import GroupProgress, Look, group_rates, topic_rates
 
-BEFORE = Look(10.0, {"a": 100, "b": 5}, {"a": 100, "b": 5}, {("g", "a"): Progress(40, 100, 60)})
+BEFORE = Look(10.0, {"a": 100, "b": 5}, {"a": 100, "b": 5}, {("g", "a"): GroupProgress(40, 100, 60)})
 NOW = Look(
     12.0,
     {"a": 150, "b": 5, "new": 7},
     {"a": 120, "b": 5, "new": 7},
-    {("g", "a"): Progress(60, 150, 90), ("h", "a"): Progress(150, 150, 0)},
+    {("g", "a"): GroupProgress(60, 150, 90), ("h", "a"): GroupProgress(150, 150, 0)},
 )
 
 
@@ -29,7 +29,7 @@ def test_groups_have_rates_and_lag() -> None:
 
 
 def test_what_was_set_back_or_made_anew_has_no_rate() -> None:
-    back = Look(14.0, {"a": 3}, {"a": 3}, {("g", "a"): Progress(0, 3, 3)})
+    back = Look(14.0, {"a": 3}, {"a": 3}, {("g", "a"): GroupProgress(0, 3, 3)})
     (topic,), (group,) = topic_rates(NOW, back), group_rates(NOW, back)
     assert (topic["in_per_s"], topic["out_per_s"]) == (0.0, 0.0)
     assert (group["in_per_s"], group["out_per_s"], group["lag"]) == (0.0, 0.0, 3)
@@ -39,5 +39,5 @@ def test_topics_for_retries_come_behind_those_that_are_as_busy() -> None:
     names = ["%RETRY%g", "a", "z"]
     look = Look(10.0, dict.fromkeys(names, 1), dict.fromkeys(names, 1), {})
     assert [row["topic"] for row in topic_rates(look, look)] == ["a", "z", "%RETRY%g"]
-    still = Look(10.0, {}, {}, {("g", name): Progress(1, 1, 0) for name in names})
+    still = Look(10.0, {}, {}, {("g", name): GroupProgress(1, 1, 0) for name in names})
     assert [row["topic"] for row in group_rates(still, still)] == ["a", "z", "%RETRY%g"]

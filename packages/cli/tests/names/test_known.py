@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from command_runs import read, run
 from mqframe_cli.app import app
-from mqframe_cli.names.known import UnknownName, check_known, listed_topics
+from mqframe_cli.names.known import NoSuchName, check_known, listed_topics
 from typer.testing import CliRunner
 
 from mqframe import Admin
@@ -49,7 +49,7 @@ def test_a_group_whose_settings_were_deleted_is_known_by_its_offsets(at: str) ->
     with Admin(nameserver=at) as admin:
         admin.groups.delete("cli-left")
         check_known(admin, topic="cli-left", group="cli-left")
-        with pytest.raises(UnknownName, match="there is no group cli-unlike-all; mqframe group list"):
+        with pytest.raises(NoSuchName, match="there is no group cli-unlike-all; mqframe group list"):
             check_known(admin, group="cli-unlike-all")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 import pytest
 from mqframe_cli.processes.brokers import BrokerProgram, Brokers, words_of
-from mqframe_cli.processes.places import Place
+from mqframe_cli.processes.places import BrokerSite
 from mqframe_cli.processes.restarts import Next
 from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.ports import lasting_port
@@ -27,7 +27,7 @@ from mqframe import Admin, Message, MessageQueue, Producer, Puller, StoreReader
 from mqframe.core.errors import FixError, GiveUpError, RetryError
 
 REAL_SECONDS_MAX = 60.0
-PLACE = Place("broker-b", 0, Path("/data/store-b"))
+PLACE = BrokerSite("broker-b", 0, Path("/data/store-b"))
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -111,7 +111,7 @@ async def test_one_that_cannot_start_ends_the_others_and_is_what_is_raised() -> 
         "tell_supervisor('ready 127.0.0.1:1'); signal.pause()\n"
     )
 
-    good, bad = Place("good", 0, Path()), Place("bad", 0, Path())
+    good, bad = BrokerSite("good", 0, Path()), BrokerSite("bad", 0, Path())
     brokers = Brokers(
         {each: [sys.executable, "-c", script, each.name] for each in (good, bad)}, ManualClock()
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mqframe_cli.processes.exporters import Exporters
-from mqframe_cli.processes.places import Place, places, warn_of_unserved
+from mqframe_cli.processes.places import BrokerSite, places, warn_of_unserved
 from mqframe_cli.settings.configuration import load
 
 from mqframe.core.config.configuration import Resolved
@@ -26,11 +26,11 @@ def settings(*items: str, file: Path | None = None) -> Any:
 
 
 def test_the_first_is_where_a_single_one_is_and_the_others_beside_it() -> None:
-    assert places(1, settings()) == [Place("broker-a", 10911, DATA)]
+    assert places(1, settings()) == [BrokerSite("broker-a", 10911, DATA)]
     assert places(3, settings()) == [
-        Place("broker-a", 10911, DATA),
-        Place("broker-b", 10921, Path("/data/store-b")),
-        Place("broker-c", 10931, Path("/data/store-c")),
+        BrokerSite("broker-a", 10911, DATA),
+        BrokerSite("broker-b", 10921, Path("/data/store-b")),
+        BrokerSite("broker-c", 10931, Path("/data/store-c")),
     ]
 
 
@@ -91,7 +91,7 @@ def test_stores_and_settings_of_nobody_are_named(
     tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "store-b").mkdir()
-    where = [Place("broker-a", 1, tmp_path / "store"), Place("broker-c", 2, Path("/other"))]
+    where = [BrokerSite("broker-a", 1, tmp_path / "store"), BrokerSite("broker-c", 2, Path("/other"))]
     with caplog.at_level(logging.WARNING, "mqframe_cli"):
         warn_of_unserved(where, load("server", {}, file, (), {}))
     assert [record.getMessage() for record in caplog.records] == [

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mqframe_cli.processes.places import Place
+from mqframe_cli.processes.places import BrokerSite
 from mqframe_cli.processes.replicas import (
     away_seconds,
     election_words,
@@ -47,9 +47,9 @@ def values(words: list[str]) -> dict[str, str]:
 def test_they_have_one_name_and_numbers_and_lie_beside_each_other(tmp_path: Path) -> None:
     found = replica_places(3, settings(tmp_path))
     assert found == [
-        Place("broker-a", 10911, tmp_path / "store", number=1),
-        Place("broker-a", 10921, tmp_path / "store-b", number=2),
-        Place("broker-a", 10931, tmp_path / "store-c", number=3),
+        BrokerSite("broker-a", 10911, tmp_path / "store", number=1),
+        BrokerSite("broker-a", 10921, tmp_path / "store-b", number=2),
+        BrokerSite("broker-a", 10931, tmp_path / "store-c", number=3),
     ]
     assert [each.title for each in found] == ["broker-a.1", "broker-a.2", "broker-a.3"]
     with pytest.raises(SettingError, match="--replicas 2 from port 65530 on"):

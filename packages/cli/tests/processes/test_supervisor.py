@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mqframe_cli.processes.restarts import ServerRestarts, Verdict, WorkerRestarts
+from mqframe_cli.processes.restarts import RestartVerdict, ServerRestarts, WorkerRestarts
 from mqframe_cli.processes.supervisor import Supervisor, how_it_ended
 from mqframe_testing.manual_clock import ManualClock
 
@@ -59,7 +59,7 @@ class Program:
     def heard(self, line: str) -> None:
         self._scene.heard.append((self.name, line))
 
-    def ended(self, code: int, lived_seconds: float) -> Verdict:
+    def ended(self, code: int, lived_seconds: float) -> RestartVerdict:
         return self._restarts.ended(code, lived_seconds)
 
     def stopped(self, code: int) -> None:
@@ -211,7 +211,7 @@ async def test_one_that_does_not_end_is_killed_when_its_time_is_over(supervised)
 
 async def test_what_one_tells_is_heard_to_its_last_word_before_its_end_is_judged(supervised) -> None:
     class Rule(ServerRestarts):
-        def ended(self, code: int, lived_seconds: float) -> Verdict:
+        def ended(self, code: int, lived_seconds: float) -> RestartVerdict:
             told.append(code)
             return super().ended(code, lived_seconds)
 

@@ -16,7 +16,7 @@ from mqframe_cli.quickstart import command
 from mqframe_cli.quickstart.command import choose, run
 from mqframe_cli.quickstart.events import open_source
 from mqframe_cli.quickstart.report import show_report
-from mqframe_cli.quickstart.watch import Watch
+from mqframe_cli.quickstart.watch import Bars
 from mqframe_testing.server_process import ServerProcess
 from typer.testing import CliRunner
 
@@ -40,7 +40,7 @@ class Known(TopicSummary):
         return self.groups
 
 
-def chosen(allocate: str, groups: dict[str, TagSummary]) -> command.Choice:
+def chosen(allocate: str, groups: dict[str, TagSummary]) -> command.ChosenPlugins:
     class Plugin:
         @hookimpl
         def register_topic_summaries(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_everything_agrees_on_all_flights_of_a_year() -> None:
 def test_both_members_get_their_queues_and_the_report_says_so(
     numbers: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Watch(quiet=True) as watch, ServerProcess(tmp_path / "data") as system:
+    with Bars(quiet=True) as watch, ServerProcess(tmp_path / "data") as system:
         source = open_source(numbers, tag="kind", sharding="id", value="value")
         report = run(source, system, chosen("averagely_by_circle", EXPECTED), watch)
     assert report.problems == []
@@ -126,7 +126,7 @@ def test_both_members_get_their_queues_and_the_report_says_so(
 
 def test_what_does_not_agree_is_told(numbers: Path, tmp_path: Path) -> None:
     wrong = {**EXPECTED, "odd": TagSummary(249, 249, 62499.0)}
-    with Watch(quiet=True) as watch, ServerProcess(tmp_path / "data") as system:
+    with Bars(quiet=True) as watch, ServerProcess(tmp_path / "data") as system:
         with Producer(group="stranger", nameserver=system.nameserver) as producer:
             producer.send(Message("numbers", b"nobody expects this", tag="strange"))
         source = open_source(numbers, tag="kind", value="value")

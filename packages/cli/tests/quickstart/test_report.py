@@ -6,10 +6,10 @@ from typing import Any
 
 import attrs
 import pytest
-from mqframe_cli.quickstart.report import GROUPS_SHOWN_MAX, Report, show_report
+from mqframe_cli.quickstart.report import GROUPS_SHOWN_MAX, QuickstartReport, show_report
 
 GROUP = {"tag": "paid", "count": 1200, "spark_count": 1199, "mean": 2.5, "spark_mean": None}
-REPORT = Report(
+REPORT = QuickstartReport(
     topic="orders", tag_column="state", value_column="price", allocate="averagely", sent=1200,
     sent_seconds=0.5, consumed=1200, consumed_seconds=2.0, repeated=0,
     members=[{"name": "consumer-1", "messages": 800, "queues": [0, 1]}], spark_seconds=0.0, seconds=9.26,

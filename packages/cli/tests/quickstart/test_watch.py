@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from mqframe_cli.quickstart.watch import Watch
+from mqframe_cli.quickstart.watch import Bars
 
 
-def work(watch: Watch) -> None:
+def work(watch: Bars) -> None:
     with watch:
         watch.say("flights.csv")
         watch.sent(1000)
@@ -21,7 +21,7 @@ def test_bars_and_lines_go_to_standard_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    work(Watch(quiet=False))
+    work(Bars(quiet=False))
     captured = capsys.readouterr()
     assert captured.out == ""
     lines = captured.err.splitlines()
@@ -32,6 +32,6 @@ def test_bars_and_lines_go_to_standard_error(
 
 
 def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    work(Watch(quiet=True))
+    work(Bars(quiet=True))
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")

@@ -10,7 +10,7 @@ import pytest
 from command_runs import read, run
 from mqframe_cli.app import app
 from mqframe_cli.sending.records import Outgoing
-from mqframe_cli.sending.sender import Sent, due_in, send_all
+from mqframe_cli.sending.sender import SendSummary, due_in, send_all
 from typer.testing import CliRunner
 
 from mqframe import Message, MessageQueue
@@ -78,7 +78,7 @@ def test_what_was_on_its_way_when_one_fails_is_counted() -> None:
             raise CallTimeout("no answer")
 
     producer: Any = Failing()
-    sent = Sent(every=False)
+    sent = SendSummary(every=False)
     messages = [Outgoing(Message("t", b"a")), Outgoing(Message("t", b"b"), None, {"delay": 1})]
     with pytest.raises(CallTimeout):
         send_all(producer, messages, sent, None)

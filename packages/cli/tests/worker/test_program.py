@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from mqframe_cli.processes.restarts import WRONG, Next, Verdict
+from mqframe_cli.processes.restarts import WRONG, Next, RestartVerdict
 from mqframe_cli.worker.program import WorkerProgram
 
 
@@ -15,6 +15,6 @@ def test_it_is_started_by_its_words_and_goes_by_its_number() -> None:
 
 
 def test_its_restarts_follow_the_rule_of_workers() -> None:
-    assert WorkerProgram(1, []).ended(0, 1.0) == Verdict(Next.FINISHED)
-    assert WorkerProgram(1, []).ended(WRONG, 1.0) == Verdict(Next.GIVE_UP)
-    assert WorkerProgram(1, [], watched=True).ended(WRONG, 1.0) == Verdict(Next.WAIT_FOR_CHANGE)
+    assert WorkerProgram(1, []).ended(0, 1.0) == RestartVerdict(Next.FINISHED)
+    assert WorkerProgram(1, []).ended(WRONG, 1.0) == RestartVerdict(Next.GIVE_UP)
+    assert WorkerProgram(1, [], watched=True).ended(WRONG, 1.0) == RestartVerdict(Next.WAIT_FOR_CHANGE)

@@ -10,7 +10,7 @@ from mqframe_testing.conformance import (
     AccessStage,
     AuthenticationConformance,
     AuthorizationConformance,
-    Stranger,
+    PlainPeer,
 )
 from mqframe_testing.conformance.access import MemoryFile
 
@@ -167,4 +167,4 @@ def test_a_stage_keeps_files_and_what_is_shared() -> None:
     assert again is not None
     assert again.load(bytes.decode) == "shop"
     assert stage.shared(list, "a") is stage.shared(list, "b")
-    assert Stranger().certificate == ""
+    assert PlainPeer().certificate == ""

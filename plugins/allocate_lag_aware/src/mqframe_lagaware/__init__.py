@@ -19,7 +19,7 @@ from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationPort, AllocationStrategy
 from mqframe.hooks.specs import Factories, hookimpl
-from mqframe_lagaware.snapshot import Note, Snapshot
+from mqframe_lagaware.snapshot import LagSnapshot, Note
 from mqframe_lagaware.split import even, split
 from mqframe_lagaware.topic_state import TopicState
 
@@ -64,7 +64,7 @@ class LagAware(AllocationStrategy):
                 f"more than lead_seconds ({self.options.lead_seconds:g}), or snapshots never count"
             )
         self._states: dict[tuple[str, str], TopicState] = {}
-        self._previews: dict[tuple[str, str], Snapshot] = {}
+        self._previews: dict[tuple[str, str], LagSnapshot] = {}
         self._last: tuple[object, Owners] = (None, {})
 
     def allocate(
@@ -141,11 +141,11 @@ class LagAware(AllocationStrategy):
     async def _take(
         self,
         port: AllocationPort,
-        before: Snapshot | None,
+        before: LagSnapshot | None,
         topic: str,
         queues: Sequence[MessageQueue],
         clients: Sequence[str],
-    ) -> Snapshot:
+    ) -> LagSnapshot:
         """A snapshot of now. Of brokers that are away the lags before stay."""
         options = self.options
         known = {} if before is None else before.lags
@@ -153,7 +153,7 @@ class LagAware(AllocationStrategy):
         lags = {queue: told.get(queue, known.get(queue, 0)) for queue in queues}
         now_ms = port.clock.now_ms()
         owners = self._owners(before, queues, clients)
-        return Snapshot(
+        return LagSnapshot(
             epoch=1 if before is None else before.epoch + 1,
             publisher=port.client_id,
             taken_ms=now_ms,
@@ -188,12 +188,12 @@ class LagAware(AllocationStrategy):
         taken = await self._take(port, None, topic, queues, clients)
         self._previews[group, topic] = attrs.evolve(taken, epoch=0)
 
-    def _snapshot(self, group: str, topic: str) -> Snapshot | None:
+    def _snapshot(self, group: str, topic: str) -> LagSnapshot | None:
         state = self._states.get((group, topic))
         return self._previews.get((group, topic)) if state is None else state.in_force
 
     def _owners(
-        self, snapshot: Snapshot | None, queues: Sequence[MessageQueue], clients: Sequence[str]
+        self, snapshot: LagSnapshot | None, queues: Sequence[MessageQueue], clients: Sequence[str]
     ) -> Owners:
         if snapshot is None:
             return even(queues, clients)

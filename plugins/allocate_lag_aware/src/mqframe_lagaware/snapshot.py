@@ -22,7 +22,7 @@ _PACKED: Final = "z:"
 
 
 @attrs.frozen(kw_only=True)
-class Snapshot:
+class LagSnapshot:
     """Lags of one moment, with who shall own the queues from `from_ms` on.
 
     `epoch`: counts the snapshots of a topic; `publisher`: the member that took it; times are ms since 1970 by
@@ -53,10 +53,10 @@ class Note:
     A member that starts in between learns both.
     """
 
-    snapshots: tuple[Snapshot, ...]
+    snapshots: tuple[LagSnapshot, ...]
 
     @property
-    def newest(self) -> Snapshot:
+    def newest(self) -> LagSnapshot:
         """The last one."""
         return self.snapshots[-1]
 
@@ -106,7 +106,7 @@ def _unpacked(text: str) -> str:
     return found.decode()
 
 
-def _table(snapshot: Snapshot) -> dict[str, object]:
+def _table(snapshot: LagSnapshot) -> dict[str, object]:
     clients = sorted(set(snapshot.owners.values()))
     places = {client: place for place, client in enumerate(clients)}
     queues: dict[str, list[list[int]]] = {}
@@ -125,7 +125,7 @@ def _table(snapshot: Snapshot) -> dict[str, object]:
     }
 
 
-def _snapshot(said: Mapping[str, Any], topic: str) -> Snapshot:
+def _snapshot(said: Mapping[str, Any], topic: str) -> LagSnapshot:
     lags: dict[MessageQueue, int] = {}
     owners: dict[MessageQueue, str] = {}
     for broker, rows in said["queues"].items():
@@ -133,7 +133,7 @@ def _snapshot(said: Mapping[str, Any], topic: str) -> Snapshot:
             queue = MessageQueue(topic, broker, int(queue_id))
             lags[queue] = max(0, int(lag))
             owners[queue] = str(said["clients"][place])
-    return Snapshot(
+    return LagSnapshot(
         epoch=int(said["epoch"]),
         publisher=str(said["publisher"]),
         taken_ms=int(said["taken_ms"]),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mqframe.core.clock import Clock
 from mqframe.core.errors import BodyError
 from mqframe.log import get_logger
-from mqframe_lagaware.snapshot import Note, Snapshot, read_note
+from mqframe_lagaware.snapshot import LagSnapshot, Note, read_note
 
 log = get_logger("client")
 
@@ -24,7 +24,7 @@ class TopicState:
         self._lead = lead_seconds
         self._clock = clock
         self.note: Note | None = None
-        self.in_force: Snapshot | None = None
+        self.in_force: LagSnapshot | None = None
         self._since = clock.monotonic()
 
     def see(self, texts: Iterable[str]) -> str | None:
@@ -73,7 +73,7 @@ class TopicState:
                 self.in_force = before
         return wait
 
-    def _wait(self, snapshot: Snapshot) -> float:
+    def _wait(self, snapshot: LagSnapshot) -> float:
         if self.in_force == snapshot:
             return 0.0
         by_the_clock = (snapshot.from_ms - self._clock.now_ms()) / 1000

@@ -21,7 +21,7 @@ class Input:
 
 
 @attrs.frozen
-class Choice:
+class ChoiceField:
     """One of several: `options` are values with what is shown of them."""
 
     name: str
@@ -48,7 +48,7 @@ class ChangeForm:
 
     action: str
     button: str
-    fields: Sequence[Input | Choice] = ()
+    fields: Sequence[Input | ChoiceField] = ()
     hidden: Mapping[str, str] = attrs.field(factory=dict)
     ticks: Ticks | None = None
     method: str = "post"

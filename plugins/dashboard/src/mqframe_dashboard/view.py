@@ -48,7 +48,7 @@ class Curve:
 
 
 @attrs.frozen
-class Table:
+class TableView:
     """Rows that have all the keys of the first; `empty`: what is said of no rows."""
 
     title: str
@@ -135,7 +135,7 @@ class Form:
     kind: str = "form"
 
 
-Part = Table | Facts | Text | Chart | Note | Links | Form | ChangeForm
+Part = TableView | Facts | Text | Chart | Note | Links | Form | ChangeForm
 
 
 @attrs.frozen

@@ -16,7 +16,7 @@ from mqframe_election.broker.replica_state import ReplicaState
 from mqframe_election.broker.roles import FollowerRole
 from mqframe_election.rules.group import LeaderNote
 from mqframe_election.rules.history import EpochHistory
-from mqframe_election.rules.reign import FollowerReplicas
+from mqframe_election.rules.replicas import FollowerReplicas
 from mqframe_replication.broker.followed_master import MasterUnknown
 from mqframe_replication.rules.hello import EpochStart, Welcome
 from mqframe_replication.settings import ReplicationSettings
@@ -28,7 +28,7 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import StoreError
 from mqframe.store.settings import StoreSettings
-from mqframe.store.upkeep.quarantine import Report
+from mqframe.store.upkeep.quarantine import QuarantineReport
 
 BODIES = [b"message %d" % number for number in range(5)]
 PLACE = MasterPlace("10.0.0.1:10911", "10.0.0.1:10912")
@@ -49,7 +49,7 @@ class Log:
     def last_record(self) -> None:
         return None
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[QuarantineReport]:
         return []
 
     async def flush_log(self) -> bool:
@@ -199,5 +199,5 @@ async def test_logs_that_differ_under_the_same_epochs_are_told_apart_by_their_la
     ("offset", "cut"), [(0, 0), (100, 100), (101, 100), (199, 100), (200, 200), (250, 250), (301, 300)]
 )
 def test_a_log_is_cut_where_a_record_begins_though_parts_are_missing(offset: int, cut: int) -> None:
-    missing = [Report(start, end, False, "", 0, 0) for start, end in ((100, 200), (300, 400))]
+    missing = [QuarantineReport(start, end, False, "", 0, 0) for start, end in ((100, 200), (300, 400))]
     assert last_whole(offset, missing) == cut

@@ -8,7 +8,7 @@ from typing import Any
 from elected.scene import Scene
 from mqframe_election.broker.elected_role import RoleInGroup
 from mqframe_election.broker.roles import FollowerRole
-from mqframe_election.rules.reign import FollowerReplicas
+from mqframe_election.rules.replicas import FollowerReplicas
 from mqframe_replication.rules.slave_offsets import SlaveOffsets
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_replication.store.replica_log import ReplicaLog

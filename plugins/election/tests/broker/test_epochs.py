@@ -14,9 +14,7 @@ from mqframe.core.wire.loose_json import decode
 TO_THE_LOGS_END = 2**63 - 1
 
 
-async def test_each_broker_of_a_group_tells_the_reigns_of_its_log(
-    place: Path, simulation: Simulation
-) -> None:
+async def test_each_broker_of_a_group_tells_the_terms_of_its_log(place: Path, simulation: Simulation) -> None:
     async with Scene(place, simulation, 3) as scene:
         await scene.start("one", "two", "three")
         first = await scene.leader()

@@ -17,7 +17,7 @@ from mqframe_election.rules.ability import Abdication
 from mqframe_election.rules.elector import Elector
 from mqframe_election.rules.group import GroupState, GroupView
 from mqframe_election.rules.lease import Lease, LeaseTimes
-from mqframe_election.rules.member import Member
+from mqframe_election.rules.member import ElectionMember
 from mqframe_election.rules.outbox import Outbox
 from mqframe_election.rules.states import State, TurnState
 from mqframe_election.rules.sync_set import SetLimits, SyncSet
@@ -58,7 +58,7 @@ def test_what_no_row_names_is_a_mistake_of_the_caller() -> None:
 
 def test_what_no_row_of_turns_names_is_a_mistake_of_the_caller() -> None:
     table = Table(turns, TurnState)
-    me = Member(1, "b", LIMITS, lambda: "w", Abdication())
+    me = ElectionMember(1, "b", LIMITS, lambda: "w", Abdication())
     for state in TurnState:
         for event in EVENTS:
             if not table.rows_of(state.value, name(event)):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_election.rules.epoch_framing import EpochFrames, EpochFraming
 from mqframe_election.rules.history import EpochHistory
-from mqframe_replication.rules.feed import Due, Feed, FeedLimits
+from mqframe_replication.rules.feed import DueBytes, Feed, FeedLimits
 from mqframe_replication.rules.following import Following, FollowLimits
 from mqframe_replication.rules.stream import encode_report, epoch_frame_head
 
@@ -23,7 +23,7 @@ class Leader:
         self.feed = Feed(limits, 0.0, EpochFraming(HISTORY, lambda: self.confirmed))
         self.feed.hear(encode_report(start), 0, end, 0.0)
 
-    def sent(self, now: float = 1.0) -> list[tuple[Due, bytes]]:
+    def sent(self, now: float = 1.0) -> list[tuple[DueBytes, bytes]]:
         found = []
         while (due := self.feed.due(self.end, now)) is not None:
             found.append((due, self.feed.head(due)))
@@ -34,22 +34,22 @@ def test_no_frame_has_bytes_of_two_epochs_and_each_says_of_which() -> None:
     leader = Leader(40, 300)
     leader.confirmed = 30
     assert leader.sent() == [
-        (Due(40, 60), epoch_frame_head(40, 60, 1, 30)),
-        (Due(100, 60), epoch_frame_head(100, 60, 3, 30)),
-        (Due(160, 60), epoch_frame_head(160, 60, 3, 30)),
-        (Due(220, 30), epoch_frame_head(220, 30, 3, 30)),
-        (Due(250, 50), epoch_frame_head(250, 50, 4, 30)),
+        (DueBytes(40, 60), epoch_frame_head(40, 60, 1, 30)),
+        (DueBytes(100, 60), epoch_frame_head(100, 60, 3, 30)),
+        (DueBytes(160, 60), epoch_frame_head(160, 60, 3, 30)),
+        (DueBytes(220, 30), epoch_frame_head(220, 30, 3, 30)),
+        (DueBytes(250, 50), epoch_frame_head(250, 50, 4, 30)),
     ]
 
 
 def test_what_is_confirmed_is_told_at_once_with_an_empty_frame_where_nothing_else_is_sent() -> None:
     leader = Leader(300, 300)
-    assert leader.sent() == [(Due(300, 0), epoch_frame_head(300, 0, 4, 0))]
+    assert leader.sent() == [(DueBytes(300, 0), epoch_frame_head(300, 0, 4, 0))]
     assert leader.sent() == []
     leader.confirmed = 300
-    assert leader.sent(2.0) == [(Due(300, 0), epoch_frame_head(300, 0, 4, 300))]
+    assert leader.sent(2.0) == [(DueBytes(300, 0), epoch_frame_head(300, 0, 4, 300))]
     assert leader.sent(7.0) == []
-    assert leader.sent(7.1) == [(Due(300, 0), epoch_frame_head(300, 0, 4, 300))]  # a heartbeat
+    assert leader.sent(7.1) == [(DueBytes(300, 0), epoch_frame_head(300, 0, 4, 300))]  # a heartbeat
 
 
 @given(st.integers(0, 299), st.integers(1, 120), st.lists(st.integers(1, 400), max_size=30))

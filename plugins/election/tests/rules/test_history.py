@@ -38,15 +38,15 @@ def test_the_file_has_a_line_for_each_epoch_behind_count_and_checksum() -> None:
     assert EpochHistory([(1, 0), (2, 4096)]).encode() == b"2\n1694929738\n1-0\n2-4096\n"
 
 
-@pytest.mark.parametrize("reigns", [[(2, 0), (2, 5)], [(3, 0), (2, 5)], [(1, 5), (2, 4)]])
-def test_epochs_grow_and_starts_do_not_go_back(reigns: list[tuple[int, int]]) -> None:
+@pytest.mark.parametrize("terms", [[(2, 0), (2, 5)], [(3, 0), (2, 5)], [(1, 5), (2, 4)]])
+def test_epochs_grow_and_starts_do_not_go_back(terms: list[tuple[int, int]]) -> None:
     with pytest.raises(StoreError, match="out of order"):
-        EpochHistory(reigns)
+        EpochHistory(terms)
 
 
-def test_a_new_reign_begins_where_the_log_ends() -> None:
+def test_a_new_term_begins_where_the_log_ends() -> None:
     history = EpochHistory().begin(1, 0).begin(3, 100).begin(4, 100)
-    assert history.reigns == ((1, 0), (3, 100), (4, 100))
+    assert history.terms == ((1, 0), (3, 100), (4, 100))
     assert history.last_epoch == 4
     assert [history.at(offset) for offset in (0, 99, 100, 5000)] == [1, 1, 4, 4]
     assert history.end_of_epoch_at(0) == 100
@@ -56,10 +56,10 @@ def test_a_new_reign_begins_where_the_log_ends() -> None:
 
 def test_what_a_cut_takes_goes_and_what_deleted_files_held_is_told_from_where_the_log_begins() -> None:
     history = EpochHistory([(1, 0), (2, 100), (5, 200)])
-    assert history.cut(200).reigns == ((1, 0), (2, 100))
-    assert history.cut(201).reigns == history.reigns
-    assert history.trim(150).reigns == ((2, 150), (5, 200))
-    assert history.trim(200).reigns == ((5, 200),)
+    assert history.cut(200).terms == ((1, 0), (2, 100))
+    assert history.cut(201).terms == history.terms
+    assert history.trim(150).terms == ((2, 150), (5, 200))
+    assert history.trim(200).terms == ((5, 200),)
     assert history.trim(0) == history
 
 

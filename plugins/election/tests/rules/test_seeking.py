@@ -5,7 +5,7 @@ from __future__ import annotations
 from election.traces import LIMITS, note
 from mqframe_election.rules.group import GroupState, GroupView, ReplicaNote
 from mqframe_election.rules.lease import Lease, LeaseTimes
-from mqframe_election.rules.seeking import Choice, Seeking
+from mqframe_election.rules.seeking import ClaimChoice, Seeking
 
 STATE = GroupState(4, 3, (1, 2, 3))
 
@@ -32,7 +32,7 @@ def test_who_followed_says_where_its_log_ends_once_for_each_epoch_that_ended() -
     assert seeking.unled(seen, 0.4)
 
 
-def chosen(seeking: Seeking, seen: GroupView, at: float) -> Choice:
+def chosen(seeking: Seeking, seen: GroupView, at: float) -> ClaimChoice:
     seeking.unled(seen, at)
     return seeking.choose(seen, lease(at), at)
 
@@ -41,7 +41,7 @@ def test_one_with_less_claims_when_patience_is_over_and_one_that_cannot_store_fi
     more = note(2, 900, ready=4)
     seen = view(note(1, 100, ready=4), more)
     seeking = Seeking(1, LIMITS)
-    assert chosen(seeking, seen, 10.0) == Choice(again=0.25)
+    assert chosen(seeking, seen, 10.0) == ClaimChoice(again=0.25)
     assert chosen(seeking, seen, 10.9).claim is None
     claim = chosen(seeking, seen, 11.0).claim
     assert claim is not None

@@ -28,7 +28,7 @@ def settle(group: SyncSet, log_end: int, now: float) -> tuple[int, ...] | None:
     return wanted.members
 
 
-def test_what_all_members_have_is_confirmed_and_nothing_before_each_has_said_so_in_this_reign() -> None:
+def test_what_all_members_have_is_confirmed_and_nothing_before_each_has_said_so_in_this_term() -> None:
     group = sync_set((1, 2, 3))
     assert group.confirm(100) == 80  # as the last leader knew
     group.joined(2, 0, is_clean=True)
@@ -84,7 +84,7 @@ def test_a_member_that_lags_leaves_and_one_that_follows_closely_stays() -> None:
     assert settle(group, 210, 11) == (1, 2)
 
 
-def test_a_broker_joins_once_it_has_all_that_is_confirmed_and_the_beginning_of_this_reign() -> None:
+def test_a_broker_joins_once_it_has_all_that_is_confirmed_and_the_beginning_of_this_term() -> None:
     group = sync_set((1,))
     assert group.confirm(150) == 150
     group.joined(2, 0, is_clean=True)
@@ -198,8 +198,8 @@ def test_words_of_strangers_change_nothing() -> None:
     assert group.confirm(100) == 100
 
 
-class Reign(RuleBasedStateMachine):
-    """One reign with two followers, whose logs, and the engine's answers, go their own ways."""
+class Term(RuleBasedStateMachine):
+    """One term with two followers, whose logs, and the engine's answers, go their own ways."""
 
     @initialize(members=st.sampled_from(((1, 2, 3), (1, 2), (1,))))
     def begin(self, members: tuple[int, ...]) -> None:
@@ -283,8 +283,8 @@ class Reign(RuleBasedStateMachine):
         return number not in self.connected
 
 
-Reign.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
-TestReign = Reign.TestCase
+Term.TestCase.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestTerm = Term.TestCase
 
 
 @pytest.mark.parametrize("members_min", [1, 2])

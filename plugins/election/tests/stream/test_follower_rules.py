@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from master_end import MasterEnd, connected
 from mqframe_election.rules.history import EpochHistory
-from mqframe_election.rules.reign import FollowerReplicas
+from mqframe_election.rules.replicas import FollowerReplicas
 from mqframe_election.stream.follower_rules import FollowerRules
 from mqframe_replication.rules.following import FollowLimits
 from mqframe_replication.rules.stream import encode_report, epoch_frame_head
 from mqframe_replication.stream.dialing import Dialer
-from mqframe_replication.stream.follower import Follower
+from mqframe_replication.stream.follower import MasterFollower
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import StoreError
@@ -75,7 +75,9 @@ class Place(MasterEnd):
         self.epochs = Epochs(self.happened)
         self.rules = FollowerRules(self.target, self.replicas, self.epochs, syncs=False)
         self.rules.epoch = 7
-        self.follower = Follower(self.target, self.clock, FollowLimits(5, 20), Dialer(self.clock), self.rules)
+        self.follower = MasterFollower(
+            self.target, self.clock, FollowLimits(5, 20), Dialer(self.clock), self.rules
+        )
 
     async def connect(self, *, begin: bool = True) -> asyncio.Server:
         server = await super().connect(begin=begin)

@@ -14,7 +14,7 @@ from master_port import HOME, LIMITS, Line, Log
 from mqframe_election.rules.group import GroupState
 from mqframe_election.rules.history import EpochHistory
 from mqframe_election.rules.lease import Lease, LeaseTimes
-from mqframe_election.rules.reign import LeaderReplicas
+from mqframe_election.rules.replicas import LeaderReplicas
 from mqframe_election.rules.sync_set import SetLimits, SyncSet
 from mqframe_election.rules.term import LeaderTerm
 from mqframe_election.stream.leader_rules import LeaderRules

@@ -12,7 +12,7 @@ from mqframe_etcd.answers import NOT_FOUND, EtcdRefusal
 from mqframe_etcd.gateway import Gateway
 from mqframe_etcd.keys import GroupKeys, Json, number, revision_of, transaction
 from mqframe_etcd.options import EtcdOptions
-from mqframe_etcd.watch import Watch
+from mqframe_etcd.watch import KeyWatch
 
 log = get_logger("etcd")
 
@@ -23,7 +23,7 @@ class _Started(NamedTuple):
     place: GroupPlace
     keys: GroupKeys
     lease: int
-    watch: Watch
+    watch: KeyWatch
 
 
 class EtcdCoordination(Coordination):
@@ -61,7 +61,7 @@ class EtcdCoordination(Coordination):
         answer = await self._gateway.call("/v3/lease/grant", {"TTL": str(math.ceil(ttl_seconds))})
         granted = float(number(answer, "TTL"))
         keys = self._keys(place)
-        watch = Watch(self._gateway, keys.all(), granted)
+        watch = KeyWatch(self._gateway, keys.all(), granted)
         self._started = _Started(place, keys, number(answer, "ID"), watch)
         self._read_at = -1
         return granted

@@ -10,7 +10,7 @@ from mqframe_etcd.gateway import Gateway, Quiet
 from mqframe_etcd.keys import Json, number
 
 
-class Watch:
+class KeyWatch:
     """A stream of what happens to the keys in `keys`, opened when it is needed, and kept from one wait to the
     next.
 

@@ -21,7 +21,7 @@ from faststream.middlewares import AckPolicy
 
 from mqframe_faststream.connection import Connection
 from mqframe_faststream.groups import Groups
-from mqframe_faststream.options import GROUP_PREFIX, Subscription
+from mqframe_faststream.options import GROUP_PREFIX, SubscriberPlan
 from mqframe_faststream.producer import MqframeProducer
 from mqframe_faststream.response import NO_PLAN, SendPlan
 
@@ -81,7 +81,7 @@ class MqframeSubscriberConfig(SubscriberUsecaseConfig):
     """Of a subscriber."""
 
     _outer_config: BrokerConfig = field(default_factory=MqframeBrokerConfig)
-    subscription: Subscription
+    subscription: SubscriberPlan
 
     @property
     def ack_policy(self) -> AckPolicy:
@@ -96,7 +96,7 @@ class MqframeSubscriberConfig(SubscriberUsecaseConfig):
 class MqframeSubscriberSpecificationConfig(SubscriberSpecificationConfig):
     """Of a subscriber, for AsyncAPI."""
 
-    subscription: Subscription
+    subscription: SubscriberPlan
 
 
 @dataclass(kw_only=True)
@@ -124,7 +124,7 @@ def topic_of(topic: str, config: BrokerConfig) -> str:
     return f"{config.prefix}{topic}"
 
 
-def group_of(subscription: Subscription, config: BrokerConfig) -> str:
+def group_of(subscription: SubscriberPlan, config: BrokerConfig) -> str:
     """The consumer group: the subscriber's, else the broker's, else one of the topic's own."""
     own = subscription.group or getattr(config, "group", "")
     return str(own or f"{GROUP_PREFIX}{topic_of(subscription.topic, config)}")

@@ -16,7 +16,7 @@ from mqframe import AsyncPushConsumer, ConsumerSettings, MqframeError
 from mqframe.log import get_logger
 from mqframe_faststream.connection import Connection
 from mqframe_faststream.errors import OptionError
-from mqframe_faststream.options import Subscription
+from mqframe_faststream.options import SubscriberPlan
 
 log = get_logger("faststream")
 
@@ -29,11 +29,11 @@ QUEUE_SECONDS = 3.0
 QUEUE_STEP_SECONDS = 0.005
 
 
-class Member(Protocol):
+class GroupSubscriber(Protocol):
     """A subscriber, as its group knows it."""
 
     @property
-    def subscription(self) -> Subscription:
+    def subscription(self) -> SubscriberPlan:
         """What it wants."""
 
     @property
@@ -56,10 +56,10 @@ class Group:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, GroupSubscriber] = {}
         self.consumer: AsyncPushConsumer | None = None
 
-    def add(self, member: Member) -> None:
+    def add(self, member: GroupSubscriber) -> None:
         """Raises `OptionError` when `member` does not go with the others."""
         topic = member.topic
         known = self.members.get(topic)
@@ -119,7 +119,7 @@ class Group:
             await consumer.stop()
 
     def _consumer(
-        self, connection: Connection, members: list[Member], stop_seconds: float
+        self, connection: Connection, members: list[GroupSubscriber], stop_seconds: float
     ) -> AsyncPushConsumer:
         options, first = connection.options, members[0].subscription
         tasks = sum(member.subscription.max_workers for member in members)
@@ -153,7 +153,7 @@ class Group:
         )
 
     @staticmethod
-    def _subscribe(consumer: AsyncPushConsumer, member: Member) -> None:
+    def _subscribe(consumer: AsyncPushConsumer, member: GroupSubscriber) -> None:
         wanted = member.subscription
         size = wanted.max_records if wanted.batch else 1
         consumer.subscribe(member.topic, wanted.expression, member.listen, batch_max=size)
@@ -185,7 +185,7 @@ class Groups:
             await group.start(self.connection, self._stop_seconds)
         await asyncio.gather(*[group.ready() for group in groups])
 
-    async def join(self, member: Member) -> None:
+    async def join(self, member: GroupSubscriber) -> None:
         """Have `member` called with messages. Raises `OptionError`, and as `AsyncPushConsumer.start`."""
         group = self._groups.setdefault(member.group, Group(member.group))
         if group.consumer is not None:
@@ -195,7 +195,7 @@ class Groups:
             await group.start(self.connection, self._stop_seconds)
             await group.ready()
 
-    async def leave(self, member: Member) -> None:
+    async def leave(self, member: GroupSubscriber) -> None:
         """Call `member` no more; returns when its running calls are over."""
         group = self._groups.get(member.group)
         if group is None or group.members.get(member.topic) is not member:
@@ -207,7 +207,7 @@ class Groups:
             del self._groups[member.group]
             await group.stop()
 
-    def leave_later(self, member: Member) -> None:
+    def leave_later(self, member: GroupSubscriber) -> None:
         """As `leave`, for a member that is called right now and cannot wait for itself."""
         self._spawn(self.leave(member))
 

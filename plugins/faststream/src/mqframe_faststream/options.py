@@ -24,7 +24,7 @@ ConsumeFrom = str | int | datetime
 
 
 @attrs.frozen(kw_only=True)
-class Subscription:
+class SubscriberPlan:
     """What one subscriber wants. The names are those of `MqframeBroker.subscriber`.
 
     `expression`: "*", tags joined by "||", or `Sql`. Raises `OptionError` when something makes no sense.
@@ -71,7 +71,7 @@ class Subscription:
         if self.max_reconsume_times is not None and self.max_reconsume_times < 0:
             raise OptionError(f"{where}: max_reconsume_times is {self.max_reconsume_times}; 0 is the least")
 
-    def disagreements(self, other: Subscription) -> list[str]:
+    def disagreements(self, other: SubscriberPlan) -> list[str]:
         """In which options of their group this one and `other` differ."""
         return [name for name in OF_GROUP if getattr(self, name) != getattr(other, name)]
 
@@ -119,7 +119,7 @@ def records(batch: bool, max_records: int | None, topic: str) -> int:
     return 32 if max_records is None else max_records
 
 
-def check_policy(subscription: Subscription, policy: object) -> None:
+def check_policy(subscription: SubscriberPlan, policy: object) -> None:
     """Raise `OptionError` for an `AckPolicy` that cannot be kept."""
     keeps = policy in (AckPolicy.NACK_ON_ERROR, AckPolicy.REJECT_ON_ERROR, AckPolicy.MANUAL)
     if subscription.broadcasting and keeps and isinstance(policy, AckPolicy):

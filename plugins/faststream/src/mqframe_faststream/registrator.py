@@ -21,7 +21,7 @@ from mqframe_faststream.config import (
     MqframeSubscriberSpecificationConfig,
 )
 from mqframe_faststream.errors import OptionError
-from mqframe_faststream.options import ConsumeFrom, Subscription, Tags, expression_of, records
+from mqframe_faststream.options import ConsumeFrom, SubscriberPlan, Tags, expression_of, records
 from mqframe_faststream.publisher import MqframePublisher
 from mqframe_faststream.response import SendOptions, plan_of
 from mqframe_faststream.specification import MqframePublisherSpecification, MqframeSubscriberSpecification
@@ -75,7 +75,7 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
         `ack_policy`: what becomes of messages whose handler raises; by default they come again.
         All others are as of FastStream's brokers. Raises `OptionError` when something makes no sense.
         """
-        wanted = Subscription(
+        wanted = SubscriberPlan(
             topic=topic,
             group=group,
             expression=expression_of(tags, sql, topic),
@@ -180,7 +180,7 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
 
     def _make_subscriber(
         self,
-        wanted: Subscription,
+        wanted: SubscriberPlan,
         ack_policy: AckPolicy,
         no_reply: bool,
         shown: tuple[str | None, str | None, bool],

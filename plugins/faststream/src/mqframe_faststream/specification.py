@@ -25,7 +25,7 @@ from mqframe_faststream.config import (
     group_of,
     topic_of,
 )
-from mqframe_faststream.options import Subscription
+from mqframe_faststream.options import SubscriberPlan
 from mqframe_faststream.response import SendPlan
 
 EXTENSION = "x-rocketmq"
@@ -111,7 +111,7 @@ class MqframePublisherSpecification(
         }
 
 
-def consumed(wanted: Subscription, group: str) -> dict[str, Any]:
+def consumed(wanted: SubscriberPlan, group: str) -> dict[str, Any]:
     """The binding of an operation that consumes."""
     binding: dict[str, Any] = {"consumerGroup": group}
     if isinstance(wanted.expression, Sql):

@@ -27,7 +27,7 @@ from mqframe.core.sending.request_reply import is_request
 from mqframe_faststream.config import MqframeBrokerConfig, group_of, groups_of, topic_of
 from mqframe_faststream.errors import OptionError, is_of_arguments, undecodable
 from mqframe_faststream.message import Delivery, MqframeMessage, PoppedSettlement, RawMessage
-from mqframe_faststream.options import Subscription, check_policy
+from mqframe_faststream.options import SubscriberPlan, check_policy
 from mqframe_faststream.parser import MqframeParser, reply_address
 from mqframe_faststream.publisher import ReplyPublisher
 
@@ -55,7 +55,7 @@ class MqframeSubscriber(SubscriberUsecase[Any]):
         specification: MqframeSubscriberSpecification,
         calls: CallsCollection[Any],
     ) -> None:
-        self.subscription: Subscription = config.subscription
+        self.subscription: SubscriberPlan = config.subscription
         self._deliveries: dict[int, Delivery] = {}
         parser = MqframeParser(self._deliveries)
         config.parser = parser.parse_batch if self.subscription.batch else parser.parse_message

@@ -41,7 +41,7 @@ from mqframe.core.sending.encoding import message_properties
 from mqframe.core.sending.request_reply import request_properties
 from mqframe_faststream.broker import MqframeBroker
 from mqframe_faststream.errors import ReplyTimeout
-from mqframe_faststream.groups import Groups, Member
+from mqframe_faststream.groups import Groups, GroupSubscriber
 from mqframe_faststream.producer import ANSWER_SECONDS, MqframeProducer, at_once
 from mqframe_faststream.publisher import MqframePublisher
 from mqframe_faststream.response import MqframePublishCommand
@@ -282,13 +282,13 @@ class _NoGroups(Groups):
     def __init__(self) -> None:
         super().__init__(cast("Any", None), None)
 
-    async def join(self, member: Member) -> None:
+    async def join(self, member: GroupSubscriber) -> None:
         """Nothing to join."""
 
-    async def leave(self, member: Member) -> None:
+    async def leave(self, member: GroupSubscriber) -> None:
         """Nothing to leave."""
 
-    def leave_later(self, member: Member) -> None:
+    def leave_later(self, member: GroupSubscriber) -> None:
         """Nothing to leave."""
 
 

@@ -35,7 +35,7 @@ class Context(Protocol):
     delay_level_when_next_consume: int
 
 
-class Verdict(Enum):
+class EffectVerdict(Enum):
     """What is to become of one message. `SAME`: the same as of an earlier one of the batch with its key."""
 
     CALL = "call"
@@ -50,7 +50,7 @@ class Begun:
 
     messages: Sequence[ReceivedMessage]
     keys: Sequence[str | None]
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[EffectVerdict]
     attempt: Attempt | None
 
     @property
@@ -80,7 +80,7 @@ class Effects:
         Raises `InProgress`, what the key rule and the store raise, and what the handler raised.
         """
         begun = yield from self.begin([message])
-        if begun.verdicts[0] is not Verdict.CALL:
+        if begun.verdicts[0] is not EffectVerdict.CALL:
             yield from self.abandon(begun)
             self.refuse_busy(begun)
             return None
@@ -97,9 +97,9 @@ class Effects:
     ) -> Steps[Any]:
         """Have those of a batch handled that are new; what a listener answers for all of them."""
         begun = yield from self.begin(messages)
-        given = [n for n, verdict in enumerate(begun.verdicts) if verdict is Verdict.CALL]
-        if ordered and Verdict.LATER in begun.verdicts:
-            given = [n for n in given if n < begun.verdicts.index(Verdict.LATER)]
+        given = [n for n, verdict in enumerate(begun.verdicts) if verdict is EffectVerdict.CALL]
+        if ordered and EffectVerdict.LATER in begun.verdicts:
+            given = [n for n in given if n < begun.verdicts.index(EffectVerdict.LATER)]
         result: Any = ConsumeResult.SUCCESS
         if given:
             result = yield from self._called(begun, [messages[n] for n in given], call)
@@ -133,16 +133,16 @@ class Effects:
         claims: dict[str, Claim] = dict.fromkeys(wanted, Claim.NEW)
         if wanted or (self.store.in_transaction and len(keyless) < len(keys)):
             attempt, claims = yield from self._claim(wanted, claims)
-        verdicts: list[Verdict] = []
+        verdicts: list[EffectVerdict] = []
         seen: set[str] = set()
         for number, key in enumerate(keys):
             if number in keyless:
-                verdicts.append(Verdict.LATER)
+                verdicts.append(EffectVerdict.LATER)
             elif key is None:
                 self.counts.add("without_key")
-                verdicts.append(Verdict.CALL)
+                verdicts.append(EffectVerdict.CALL)
             elif key in seen and claims[key] is Claim.NEW:
-                verdicts.append(Verdict.SAME)
+                verdicts.append(EffectVerdict.SAME)
             else:
                 seen.add(key)
                 verdicts.append(_VERDICTS[claims[key]])
@@ -181,7 +181,7 @@ class Effects:
 
     def refuse_busy(self, begun: Begun) -> None:
         """Raises `InProgress` when the first message is to come again later."""
-        if begun.verdicts[0] is Verdict.LATER:
+        if begun.verdicts[0] is EffectVerdict.LATER:
             problem = InProgress(
                 f"key {begun.keys[0]!r} of {self.scope} is being worked on by another delivery; this one is"
                 " to come again later"
@@ -243,9 +243,9 @@ class Effects:
             number
             for number, verdict in enumerate(begun.verdicts)
             if not (
-                verdict is Verdict.DONE
+                verdict is EffectVerdict.DONE
                 or number in succeeded
-                or (verdict is Verdict.SAME and begun.keys[number] in done_keys)
+                or (verdict is EffectVerdict.SAME and begun.keys[number] in done_keys)
             )
         ]
         context.ack_index = ACKNOWLEDGE_ALL
@@ -253,7 +253,7 @@ class Effects:
             return ConsumeResult.SUCCESS
         if ordered:
             return ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT
-        put_off = Verdict.LATER in begun.verdicts
+        put_off = EffectVerdict.LATER in begun.verdicts
         if put_off and self.busy_delay_level and not context.delay_level_when_next_consume:
             context.delay_level_when_next_consume = self.busy_delay_level
         if put_off and ordered is None:
@@ -262,9 +262,11 @@ class Effects:
         return ConsumeResult.SUCCESS
 
     def _note(
-        self, keys: Sequence[str | None], verdicts: Sequence[Verdict], claims: dict[str, Claim]
+        self, keys: Sequence[str | None], verdicts: Sequence[EffectVerdict], claims: dict[str, Claim]
     ) -> None:
-        doubles = [k for k, v in zip(keys, verdicts, strict=True) if v in (Verdict.DONE, Verdict.SAME)]
+        doubles = [
+            k for k, v in zip(keys, verdicts, strict=True) if v in (EffectVerdict.DONE, EffectVerdict.SAME)
+        ]
         busy = [k for k in keys if k is not None and claims[k] is Claim.BUSY]
         self.counts.add("duplicates", len(doubles))
         self.counts.add("in_progress", len(busy))
@@ -281,4 +283,4 @@ class Effects:
         return {"scope": self.scope, "keys": list(keys[:_SHOWN])}
 
 
-_VERDICTS = {Claim.NEW: Verdict.CALL, Claim.DONE: Verdict.DONE, Claim.BUSY: Verdict.LATER}
+_VERDICTS = {Claim.NEW: EffectVerdict.CALL, Claim.DONE: EffectVerdict.DONE, Claim.BUSY: EffectVerdict.LATER}

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overloa
 
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe_idempotence.counts import Counts
-from mqframe_idempotence.effects import Begun, Effects, Verdict, WhenAway
+from mqframe_idempotence.effects import Begun, Effects, EffectVerdict, WhenAway
 from mqframe_idempotence.errors import WrongUse
 from mqframe_idempotence.keys import KeyFunction, KeyRule, Missing, checked_scope
 from mqframe_idempotence.steps import run, run_async
@@ -278,7 +278,7 @@ class Processing(Generic[S]):
 
     def _enter(self) -> Any:
         begun = yield from self._effects.begin([self._message])
-        self.fresh = begun.verdicts[0] is Verdict.CALL
+        self.fresh = begun.verdicts[0] is EffectVerdict.CALL
         if not self.fresh:
             yield from self._effects.abandon(begun)
             self._effects.refuse_busy(begun)

@@ -16,7 +16,7 @@ from mqframe.log import get_logger
 from mqframe_kombu import envelope
 from mqframe_kombu.directory import Binding, Exchange, QueueRecord
 from mqframe_kombu.feed import Feed
-from mqframe_kombu.held import Held, Outcome, Source
+from mqframe_kombu.held import Held, HeldOutcome, Source
 from mqframe_kombu.link import END_SECONDS
 from mqframe_kombu.qos import QoS
 from mqframe_kombu.routing import TYPES
@@ -273,11 +273,11 @@ class Channel(virtual.Channel):  # type: ignore[misc]
 
     def basic_ack(self, delivery_tag: int, multiple: bool = False) -> None:
         """A message is done."""
-        self.qos.settle(delivery_tag, Outcome.ACK, multiple=multiple)
+        self.qos.settle(delivery_tag, HeldOutcome.ACK, multiple=multiple)
 
     def basic_reject(self, delivery_tag: int, requeue: bool = False) -> None:
         """A message is not done: others may have it (`requeue`), or it becomes a dead letter."""
-        self.qos.settle(delivery_tag, Outcome.REQUEUE if requeue else Outcome.DEAD_LETTER)
+        self.qos.settle(delivery_tag, HeldOutcome.REQUEUE if requeue else HeldOutcome.DEAD_LETTER)
 
     def basic_recover(self, requeue: bool = False) -> None:
         """Give back what is out."""
@@ -302,7 +302,7 @@ class Channel(virtual.Channel):  # type: ignore[misc]
         self._link.soon(self._feed.delivered)
         tags = self._by_queue.get(held.source.queue)
         if not tags or self.closed:
-            self._link.soon(self._feed.settle, held, Outcome.REQUEUE)
+            self._link.soon(self._feed.settle, held, HeldOutcome.REQUEUE)
             return
         held.delivered = True
         tags.append(tags.pop(0))  # consumers of one queue take turns
@@ -318,10 +318,10 @@ class Channel(virtual.Channel):  # type: ignore[misc]
             message = self.Message(payload, channel=self)
         except (MqframeError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             log.error("message cannot be read; made a dead letter", reason=str(problem), **held.named())
-            self._link.soon(self._feed.settle, held, Outcome.DEAD_LETTER)
+            self._link.soon(self._feed.settle, held, HeldOutcome.DEAD_LETTER)
             return None
         if no_ack:
-            self._link.soon(self._feed.settle, held, Outcome.ACK)
+            self._link.soon(self._feed.settle, held, HeldOutcome.ACK)
         else:
             self.qos.append(held, tag)
         return message

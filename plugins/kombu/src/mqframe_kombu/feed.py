@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mqframe.core.errors import ClosedError, MqframeError, ReceiptError, RetryError
 from mqframe.log import get_logger
-from mqframe_kombu.held import Held, Outcome, Source
+from mqframe_kombu.held import Held, HeldOutcome, Source
 from mqframe_kombu.options import TransportOptions
 from mqframe_kombu.owner import FeedOwner
 
@@ -84,14 +84,14 @@ class Feed:
         if not self._prefetch:
             self._changed.set()
 
-    def settle(self, held: Held, outcome: Outcome) -> None:
+    def settle(self, held: Held, outcome: HeldOutcome) -> None:
         """Do with `held` what was decided. What was settled before, or lost: nothing happens."""
         if held not in self._out:
             return
-        if outcome is Outcome.ACK:
+        if outcome is HeldOutcome.ACK:
             self._forget(held)
             self._acknowledge(held)
-        elif outcome is Outcome.REQUEUE:
+        elif outcome is HeldOutcome.REQUEUE:
             self._spawn(self.give_back([held]))
         else:
             self._spawn(self._bury(held))

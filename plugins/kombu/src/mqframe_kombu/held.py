@@ -12,7 +12,7 @@ import attrs
 from mqframe import AsyncSimpleConsumer, PoppedMessage
 
 
-class Outcome(Enum):
+class HeldOutcome(Enum):
     """What becomes of a message."""
 
     ACK = "ack"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 
 from mqframe_kombu.feed import Feed
-from mqframe_kombu.held import Held, Outcome
+from mqframe_kombu.held import Held, HeldOutcome
 from mqframe_kombu.link import Link
 
 
@@ -45,12 +45,12 @@ class QoS:
         with self._lock:
             self._delivered[delivery_tag] = held
 
-    def settle(self, delivery_tag: int, outcome: Outcome, *, multiple: bool = False) -> None:
+    def settle(self, delivery_tag: int, outcome: HeldOutcome, *, multiple: bool = False) -> None:
         """Settle one, or (`multiple`) it and all that came before. Tags that are not out do no harm."""
         with self._lock:
             tags = [tag for tag in self._delivered if tag <= delivery_tag] if multiple else [delivery_tag]
             helds = [self._delivered.pop(tag) for tag in tags if tag in self._delivered]
-        if outcome is Outcome.REQUEUE:
+        if outcome is HeldOutcome.REQUEUE:
             # Waited for: who gives back and asks at once is to find it.
             self._link.call(self._feed.give_back(helds))
             return

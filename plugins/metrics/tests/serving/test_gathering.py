@@ -4,7 +4,7 @@ import itertools
 from mqframe_metrics.serving.gathering import Gatherer
 from scrapes import Scrape, scrape
 
-from mqframe.core.measuring.family import Family, Kind, Table, one
+from mqframe.core.measuring.family import Family, MetricKind, MetricTable, one
 
 
 class Source:
@@ -18,7 +18,7 @@ class Source:
 
 
 def many(count):
-    family = Family("n", Kind.GAUGE, "", ("topic",))
+    family = Family("n", MetricKind.GAUGE, "", ("topic",))
     for number in range(count):
         family.add(number, f"t{number}")
     return family
@@ -26,8 +26,8 @@ def many(count):
 
 async def test_what_several_servers_have_under_one_name_stands_together():
     text = await scrape(
-        Source("a", one("x", Kind.GAUGE, "", 1), one("y", Kind.GAUGE, "", 2)),
-        Source("b", one("x", Kind.GAUGE, "", 3)),
+        Source("a", one("x", MetricKind.GAUGE, "", 1), one("y", MetricKind.GAUGE, "", 2)),
+        Source("b", one("x", MetricKind.GAUGE, "", 3)),
     )
     assert text.count("# TYPE x gauge") == 1
     shown = Scrape(text)
@@ -35,7 +35,7 @@ async def test_what_several_servers_have_under_one_name_stands_together():
 
 
 async def test_a_metric_without_series_is_left_out():
-    assert await scrape(Source("a", Family("x", Kind.GAUGE, "", ("t",)))) == ""
+    assert await scrape(Source("a", Family("x", MetricKind.GAUGE, "", ("t",)))) == ""
 
 
 async def test_the_loop_turns_while_a_long_text_is_written():
@@ -69,7 +69,7 @@ async def test_one_text_is_made_after_the_other():
             most = max(most, running)
             await asyncio.sleep(0)
             running -= 1
-            yield one("x", Kind.GAUGE, "", 1)
+            yield one("x", MetricKind.GAUGE, "", 1)
 
     gatherer = Gatherer(10)
     gatherer.sources.append(Slow("a"))
@@ -87,8 +87,8 @@ async def test_rows_of_several_metrics_are_made_while_they_are_written():
             yield (f"t{number}",), (number, -number)
         yield None, (10, -10)
 
-    families = [Family(name, Kind.GAUGE, "", ("topic",)) for name in ("x", "y")]
-    source = Source("a", Table(families, rows()))
+    families = [Family(name, MetricKind.GAUGE, "", ("topic",)) for name in ("x", "y")]
+    source = Source("a", MetricTable(families, rows()))
     assert made == []
     shown = Scrape(await scrape(source, series_max=2))
     assert [labels.get("topic") for labels in shown.labels("x")] == ["t0", "t1", None]

@@ -17,7 +17,7 @@ from mqframe_testing.manual_clock import ManualClock
 from scrapes import Scrape
 
 from mqframe.core.errors import SettingError
-from mqframe.core.measuring.family import Kind, one
+from mqframe.core.measuring.family import MetricKind, one
 
 
 class Source:
@@ -29,7 +29,7 @@ class Source:
     async def families(self):
         if self._problem is not None:
             raise self._problem
-        yield one("lag", Kind.GAUGE, "", 7)
+        yield one("lag", MetricKind.GAUGE, "", 7)
 
 
 def get(address, path):

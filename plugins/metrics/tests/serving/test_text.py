@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from scrapes import parsed
 
 from mqframe.core.measuring import histogram
-from mqframe.core.measuring.family import Family, Kind, one
+from mqframe.core.measuring.family import Family, MetricKind, one
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -29,7 +29,7 @@ def text_of(family, common=None, most=1000):
 
 @given(TEXT, TEXT, st.floats())
 def test_any_label_and_number_is_read_back(first, second, value):
-    family = Family("name", Kind.GAUGE, first, ("a",))
+    family = Family("name", MetricKind.GAUGE, first, ("a",))
     family.add(value, second)
     (read,) = parsed(text_of(family, {"common": first}))
     (sample,) = read.samples
@@ -39,7 +39,7 @@ def test_any_label_and_number_is_read_back(first, second, value):
 
 @given(TEXT, TEXT)
 def test_any_label_of_a_histogram_is_read_back(first, second):
-    family = Family("name", Kind.HISTOGRAM, "", ("a",))
+    family = Family("name", MetricKind.HISTOGRAM, "", ("a",))
     family.add(histogram.Histogram((1,), [2, 3], 7.5), second)
     (read,) = parsed(text_of(family, {"common": first}))
     assert [(sample.name, sample.labels.pop("le", None), sample.value) for sample in read.samples] == [
@@ -62,11 +62,11 @@ def test_it_is_what_prometheus_client_writes_itself():
     for value in (0.5, 1, 20):
         theirs.labels("t").observe(value)
         ours.add(value)
-    came = Family("in_total", Kind.COUNTER, "what came", ("topic",))
+    came = Family("in_total", MetricKind.COUNTER, "what came", ("topic",))
     came.add(3.0, 'a"b')
-    sizes = Family("size", Kind.HISTOGRAM, "how long", ("topic",))
+    sizes = Family("size", MetricKind.HISTOGRAM, "how long", ("topic",))
     sizes.add(ours, "t")
-    text = "".join(map(text_of, (came, one("lag", Kind.GAUGE, "what waits", 2.5), sizes)))
+    text = "".join(map(text_of, (came, one("lag", MetricKind.GAUGE, "what waits", 2.5), sizes)))
 
     def samples(given):
         return [
@@ -80,7 +80,7 @@ def test_it_is_what_prometheus_client_writes_itself():
 
 
 def test_what_is_beyond_the_limit_has_the_common_labels_and_its_own():
-    family = Family("n", Kind.COUNTER, "", ("topic",))
+    family = Family("n", MetricKind.COUNTER, "", ("topic",))
     for value in (1, 2, 3):
         family.add(value, f"t{value}")
     assert lines(family, {"node_id": "a"}, 1) == (
@@ -89,7 +89,7 @@ def test_what_is_beyond_the_limit_has_the_common_labels_and_its_own():
 
 
 def test_what_stands_for_several_already_joins_the_rest():
-    family = Family("n", Kind.COUNTER, "", ("topic",))
+    family = Family("n", MetricKind.COUNTER, "", ("topic",))
     for value, labels in ((1, ("t1",)), (2, None), (3, ("t3",)), (4, ("t4",))):
         family.series.append((labels, value))
     assert lines(family, most=2) == 'n{topic="t1"} 1\nn{topic="t3"} 3\nn{otel_metric_overflow="true"} 6\n'
@@ -98,7 +98,7 @@ def test_what_stands_for_several_already_joins_the_rest():
 def test_a_histogram_without_labels_has_braces_for_its_bounds_only():
     counted = histogram.Histogram((1,))
     counted.add(1)
-    assert lines(one("h", Kind.HISTOGRAM, "", counted)) == (
+    assert lines(one("h", MetricKind.HISTOGRAM, "", counted)) == (
         'h_bucket{le="1.0"} 1\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n'
     )
 

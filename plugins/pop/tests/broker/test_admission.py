@@ -9,7 +9,7 @@ from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 from popping import pop_request, popped
 
-from mqframe.broker.consuming.admission import ReadAdmission
+from mqframe.broker.consuming.admission import BrokerReadAdmission
 from mqframe.broker.consuming.filters import Filters
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.tables.live_settings import LiveSettings
@@ -36,7 +36,7 @@ class Scene:
         self.groups.put(SubscriptionGroupConfig(group_name="g"))
         live = LiveSettings(BrokerSettings(**settings))
         filters = Filters(live, PluginManager(), clock)
-        self.admission = PopAdmission(ReadAdmission(self.topics, self.groups, live, filters))
+        self.admission = PopAdmission(BrokerReadAdmission(self.topics, self.groups, live, filters))
 
 
 def refusal(call, *arguments) -> int:

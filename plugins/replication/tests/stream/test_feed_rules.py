@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from master_port import HELLO, LIMITS, Log
-from mqframe_replication.rules.feed import Due, Feed
+from mqframe_replication.rules.feed import DueBytes, Feed
 from mqframe_replication.rules.hello import Welcome
 from mqframe_replication.rules.stream import encode_report, frame_head
 from mqframe_replication.stream.feed_rules import MasterRules
@@ -13,7 +13,7 @@ def test_a_master_takes_whoever_is_admitted_and_says_where_its_log_lies() -> Non
     rules = MasterRules(Log(bytes(250)), lambda: None)
     for hello in (None, HELLO):
         assert rules.objection(hello) == ""
-        assert rules.framing(hello).head(Due(1000, 7)) == frame_head(1000, 7)
+        assert rules.framing(hello).head(DueBytes(1000, 7)) == frame_head(1000, 7)
     assert rules.welcome(HELLO) == Welcome(start=1000, end=1250)
 
 

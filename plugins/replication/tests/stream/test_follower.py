@@ -10,14 +10,14 @@ from mqframe_replication.rules.following import FollowLimits
 from mqframe_replication.rules.stream import CopyFrame, encode_report, frame_head
 from mqframe_replication.stream.copy_rules import SlaveRules
 from mqframe_replication.stream.dialing import Dialer
-from mqframe_replication.stream.follower import Follower
+from mqframe_replication.stream.follower import MasterFollower
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import ConnectError, StoreError
 
 
-def follower_of(target: Target, clock: ManualClock) -> Follower[CopyFrame]:
-    return Follower(target, clock, FollowLimits(5, 20), Dialer(clock), SlaveRules(target))
+def follower_of(target: Target, clock: ManualClock) -> MasterFollower[CopyFrame]:
+    return MasterFollower(target, clock, FollowLimits(5, 20), Dialer(clock), SlaveRules(target))
 
 
 class Place(MasterEnd):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from mqframe_replication.stream.refusals import Refusals
+from mqframe_replication.stream.refusals import ConnectionRefusals
 from mqframe_testing.manual_clock import ManualClock
 
 
@@ -22,7 +22,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 def test_strangers_are_a_warning_a_minute(clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
-    refusals = Refusals(clock)
+    refusals = ConnectionRefusals(clock)
     for number in range(300):
         refusals.note_unknown(f"192.0.2.{number % 250}:7", "it says nothing")
         clock.advance(0.1)
@@ -37,7 +37,7 @@ def test_strangers_are_a_warning_a_minute(clock: ManualClock, caplog: pytest.Log
 def test_a_slave_that_comes_again_and_again_is_one_error_and_its_coming_in_another(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refusals = Refusals(clock)
+    refusals = ConnectionRefusals(clock)
     for port in range(100):
         refusals.note(f"192.0.2.1:{port}", "its id is taken")
         clock.advance(0.3)
@@ -55,7 +55,7 @@ def test_a_slave_that_comes_again_and_again_is_one_error_and_its_coming_in_anoth
 def test_a_slave_whose_connection_was_closed_comes_again_as_loud(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refusals = Refusals(clock)
+    refusals = ConnectionRefusals(clock)
     refusals.note_closed("192.0.2.1:1", "says")
     refusals.over("192.0.2.1:2", 64)
     assert told(caplog) == [

@@ -11,7 +11,7 @@ from mqframe_replication.rules.feed import Feed, PlainFraming
 from mqframe_replication.rules.hello import Hello
 from mqframe_replication.rules.send_rate import SendRate
 from mqframe_replication.rules.stream import encode_report, frame_head
-from mqframe_replication.stream.refusals import Refusals
+from mqframe_replication.stream.refusals import ConnectionRefusals
 from mqframe_replication.stream.slave_connection import SlaveConnection
 from mqframe_testing.manual_clock import ManualClock
 
@@ -43,7 +43,7 @@ class Port:
         self.clock = ManualClock()
         self.source, self.limits = Log(bytes(range(250))), LIMITS
         self.rate: SendRate | None = None
-        self.refusals = Refusals(self.clock)
+        self.refusals = ConnectionRefusals(self.clock)
         self.happened: list[str] = []
 
     def push(self) -> None:

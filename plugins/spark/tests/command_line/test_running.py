@@ -6,11 +6,11 @@ import signal
 import pytest
 import typer
 from mqframe_spark.command_line.running import finish, note, session, show_lines, teller
-from mqframe_spark.jobs.progress import Progress
+from mqframe_spark.jobs.progress import BatchProgress
 from mqframe_spark.jobs.sessions import SessionOptions
 from mqframe_spark.jobs.watching import StopRequest, Totals
 
-PROGRESS = Progress(batch=3, rows=1200, rows_per_second=600.0, seconds=2.0, backlog=7)
+PROGRESS = BatchProgress(batch=3, rows=1200, rows_per_second=600.0, seconds=2.0, backlog=7)
 FACTS = {"checkpoint": "/cp"}
 
 

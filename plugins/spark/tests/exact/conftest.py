@@ -17,10 +17,10 @@ from mqframe_spark.exact import bucket
 from mqframe_spark.exact import committer as exact_commit
 from mqframe_spark.exact import object_folder as objects
 from mqframe_spark.exact import writers as exact_sink
-from mqframe_spark.exact.check_back_answers import Server, Serving
+from mqframe_spark.exact.check_back_answers import CheckBackServer, Serving
 from mqframe_spark.exact.commit_folder import Folder
 from mqframe_spark.exact.commit_record import CommitRecord
-from mqframe_spark.exact.place import Place, group_of
+from mqframe_spark.exact.place import CommitPlace, group_of
 from mqframe_spark.exact.rules import SinkRecord
 from mqframe_spark.exact.writers import ExactBatchWriter, ExactStreamWriter
 from mqframe_spark.sink.options import SinkOptions, parse_sink_options
@@ -93,7 +93,7 @@ class Query:
         return parse_sink_options(self.given)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CommitPlace:
         return exact_sink.stream_place(self.options)
 
     def record(self) -> SinkRecord:
@@ -190,7 +190,7 @@ class Query:
         stopping = threading.Event()
         options = self.options
         serving = Serving(options, self.place.root, group_of(options, self.place))
-        thread = threading.Thread(target=Server(serving, stopping).run)
+        thread = threading.Thread(target=CheckBackServer(serving, stopping).run)
         thread.start()
         try:
             yield

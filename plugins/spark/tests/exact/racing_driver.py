@@ -13,14 +13,14 @@ import sys
 
 import msgspec
 from mqframe_spark.exact import rules as rules
-from mqframe_spark.exact.place import Place
+from mqframe_spark.exact.place import CommitPlace
 from mqframe_spark.exact.rules import Superseded
 from mqframe_spark.object_store_options import parse_object_store_options
 
 
 def main(name: str, root: str, given: str) -> None:
     """Race, until standard input ends."""
-    record = Place(root, "stream", parse_object_store_options(json.loads(given))[0]).record()
+    record = CommitPlace(root, "stream", parse_object_store_options(json.loads(given))[0]).record()
     for word in sys.stdin:
         found = record.read()
         begun = rules.first("r") if found is None else rules.begin(found)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.answers import Answers
-from mqframe_spark.exact.place import Place
+from mqframe_spark.exact.place import CommitPlace
 from mqframe_spark.exact.rules import HalfName, OpenBatch, SinkRecord
 from mqframe_transactions.rules.half_batch import PreparedHalf
 
@@ -34,7 +34,7 @@ class Setup:
         self.answers = Answers(str(root), self.lookup, monotonic=lambda: self.now)
 
     def publish(self, record: SinkRecord) -> SinkRecord:
-        Place(str(self.root), "stream").record().publish(record)
+        CommitPlace(str(self.root), "stream").record().publish(record)
         return record
 
     def lookup(self, topic: str, unique_key: str) -> ReceivedMessage | None:
@@ -86,7 +86,7 @@ def test_a_single_half_that_is_delivered_is_not_delivered_again(setup: Setup) ->
 def test_a_decision_that_is_known_needs_no_file(setup: Setup) -> None:
     record = setup.publish(left(rules.commit(rules.first("r"), 1, OpenBatch(0, {"x": ()}, (HALF,)))))
     assert setup.ask(HALF_BATCH="3") is COMMIT
-    Place(str(setup.root), "stream").record().erase()
+    CommitPlace(str(setup.root), "stream").record().erase()
     setup.now += 10
     assert setup.ask(HALF_BATCH="3") is COMMIT
     assert setup.ask(NAME._replace(batch=1), HALF_BATCH="3") is UNKNOWN

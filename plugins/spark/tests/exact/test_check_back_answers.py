@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mqframe_spark.exact import check_back_answers, rules
 from mqframe_spark.exact.answering import process
-from mqframe_spark.exact.check_back_answers import Limit, Server, Serving, limit_of, limits, parse
-from mqframe_spark.exact.place import Place, group_of, stream_place
+from mqframe_spark.exact.check_back_answers import CheckBackServer, Limit, Serving, limit_of, limits, parse
+from mqframe_spark.exact.place import CommitPlace, group_of, stream_place
 
 from mqframe.core.errors import RouteError, SettingError
 
@@ -22,7 +22,7 @@ WHERE = {"nameserver": "127.0.0.1:1", "group": "g", "commitPath": "/c"}
 def test_by_hand_it_finds_the_group_by_the_path() -> None:
     serving = parse(["nameserver=127.0.0.1:1", "topic=orders", "checkpointLocation=/a=b"])
     place = stream_place(serving.options)
-    assert place == Place("/a=b/mqframe", "stream")
+    assert place == CommitPlace("/a=b/mqframe", "stream")
     assert (serving.root, serving.group) == (place.root, group_of(serving.options, place))
     assert (serving.options.topic, serving.anchor, serving.topics) == ("orders", None, "")
 
@@ -144,7 +144,7 @@ def own() -> tuple[int, str]:
 def serve(what: Serving, *steps: Callable[[], object]) -> int:
     """Serves until it ends by itself, or after one wait more than there are `steps`; gives the waits."""
     turns = Turns(*steps)
-    Server(what, turns).run()  # type: ignore[arg-type]
+    CheckBackServer(what, turns).run()  # type: ignore[arg-type]
     return len(turns.waits)
 
 
@@ -172,7 +172,7 @@ def test_brokers_that_do_not_know_a_topic_yet_are_asked_again(producer, named, c
 
 
 def test_by_hand_topics_are_those_of_the_option_and_of_the_record(producer, tmp_path) -> None:
-    Place(str(tmp_path), "stream").record().publish(
+    CommitPlace(str(tmp_path), "stream").record().publish(
         rules.commit(rules.first("r"), 1, rules.OpenBatch(0, {}), topics=["paid", "open"])
     )
     assert serve(serving(commitPath=str(tmp_path), topic="orders")) == 1

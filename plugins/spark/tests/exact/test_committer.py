@@ -9,7 +9,7 @@ import pytest
 from mqframe_spark.exact import committer as module
 from mqframe_spark.exact.committer import END_PAUSES_SECONDS, Attempt, Committer, Run
 from mqframe_spark.exact.losses import LostMessages
-from mqframe_spark.exact.place import Place
+from mqframe_spark.exact.place import CommitPlace
 from mqframe_spark.exact.rules import LEFT_KEEP_MS, HalfName, SinkRecord, Superseded, begin
 from mqframe_transactions.rules.half_batch import EndStatus, EndsUnfinished, PreparedHalf
 
@@ -105,7 +105,7 @@ class Setup:
     """A committer, all that it touches, and its record."""
 
     def __init__(self, root: Path, message: Callable[..., ReceivedMessage]) -> None:
-        self.place = Place(str(root), "stream")
+        self.place = CommitPlace(str(root), "stream")
         self.producer = Producer(self.place.record().read)
         self.puller = Puller()
         self.pauses: list[float] = []

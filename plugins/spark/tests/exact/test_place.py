@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 from mqframe_spark.exact.commit_folder import open_folder
-from mqframe_spark.exact.place import Place, batch_place, forget_unnamed, group_of, is_query, stream_place
+from mqframe_spark.exact.place import (
+    CommitPlace,
+    batch_place,
+    forget_unnamed,
+    group_of,
+    is_query,
+    stream_place,
+)
 from mqframe_spark.exact.rules import LEFT_KEEP_MS, first
 from mqframe_spark.sink.options import SinkOptions
 
@@ -14,12 +21,12 @@ def options(**change: str) -> SinkOptions:
 
 
 def test_a_stream_has_its_record_in_its_checkpoint() -> None:
-    assert stream_place(options(checkpoint_location="file:///c/")) == Place("/c/mqframe", "stream")
-    assert stream_place(options(checkpoint_location="/c", commit_path="/d")) == Place("/d", "stream")
+    assert stream_place(options(checkpoint_location="file:///c/")) == CommitPlace("/c/mqframe", "stream")
+    assert stream_place(options(checkpoint_location="/c", commit_path="/d")) == CommitPlace("/d", "stream")
 
 
 def test_writes_of_one_name_share_a_record_and_others_do_not() -> None:
-    assert batch_place(options(commit_path="/c", query_name="load-1")) == Place("/c", "named-load-1")
+    assert batch_place(options(commit_path="/c", query_name="load-1")) == CommitPlace("/c", "named-load-1")
     one, other = batch_place(options(commit_path="/c")), batch_place(options(commit_path="/c"))
     assert one.query != other.query
     assert is_query(one.query)
@@ -30,7 +37,7 @@ def test_those_who_share_a_path_share_a_group() -> None:
         stream_place(options(checkpoint_location="/c")),
         stream_place(options(checkpoint_location="/d")),
     )
-    assert group_of(options(), stream) == group_of(options(), Place("/c/mqframe", "named-x"))
+    assert group_of(options(), stream) == group_of(options(), CommitPlace("/c/mqframe", "named-x"))
     assert group_of(options(), stream) != group_of(options(), other)
     assert group_of(options(group="mine"), stream) == "mine"
 

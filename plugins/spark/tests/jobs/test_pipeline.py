@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from mqframe_spark.jobs.pipeline import Pipeline, run_pipeline, sink_options
-from mqframe_spark.jobs.progress import Progress
+from mqframe_spark.jobs.progress import BatchProgress
 from mqframe_spark.jobs.watching import StopRequest
 
 from mqframe.core.errors import FixError, GiveUpError, SettingError
@@ -131,7 +131,7 @@ def pipeline(place: Any, topic: str, folder: Path, **change: Any) -> Pipeline:
 def test_a_pipeline_may_return_a_frame_a_writer_or_a_query(spark, place, tmp_path) -> None:
     topic, out = place.topic(), str(tmp_path / "out")
     place.send(topic, range(20))
-    told: list[Progress] = []
+    told: list[BatchProgress] = []
 
     def frame(stream: Any) -> Any:
         return stream.selectExpr("cast(cast(body as string) as int) as n").where("n % 2 = 0")

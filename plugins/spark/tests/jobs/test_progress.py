@@ -2,7 +2,7 @@
 
 import json
 
-from mqframe_spark.jobs.progress import WRITTEN, Progress, backlog_of, offsets, read_progress
+from mqframe_spark.jobs.progress import WRITTEN, BatchProgress, backlog_of, offsets, read_progress
 
 REPORT = json.loads("""
 {"id": "dc21d676", "runId": "54b9fca3", "name": null, "timestamp": "2026-11-21T15:29:35.935Z", "batchId": 1,
@@ -20,7 +20,7 @@ REPORT = json.loads("""
 
 def test_a_report_says_rows_rate_and_what_waits() -> None:
     found = read_progress(REPORT)
-    assert found == Progress(batch=1, rows=8, rows_per_second=19.9, seconds=0.403, backlog=4)
+    assert found == BatchProgress(batch=1, rows=8, rows_per_second=19.9, seconds=0.403, backlog=4)
     assert found.line() == "batch 1: 8 rows in 0.4 s, 20 rows/s, 4 waiting"
     assert found.row() == {
         "batch": 1,

@@ -15,8 +15,8 @@ from mqframe import FixError
 from mqframe_sql92.tokens import fault
 from mqframe_sql92.values import (
     SHORT,
-    Kind,
     Number,
+    NumberKind,
     Value,
     compare_numbers,
     double,
@@ -213,7 +213,7 @@ def _equality(left: Part, right: Part) -> Evaluate:
 
         return same_text
     number = right.number
-    if name is not None and number is not None and number.kind is not Kind.DOUBLE:
+    if name is not None and number is not None and number.kind is not NumberKind.DOUBLE:
         kind, wanted = number.kind, number.value
 
         known: dict[str, bool] = {}  # properties repeat, and reading a number costs more than looking it up
@@ -282,7 +282,7 @@ def _property_against(holds: Holds, name: str, number: Number) -> Evaluate:
         found = properties.get(name)
         return None if found is None else holds(compare_numbers(double(found), limit), 0)
 
-    return double_against if kind is Kind.DOUBLE else against
+    return double_against if kind is NumberKind.DOUBLE else against
 
 
 def between(value: Part, low: Part, high: Part) -> Part:

@@ -19,7 +19,7 @@ from mqframe import FixError
 from mqframe_sql92 import operators as make
 from mqframe_sql92.operators import Part
 from mqframe_sql92.tokens import DOUBLE, NAME, TEXT, WHOLE, Token, Tokens, fault
-from mqframe_sql92.values import Kind, Number, Value
+from mqframe_sql92.values import Number, NumberKind, Value
 
 NESTING_MAX: Final = 50
 """Parentheses, signs and NOTs within each other; each takes six calls to read."""
@@ -185,11 +185,11 @@ def _whole(text: str, at: int) -> Number:
     if len(digits) > 19 or int(digits) > _LONG_MAX:
         raise fault(at, f"{text} does not fit 64 bits")
     value = int(digits)
-    return Number(Kind.INTEGER if value <= _INT_MAX else Kind.LONG, value)
+    return Number(NumberKind.INTEGER if value <= _INT_MAX else NumberKind.LONG, value)
 
 
 def _double(text: str, at: int) -> Number:
     value = float(text)
     if value == float("inf") or value == 0.0:
         raise fault(at, f"{text} is too {'large' if value else 'small'} for a number with a point")
-    return Number(Kind.DOUBLE, value)
+    return Number(NumberKind.DOUBLE, value)

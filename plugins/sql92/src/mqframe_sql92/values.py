@@ -16,7 +16,7 @@ class EvaluationError(Exception):
     """An expression that has no value for these properties, not even "unknown"."""
 
 
-class Kind(Enum):
+class NumberKind(Enum):
     """Java's types of numbers."""
 
     INTEGER = "Integer"
@@ -25,9 +25,9 @@ class Kind(Enum):
 
 
 class Number(NamedTuple):
-    """A number that stands in an expression. `value` is an int, or a float for `Kind.DOUBLE`."""
+    """A number that stands in an expression. `value` is an int, or a float for `NumberKind.DOUBLE`."""
 
-    kind: Kind
+    kind: NumberKind
     value: int | float
 
 
@@ -43,13 +43,13 @@ _BLANK: Final = "".join(map(chr, range(33)))
 _BMP_MAX: Final = "\uffff"
 
 
-LIMITS: Final = {Kind.INTEGER: 1 << 31, Kind.LONG: 1 << 63}
+LIMITS: Final = {NumberKind.INTEGER: 1 << 31, NumberKind.LONG: 1 << 63}
 """Whole numbers of a kind are from -limit on and below it."""
 SHORT: Final = 9
 """So many digits fit every kind of whole numbers."""
 
 
-def whole(text: str, kind: Kind) -> int:
+def whole(text: str, kind: NumberKind) -> int:
     """`text` as an Integer or a Long. Raises `EvaluationError`."""
     plain = text.isascii() and text.isdigit()
     # Digits of other scripts count; of those outside of the first plane Java sees halves only.
@@ -84,9 +84,9 @@ def double(text: str) -> float:
     return float(stripped)
 
 
-def number_like(text: str, kind: Kind) -> int | float:
+def number_like(text: str, kind: NumberKind) -> int | float:
     """`text` as a number of `kind`. Raises `EvaluationError`."""
-    return double(text) if kind is Kind.DOUBLE else whole(text, kind)
+    return double(text) if kind is NumberKind.DOUBLE else whole(text, kind)
 
 
 def compare_numbers(left: float, right: float) -> int:
@@ -102,7 +102,7 @@ def compare_numbers(left: float, right: float) -> int:
 
 def order_of(left: Number, right: Number) -> int:
     """Below, at or above zero; a whole number beside a Double becomes one, digits lost or not."""
-    if left.kind is Kind.DOUBLE or right.kind is Kind.DOUBLE:
+    if left.kind is NumberKind.DOUBLE or right.kind is NumberKind.DOUBLE:
         return compare_numbers(float(left.value), float(right.value))
     return (left.value > right.value) - (left.value < right.value)
 
@@ -131,7 +131,7 @@ def equal(left: Value, right: Value) -> bool | None:
     return order_of(left, right) == 0
 
 
-def _same(left: float, right: float, kind: Kind) -> bool:
-    if kind is Kind.DOUBLE:
+def _same(left: float, right: float, kind: NumberKind) -> bool:
+    if kind is NumberKind.DOUBLE:
         return compare_numbers(float(left), float(right)) == 0
     return left == right

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mqframe_testing.consuming import ClientScene
 from mqframe_testing.scripted_broker import HOST
-from mqframe_transactions.client.checks import TransactionChecker
+from mqframe_transactions.client.checks import CheckAnswers
 from mqframe_transactions.client.local_states import LocalTransactionStates
 
 from mqframe.core.errors import ConnectionLost
@@ -76,7 +76,7 @@ class Asked:
 async def test_an_answer_names_all_that_the_question_did() -> None:
     async with ClientScene() as scene:
         asked, broker = Asked(ROLLBACK), AskingBroker(scene)
-        answers = TransactionChecker("shop", asked.check, LocalTransactionStates())
+        answers = CheckAnswers("shop", asked.check, LocalTransactionStates())
         answers.start(scene.instance)
         fields = CheckTransactionState(
             tran_state_table_offset=4, commit_log_offset=700, topic="half", msg_id="M", transaction_id="T",
@@ -99,7 +99,7 @@ async def test_an_answer_names_all_that_the_question_did() -> None:
 async def test_what_is_known_is_answered_without_the_listener() -> None:
     async with ClientScene() as scene:
         asked, broker, known = Asked(COMMIT), AskingBroker(scene), LocalTransactionStates()
-        answers = TransactionChecker("shop", asked.check, known)
+        answers = CheckAnswers("shop", asked.check, known)
         answers.start(scene.instance)
         known.begin("under way")
         known.begin("over")
@@ -120,7 +120,7 @@ async def test_what_is_known_is_answered_without_the_listener() -> None:
 async def test_whatever_else_a_listener_says_leaves_it_open(wrong: Any) -> None:
     async with ClientScene() as scene:
         asked, broker = Asked(wrong), AskingBroker(scene)
-        answers = TransactionChecker("shop", asked.check, LocalTransactionStates(), workers=1)
+        answers = CheckAnswers("shop", asked.check, LocalTransactionStates(), workers=1)
         answers.start(scene.instance)
         broker.ask("U1")
         await turns()
@@ -134,7 +134,7 @@ async def test_whatever_else_a_listener_says_leaves_it_open(wrong: Any) -> None:
 async def test_without_a_listener_a_stranger_s_transaction_stays_open() -> None:
     async with ClientScene() as scene:
         broker = AskingBroker(scene)
-        answers = TransactionChecker("shop", None, LocalTransactionStates())
+        answers = CheckAnswers("shop", None, LocalTransactionStates())
         answers.start(scene.instance)
         broker.ask("U1")
         await turns()
@@ -146,7 +146,7 @@ async def test_each_group_is_asked_about_its_own_and_nobody_about_others() -> No
     async with ClientScene() as scene:
         broker, shop, bank = AskingBroker(scene), Asked(COMMIT), Asked(ROLLBACK)
         both = [
-            TransactionChecker(group, asked.check, LocalTransactionStates())
+            CheckAnswers(group, asked.check, LocalTransactionStates())
             for group, asked in (("shop", shop), ("bank", bank))
         ]
         for answers in both:
@@ -176,7 +176,7 @@ async def test_so_many_at_once_and_no_more_than_may_wait() -> None:
             await gate.wait()
             return COMMIT
 
-        answers = TransactionChecker("shop", check, LocalTransactionStates(), workers=2, waiting_max=3)
+        answers = CheckAnswers("shop", check, LocalTransactionStates(), workers=2, waiting_max=3)
         answers.start(scene.instance)
         answers.start(scene.instance)  # makes no more workers
         for name in ("1", "2"):
@@ -196,7 +196,7 @@ async def test_a_connection_that_went_holds_nobody_up() -> None:
     async with ClientScene() as scene:
         gone, there, asked = AskingBroker(scene), AskingBroker(scene), Asked(COMMIT)
         gone.failure = ConnectionLost("connection went")
-        answers = TransactionChecker("shop", asked.check, LocalTransactionStates(), workers=1)
+        answers = CheckAnswers("shop", asked.check, LocalTransactionStates(), workers=1)
         answers.start(scene.instance)
         gone.ask("U1")
         there.ask("U2")
@@ -218,7 +218,7 @@ async def test_a_plain_listener_is_called_in_threads_that_end_with_the_producer(
             answered.set()
 
         broker.oneway = oneway  # type: ignore[method-assign]
-        answers = TransactionChecker("shop", check, LocalTransactionStates())
+        answers = CheckAnswers("shop", check, LocalTransactionStates())
         answers.start(scene.instance)
         broker.ask("U1")
         await asyncio.wait_for(answered.wait(), 20)
@@ -239,7 +239,7 @@ async def test_what_waits_is_forgotten_by_a_producer_that_stops() -> None:
             await gate.wait()
             return COMMIT
 
-        answers = TransactionChecker("shop", check, LocalTransactionStates(), workers=1)
+        answers = CheckAnswers("shop", check, LocalTransactionStates(), workers=1)
         answers.start(scene.instance)
         for name in ("under way", "waits"):
             broker.ask(name)

@@ -6,8 +6,8 @@ import pytest
 from mqframe_testing.consuming import ClientScene
 
 from mqframe.client.consuming.group.offsets import (
+    AskedQueueOffsets,
     BrokerOffsets,
-    QueueOffsets,
     ReadingPlace,
     broker_address,
     committed_offset,
@@ -28,7 +28,7 @@ async def test_the_ends_of_a_queue_and_the_first_offset_of_a_time() -> None:
         queue = scene.broker.queue("orders", 0)
         scene.broker.first[queue] = 3
         scene.broker.put("orders", 0, b"a", b"b")
-        offsets = QueueOffsets(scene.instance)
+        offsets = AskedQueueOffsets(scene.instance)
         assert await offsets.min_offset(queue) == 3
         assert await offsets.max_offset(queue) == 5
         assert await offsets.offset_at(queue, 1_700_000_000_000) == 3

@@ -8,10 +8,10 @@ import pytest
 from mqframe_testing.consuming import received
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
+from mqframe.client.consuming.push.consume_call import ConsumeCall, ListenerCaller
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.watched_call import ListenerHooks
-from mqframe.core.consuming.consume_result import ConsumeResult, Outcome
+from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import ConsumeHook
@@ -40,7 +40,7 @@ def run(function, *, hooks=(), timeout=10.0, clock=None):
     """The call of `function`, plain or async."""
     clock = clock or ManualClock()
     watched = ListenerHooks(hooks=hooks, group="g", client_id="me")
-    caller = Caller("g", watched, clock.monotonic, timeout)
+    caller = ListenerCaller("g", watched, clock.monotonic, timeout)
     call = call_of(function, clock.monotonic())
     if call.subscription.is_async:
         asyncio.run(caller.call_async(call))
@@ -69,10 +69,10 @@ def waiting(outcome):
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        (ConsumeResult.SUCCESS, Outcome.SUCCESS),
-        (ConsumeResult.RECONSUME_LATER, Outcome.FAILED),
-        (None, Outcome.NULL),
-        (ValueError("no stock"), Outcome.EXCEPTION),
+        (ConsumeResult.SUCCESS, ConsumeOutcome.SUCCESS),
+        (ConsumeResult.RECONSUME_LATER, ConsumeOutcome.FAILED),
+        (None, ConsumeOutcome.NULL),
+        (ValueError("no stock"), ConsumeOutcome.EXCEPTION),
     ],
 )
 def test_what_came_of_it_is_noted_and_hooks_hear_of_it(kind, answer, outcome) -> None:
@@ -83,7 +83,7 @@ def test_what_came_of_it_is_noted_and_hooks_hear_of_it(kind, answer, outcome) ->
     assert (call.error, call.started) == (error, True)
     assert watch.seen == [
         ("before", "g", "me", 1),
-        ("after", outcome is Outcome.SUCCESS, outcome.value, 0.0, error),
+        ("after", outcome is ConsumeOutcome.SUCCESS, outcome.value, 0.0, error),
     ]
 
 
@@ -96,13 +96,13 @@ def test_time_in_the_listener_and_the_whole_wait_are_counted_apart() -> None:
 
     caller, call = run(slow, timeout=4.0, clock=clock)
     assert call.elapsed == 4.0
-    assert caller.outcome(call) is Outcome.TIMEOUT
+    assert caller.outcome(call) is ConsumeOutcome.TIMEOUT
 
 
 @pytest.mark.parametrize("why", ["over", "dropped"])
 async def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
     watch = Watch()
-    caller = Caller("g", ListenerHooks(hooks=[watch]), ManualClock().monotonic, 10.0)
+    caller = ListenerCaller("g", ListenerHooks(hooks=[watch]), ManualClock().monotonic, 10.0)
     for function in (plain(ValueError("called")), waiting(ValueError("called"))):
         call = call_of(function)
         if why == "over":
@@ -117,7 +117,7 @@ async def test_nobody_is_called_for_what_does_not_count_any_more(why) -> None:
 
 
 async def test_a_cancellation_from_outside_goes_on_and_one_of_the_listeners_own_is_noted() -> None:
-    caller = Caller("g", ListenerHooks(), ManualClock().monotonic, 10.0)
+    caller = ListenerCaller("g", ListenerHooks(), ManualClock().monotonic, 10.0)
 
     async def forever(messages, context):
         await asyncio.get_running_loop().create_future()

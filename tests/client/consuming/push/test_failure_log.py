@@ -11,7 +11,7 @@ from mqframe_testing.manual_clock import ManualClock
 from mqframe.client.consuming.push.consume_call import ConsumeCall
 from mqframe.client.consuming.push.failure_log import TRACEBACK_AGAIN_SECONDS, FailureLog
 from mqframe.client.consuming.push.listener import subscription
-from mqframe.core.consuming.consume_result import ConsumeResult, Outcome
+from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import DecodeError
 from mqframe.core.messages.message import MessageQueue
@@ -32,7 +32,7 @@ class Scene:
         self.log = FailureLog("billing", self.clock.monotonic)
         self.caplog = caplog
 
-    def fails(self, error=None, result=None, how=Outcome.EXCEPTION, function=batch, topic="orders"):
+    def fails(self, error=None, result=None, how=ConsumeOutcome.EXCEPTION, function=batch, topic="orders"):
         """The record of a failed call."""
         self.caplog.clear()
         call = ConsumeCall(
@@ -115,12 +115,12 @@ async def unawaited():
 )
 def test_a_wrong_result_is_named_with_what_is_right(scene, function, result, problem) -> None:
     result = result() if result is unawaited else result
-    record = scene.fails(result=result, how=Outcome.NULL, function=function)
+    record = scene.fails(result=result, how=ConsumeOutcome.NULL, function=function)
     assert f"{__name__}:{function.__name__} {problem}" in record.getMessage()
 
 
 def test_an_answer_that_asks_for_another_try_is_one_line(scene) -> None:
-    record = scene.fails(result=ConsumeResult.RECONSUME_LATER, how=Outcome.FAILED)
+    record = scene.fails(result=ConsumeResult.RECONSUME_LATER, how=ConsumeOutcome.FAILED)
     assert "outcome='failed' then='sent back'" in record.getMessage()
     assert record.exc_info is None
 

@@ -18,7 +18,7 @@ from mqframe import (
     PushConsumer,
     Sql,
 )
-from mqframe.client.consuming.push.listener import Subscription, subscription
+from mqframe.client.consuming.push.listener import ListenedTopic, subscription
 from mqframe.client.consuming.push.routes import routed
 
 
@@ -28,11 +28,11 @@ def listen(messages: Any, context: Any) -> ConsumeResult:
     return ConsumeResult.SUCCESS
 
 
-def of(expression: str | Sql, function: Any, version: int = 1) -> Subscription:
+def of(expression: str | Sql, function: Any, version: int = 1) -> ListenedTopic:
     return subscription("orders", expression, function, None, version, usual_max=8)
 
 
-def join(*each: Subscription) -> Subscription:
+def join(*each: ListenedTopic) -> ListenedTopic:
     first, *others = each
     for other in others:
         first = routed(first, other, asyncio.get_running_loop)

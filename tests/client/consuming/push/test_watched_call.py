@@ -10,7 +10,7 @@ import pytest
 from mqframe_testing.consuming import received
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
+from mqframe.client.consuming.push.consume_call import ConsumeCall, ListenerCaller
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.consuming.consume_result import ConsumeResult
@@ -60,7 +60,7 @@ class Watching(ConsumeHook):
 def call_with(hooks, listener) -> ConsumeCall:
     """The call of `listener`, plain or async, with `hooks`."""
     watched = ListenerHooks(hooks=hooks, group="g", client_id="me", ordered=True)
-    caller = Caller("g", watched, ManualClock().monotonic, 10.0)
+    caller = ListenerCaller("g", watched, ManualClock().monotonic, 10.0)
     call = ConsumeCall(
         ProcessQueue(QUEUE, 0.0), [received(0)], subscription("orders", "*", listener, 1, 1), 0.0
     )
@@ -165,7 +165,7 @@ async def test_a_listener_that_is_cancelled_is_left_by_its_hooks() -> None:
     async def forever(messages, context):
         await asyncio.get_running_loop().create_future()
 
-    caller = Caller("g", ListenerHooks(hooks=[Wrapping("a", notes)]), ManualClock().monotonic, 10.0)
+    caller = ListenerCaller("g", ListenerHooks(hooks=[Wrapping("a", notes)]), ManualClock().monotonic, 10.0)
     call = ConsumeCall(
         ProcessQueue(QUEUE, 0.0), [received(0)], subscription("orders", "*", forever, 1, 1), 0.0
     )
@@ -181,7 +181,7 @@ async def test_a_listener_that_is_cancelled_is_left_by_its_hooks() -> None:
 
 def test_what_ends_the_program_is_no_answer_and_leaves_the_hooks() -> None:
     notes: list = []
-    caller = Caller("g", ListenerHooks(hooks=[Wrapping("a", notes)]), ManualClock().monotonic, 10.0)
+    caller = ListenerCaller("g", ListenerHooks(hooks=[Wrapping("a", notes)]), ManualClock().monotonic, 10.0)
 
     async def leave(messages, context):
         raise SystemExit(3)

@@ -8,7 +8,7 @@ import threading
 import pytest
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.client.consuming.push.consume_call import Caller, ConsumeCall
+from mqframe.client.consuming.push.consume_call import ConsumeCall, ListenerCaller
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.client.consuming.push.worker_tasks import WorkerTasks
@@ -44,7 +44,7 @@ class Pool:
         self.back: list[ConsumeCall] = []
         self.changed = asyncio.Event()
         clock = SystemClock()
-        caller = Caller("g", ListenerHooks(), clock.monotonic, 900.0)
+        caller = ListenerCaller("g", ListenerHooks(), clock.monotonic, 900.0)
         self.workers = make(caller, self.done, clock, limit)
 
     def done(self, calls) -> None:
@@ -194,7 +194,7 @@ async def test_stop_waits_for_what_runs_and_forgets_what_does_not() -> None:
 async def test_stop_does_not_wait_for_ever() -> None:
     clock = ManualClock()
     back: list[ConsumeCall] = []
-    caller = Caller("g", ListenerHooks(), clock.monotonic, 900.0)
+    caller = ListenerCaller("g", ListenerHooks(), clock.monotonic, 900.0)
     workers = WorkerThreads(caller.call, back.extend, clock, NamedThreads("test", 1))
     started, gate = threading.Event(), threading.Event()
 

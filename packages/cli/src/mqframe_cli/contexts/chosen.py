@@ -16,7 +16,7 @@ _NAMED: Final = "mqframe_cli.contexts.named"
 """In `meta` of a command's context: what --context said."""
 
 
-class Cluster(NamedTuple):
+class ChosenCluster(NamedTuple):
     """The cluster that a command means.
 
     `nameserver`: "host:port;host:port", or "" when nobody said; `origin`: who said; `context`: its name,
@@ -29,15 +29,15 @@ class Cluster(NamedTuple):
     settings: Mapping[str, str] = MappingProxyType({})
 
 
-_CLUSTER: ContextVar[Cluster | None] = ContextVar("cluster of this command", default=None)
+_CLUSTER: ContextVar[ChosenCluster | None] = ContextVar("cluster of this command", default=None)
 
 
-def chosen_cluster() -> Cluster:
+def chosen_cluster() -> ChosenCluster:
     """The cluster of the command that runs."""
-    return _CLUSTER.get() or Cluster()
+    return _CLUSTER.get() or ChosenCluster()
 
 
-def need_cluster() -> Cluster:
+def need_cluster() -> ChosenCluster:
     """As `chosen_cluster`. Raises `SettingError` where a command runs and nobody said which it means."""
     cluster = _CLUSTER.get()
     if cluster is not None and not cluster.nameserver:
@@ -45,7 +45,7 @@ def need_cluster() -> Cluster:
             "no name server: add --nameserver HOST:PORT, set NAMESRV_ADDR (as 127.0.0.1:9876), or name the"
             " cluster once with mqframe context add NAME HOST:PORT --use"
         )
-    return cluster or Cluster()
+    return cluster or ChosenCluster()
 
 
 def forget_cluster() -> None:
@@ -102,21 +102,21 @@ def _in_context(
     """What `--context` of a command is made from; never run."""
 
 
-def _choose(given: str, named: str, *, typed: bool) -> Cluster:
+def _choose(given: str, named: str, *, typed: bool) -> ChosenCluster:
     if typed and named:
         raise SettingError("--nameserver and --context both say which cluster; leave one out")
     if typed and given:
-        return Cluster(given, "--nameserver")
+        return ChosenCluster(given, "--nameserver")
     from mqframe_cli.contexts.file import contexts_path, read_contexts
     from mqframe_cli.contexts.programs import cluster_of_programs
 
     if not named and (found_here := cluster_of_programs()):
-        return Cluster(*found_here)
+        return ChosenCluster(*found_here)
 
     contexts = read_contexts(contexts_path())
     name = named or contexts.current
     if not name:
-        return Cluster()
+        return ChosenCluster()
     found = contexts.named(name)
     origin = f"--context {name}" if named else f"context {name}"
-    return Cluster(found.nameserver, origin, name, found.settings)
+    return ChosenCluster(found.nameserver, origin, name, found.settings)

@@ -11,7 +11,7 @@ from mqframe_cli.names.known import topic_order
 
 
 @attrs.frozen
-class Progress:
+class GroupProgress:
     """How far a group is in a topic, all queues together: messages consumed, and stored in all."""
 
     consumed: int
@@ -28,7 +28,7 @@ class Look:
     at: float
     ends: Mapping[str, int]
     held: Mapping[str, int]
-    groups: Mapping[tuple[str, str], Progress]
+    groups: Mapping[tuple[str, str], GroupProgress]
     brokers: tuple[Mapping[str, Any], ...] = ()
 
 

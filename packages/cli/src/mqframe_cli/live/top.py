@@ -14,7 +14,7 @@ from mqframe.core.errors import AnswerError, RouteError
 from mqframe.core.messages.names import is_system_group
 from mqframe_cli.access import admin_client
 from mqframe_cli.live.lag import ASKED_AT_ONCE, group_offsets
-from mqframe_cli.live.rates import Look, Progress, group_rates, topic_rates
+from mqframe_cli.live.rates import GroupProgress, Look, group_rates, topic_rates
 from mqframe_cli.live.watch import Interval, View, show_view, watch
 from mqframe_cli.names.known import listed_topics
 from mqframe_cli.output import Json, NameServer, on_terminal
@@ -85,13 +85,13 @@ def look(admin: Admin, *, every: bool) -> Look:
     )
 
 
-def _progress(admin: Admin, *, every: bool) -> dict[tuple[str, str], Progress]:
-    found: dict[tuple[str, str], Progress] = {}
+def _progress(admin: Admin, *, every: bool) -> dict[tuple[str, str], GroupProgress]:
+    found: dict[tuple[str, str], GroupProgress] = {}
     for group, offsets in group_offsets(admin).items():
         for queue, each in offsets.items() if every or not is_system_group(group) else ():
             key = group, queue.topic
-            so_far = found.get(key, Progress(0, 0, 0))
-            found[key] = Progress(
+            so_far = found.get(key, GroupProgress(0, 0, 0))
+            found[key] = GroupProgress(
                 so_far.consumed + each.consumer_offset,
                 so_far.end + each.broker_offset,
                 so_far.lag + lag_of(each),

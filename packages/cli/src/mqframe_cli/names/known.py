@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from mqframe import Admin
 
 
-class UnknownName(FixError):
+class NoSuchName(FixError):
     """A topic or group that does not exist. The message says what was probably meant."""
 
 
 def check_known(admin: Admin, topic: str | None = None, group: str | None = None) -> None:
-    """Raise `UnknownName` unless there are such a topic and such a group; `None` is not looked for."""
+    """Raise `NoSuchName` unless there are such a topic and such a group; `None` is not looked for."""
     if topic is None and group is None:
         return
     topics = admin.topics.list()
     if topic is not None and topic not in topics:
-        raise UnknownName(_missing("topic", topic, [name for name in topics if not is_system_topic(name)]))
+        raise NoSuchName(_missing("topic", topic, [name for name in topics if not is_system_topic(name)]))
     if group is None or {RETRY_PREFIX + group, DLQ_PREFIX + group}.intersection(topics):
         return
     groups = admin.groups.list()
     # One whose settings were deleted, or never made, may still have offsets or members.
     if group in groups or admin.groups.stats(group) or admin.members.consumers(group).connection_set:
         return
-    raise UnknownName(_missing("group", group, [name for name in groups if not is_system_group(name)]))
+    raise NoSuchName(_missing("group", group, [name for name in groups if not is_system_group(name)]))
 
 
 def listed_topics(admin: Admin, *, every: bool) -> list[str]:

@@ -11,8 +11,8 @@ from mqframe.core.errors import FixError, GiveUpError, MqframeError, RetryError
 from mqframe.net.clock import LoopClock
 from mqframe_cli.commands import RETRY, WRONG
 from mqframe_cli.processes.parent import FAILED, READY
-from mqframe_cli.processes.places import Place
-from mqframe_cli.processes.restarts import Next, ServerRestarts, Verdict
+from mqframe_cli.processes.places import BrokerSite
+from mqframe_cli.processes.restarts import Next, RestartVerdict, ServerRestarts
 from mqframe_cli.processes.supervisor import Supervisor, how_it_ended
 
 STOP_SECONDS: Final = 50.0
@@ -27,7 +27,7 @@ class BrokerProgram:
 
     kind = "broker"
 
-    def __init__(self, place: Place, words: Sequence[str], away_seconds: float = 0.0) -> None:
+    def __init__(self, place: BrokerSite, words: Sequence[str], away_seconds: float = 0.0) -> None:
         self.name = place.title
         self.address = self.metrics_address = ""
         self.problem: MqframeError | None = None
@@ -54,13 +54,13 @@ class BrokerProgram:
             self._restarts.ready()
             self.ready.set()
 
-    def ended(self, code: int, lived_seconds: float) -> Verdict:
+    def ended(self, code: int, lived_seconds: float) -> RestartVerdict:
         """Serve again; unless it never did."""
         if not self.ready.is_set():
             self.problem = _problem(code)(f"{self.name}: {self._said or f'cannot start: {self.how(code)}'}")
         verdict = self._restarts.ended(code, lived_seconds)
         if verdict.next is Next.AGAIN:
-            return Verdict(verdict.next, max(verdict.seconds, self._away_seconds))
+            return RestartVerdict(verdict.next, max(verdict.seconds, self._away_seconds))
         return verdict
 
     def stopped(self, code: int) -> None:
@@ -80,7 +80,7 @@ class Brokers:
     """
 
     def __init__(
-        self, words: Mapping[Place, Sequence[str]], clock: LoopClock, away_seconds: float = 0.0
+        self, words: Mapping[BrokerSite, Sequence[str]], clock: LoopClock, away_seconds: float = 0.0
     ) -> None:
         self._programs = [BrokerProgram(place, each, away_seconds) for place, each in words.items()]
         self._supervisor = Supervisor(self._programs, clock, stop_seconds=STOP_SECONDS)
@@ -125,7 +125,7 @@ class Brokers:
             raise problems[0]
 
 
-def words_of(place: Place, nameservers: Sequence[str], more: Sequence[str]) -> list[str]:
+def words_of(place: BrokerSite, nameservers: Sequence[str], more: Sequence[str]) -> list[str]:
     """The command that runs the broker at `place`; `more`: options as the user gave them."""
     operators = (
         () if place.operator_port is None else ("--set", f"broker.operator_port={place.operator_port}")

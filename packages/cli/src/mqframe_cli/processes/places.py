@@ -21,7 +21,7 @@ PORT_STEP: Final = 10
 
 
 @attrs.frozen
-class Place:
+class BrokerSite:
     """Where one of several brokers is. `port`: 0 for any that is free; `directory`: of its store.
 
     `operator_port`: `None` where operators have no port of theirs. `number`: which one it is of an elected
@@ -46,7 +46,7 @@ def places(
     settings_of: Callable[[str], Resolved],
     option: str = "--brokers",
     exporting: Callable[[int], Mapping[str, object]] = lambda number: {},
-) -> list[Place]:
+) -> list[BrokerSite]:
     """`count` brokers, the first with the name, the port and the store that it has when it is the only one.
 
     So one broker can become several, and keeps what it has. Of the others the name and the store's folder end
@@ -70,7 +70,7 @@ def places(
     return [attrs.evolve(place, exporting=each) for place, each in zip(found, shown, strict=True)]
 
 
-def _place(name: str, number: int, base: Resolved, resolved: Resolved) -> Place:
+def _place(name: str, number: int, base: Resolved, resolved: Resolved) -> BrokerSite:
     """Where the broker `number` is; what its profile does not say is that of the first, further on."""
     first, own = base.section(BrokerSettings), resolved.section(BrokerSettings)
     directory = resolved.section(StoreSettings).directory
@@ -80,7 +80,7 @@ def _place(name: str, number: int, base: Resolved, resolved: Resolved) -> Place:
     def further(port: int | None, port_of_first: int | None) -> int | None:
         return port + number * PORT_STEP if port and port == port_of_first else port
 
-    return Place(
+    return BrokerSite(
         name,
         further(own.port, first.port) or 0,
         directory,
@@ -88,7 +88,7 @@ def _place(name: str, number: int, base: Resolved, resolved: Resolved) -> Place:
     )
 
 
-def warn_of_unserved(where: Sequence[Place], resolved: Resolved) -> None:
+def warn_of_unserved(where: Sequence[BrokerSite], resolved: Resolved) -> None:
     """Warn of stores that earlier starts with more brokers have left, and of settings for such brokers."""
     first = where[0].directory
     for letter in ascii_lowercase[len(where) :]:

@@ -16,7 +16,7 @@ from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
 from mqframe.store.files.layout import Layout
 from mqframe_cli.processes.brokers import Brokers
-from mqframe_cli.processes.places import PORT_STEP, Place, places
+from mqframe_cli.processes.places import PORT_STEP, BrokerSite, places
 from mqframe_cli.settings.configuration import given_origins
 
 log: Final = get_logger("cli")
@@ -38,7 +38,7 @@ def replica_places(
     count: int,
     settings_of: Callable[[str], Resolved],
     exporting: Callable[[int], Mapping[str, object]] = lambda number: {},
-) -> list[Place]:
+) -> list[BrokerSite]:
     """`count` brokers of one name, with the ports and stores that as many of different names have.
 
     Raises as `places`.
@@ -48,7 +48,7 @@ def replica_places(
     return [attrs.evolve(each, name=name, number=number) for number, each in enumerate(found, 1)]
 
 
-def election_words(where: Sequence[Place], resolved: Resolved) -> list[str]:
+def election_words(where: Sequence[BrokerSite], resolved: Resolved) -> list[str]:
     """Options that make the brokers at `where` a group; what `resolved` says of elections comes first."""
     given = given_origins(resolved)
     wanted: dict[str, object] = {"replication.role": "ELECTED"}
@@ -76,7 +76,7 @@ def away_seconds(resolved: Resolved) -> float:
     return _AWAY_LEASES * lease_ms / 1000
 
 
-def own_words(place: Place, resolved: Resolved) -> list[str]:
+def own_words(place: BrokerSite, resolved: Resolved) -> list[str]:
     """Options that differ from broker to broker of the group."""
     words = ["--set", f"replication.id={place.number}"]
     port = _value(resolved, "replication.port")
@@ -94,12 +94,12 @@ def _value(resolved: Resolved, path: str) -> Any:
     raise FixError(f"--replicas: what has brokers elect a leader is not installed; install it with: {line}")
 
 
-def _has_messages(place: Place) -> bool:
+def _has_messages(place: BrokerSite) -> bool:
     log = Layout(place.directory).commit_log
     return log.is_dir() and any(log.iterdir())
 
 
-class Replicas(Brokers):
+class ReplicaBrokers(Brokers):
     """The brokers of a group, made as `Brokers`.
 
     `leader`: the address of the one that leads as clients know it, or empty.
@@ -107,7 +107,7 @@ class Replicas(Brokers):
 
     def __init__(
         self,
-        words: Mapping[Place, Sequence[str]],
+        words: Mapping[BrokerSite, Sequence[str]],
         clock: LoopClock,
         leader: Callable[[], str],
         away_seconds: float,

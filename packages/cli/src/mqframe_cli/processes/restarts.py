@@ -31,7 +31,7 @@ class Next(Enum):
     WAIT_FOR_CHANGE = "wait for change"
 
 
-class Verdict(NamedTuple):
+class RestartVerdict(NamedTuple):
     """What to do, after how many seconds."""
 
     next: Next
@@ -44,13 +44,13 @@ class _Waits:
     def __init__(self) -> None:
         self._wait = FIRST_WAIT_SECONDS
 
-    def again(self, lived_seconds: float) -> Verdict:
+    def again(self, lived_seconds: float) -> RestartVerdict:
         if lived_seconds >= STEADY_SECONDS:
             self._wait = FIRST_WAIT_SECONDS
-            return Verdict(Next.AGAIN)
+            return RestartVerdict(Next.AGAIN)
         wait = self._wait
         self._wait = min(2 * wait, WAIT_SECONDS_MAX)
-        return Verdict(Next.AGAIN, wait)
+        return RestartVerdict(Next.AGAIN, wait)
 
 
 class WorkerRestarts:
@@ -61,14 +61,14 @@ class WorkerRestarts:
         self._ran = False
         self._waits = _Waits()
 
-    def ended(self, code: int, lived_seconds: float) -> Verdict:
+    def ended(self, code: int, lived_seconds: float) -> RestartVerdict:
         """The worker ended with exit code `code` (negative: by that signal)."""
         if code == 0:
-            return Verdict(Next.FINISHED)
+            return RestartVerdict(Next.FINISHED)
         if code == WRONG and self._watched:
-            return Verdict(Next.WAIT_FOR_CHANGE)
+            return RestartVerdict(Next.WAIT_FOR_CHANGE)
         if code == WRONG and not self._ran:
-            return Verdict(Next.GIVE_UP)
+            return RestartVerdict(Next.GIVE_UP)
         self._ran = True
         return self._waits.again(lived_seconds)
 
@@ -84,6 +84,6 @@ class ServerRestarts:
         """The server serves: from now on it is started again whenever it ends."""
         self._was_ready = True
 
-    def ended(self, code: int, lived_seconds: float) -> Verdict:
+    def ended(self, code: int, lived_seconds: float) -> RestartVerdict:
         """The server ended with exit code `code` (negative: by that signal)."""
-        return self._waits.again(lived_seconds) if self._was_ready else Verdict(Next.GIVE_UP)
+        return self._waits.again(lived_seconds) if self._was_ready else RestartVerdict(Next.GIVE_UP)

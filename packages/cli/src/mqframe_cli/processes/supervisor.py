@@ -14,7 +14,7 @@ from mqframe.core.errors import CallTimeout
 from mqframe.core.os_errors import told
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock, within
-from mqframe_cli.processes.restarts import Next, Verdict
+from mqframe_cli.processes.restarts import Next, RestartVerdict
 
 log: Final = get_logger("processes")
 NOT_STARTED: Final = 126
@@ -38,7 +38,7 @@ class Program(Protocol):
     def heard(self, line: str) -> None:
         """It told its supervisor `line`."""
 
-    def ended(self, code: int, lived_seconds: float) -> Verdict:
+    def ended(self, code: int, lived_seconds: float) -> RestartVerdict:
         """It ended without having been asked to, with exit code `code` (negative: by that signal)."""
 
     def stopped(self, code: int) -> None:

@@ -20,16 +20,16 @@ from mqframe.hooks.manager import PluginManager
 from mqframe_cli.commands import FAILED
 from mqframe_cli.output import Json, write_json
 from mqframe_cli.quickstart.events import INSTALL, Source, open_source
-from mqframe_cli.quickstart.report import Report, show_report
+from mqframe_cli.quickstart.report import QuickstartReport, show_report
 from mqframe_cli.quickstart.summary import differences, missing
-from mqframe_cli.quickstart.watch import Watch
+from mqframe_cli.quickstart.watch import Bars
 from mqframe_cli.settings.run_plugins import plugin_manager
 
 QUEUES: Final = 8
 
 
 @attrs.frozen
-class Choice:
+class ChosenPlugins:
     """The plugins of one run: the allocation strategy by name, and what computes the summary."""
 
     plugins: PluginManager
@@ -67,7 +67,7 @@ def quickstart(
     source = open_source(input_, tag_column, key_column, sharding_column, value_column)
     with (
         tempfile.TemporaryDirectory(prefix="mqframe-quickstart-") as directory,
-        Watch(quiet=json) as watch,
+        Bars(quiet=json) as watch,
         ServerProcess(Path(directory)) as system,
     ):
         report = run(source, system, chosen, watch)
@@ -79,7 +79,7 @@ def quickstart(
         raise typer.Exit(FAILED)
 
 
-def choose(plugins: PluginManager, allocate: str, summary: str = "") -> Choice:
+def choose(plugins: PluginManager, allocate: str, summary: str = "") -> ChosenPlugins:
     """What `run` uses of `plugins`. Raises `PluginError` when it is not there."""
     try:
         plugins.create("allocation", allocate)
@@ -88,13 +88,13 @@ def choose(plugins: PluginManager, allocate: str, summary: str = "") -> Choice:
     problem = PluginError(f"quickstart compares with what a plugin computes; install it with: {INSTALL}")
     for name in [summary] if summary else plugins.names("topic_summary"):
         try:
-            return Choice(plugins, allocate, name, plugins.create("topic_summary", name))
+            return ChosenPlugins(plugins, allocate, name, plugins.create("topic_summary", name))
         except PluginError as failure:  # of a broken one that nobody named the next takes the place
             problem = failure
     raise problem
 
 
-def run(source: Source, system: ServerProcess, chosen: Choice, watch: Watch) -> Report:
+def run(source: Source, system: ServerProcess, chosen: ChosenPlugins, watch: Bars) -> QuickstartReport:
     """Send, consume and aggregate `source` through `system`; what does not agree is in `problems`."""
     from mqframe import Admin
     from mqframe_cli.quickstart.traffic import Consumers, publish
@@ -125,7 +125,7 @@ def run(source: Source, system: ServerProcess, chosen: Choice, watch: Watch) -> 
         problems.append("message ids are not unique")
     if {tag: group.count for tag, group in expected.items()} != consumers.tags:
         problems.append("consumers counted other tags than the input holds")
-    return Report(
+    return QuickstartReport(
         topic=source.topic,
         tag_column=source.columns.tag,
         value_column=source.columns.value,

@@ -11,7 +11,7 @@ GROUPS_SHOWN_MAX: Final = 30
 
 
 @attrs.frozen(kw_only=True)
-class Report:
+class QuickstartReport:
     """The outcome. Times are seconds; `problems` is empty when everything agrees.
 
     `members`: name, messages and queue ids of each consumer; `groups`: for each tag the count and mean from
@@ -34,7 +34,7 @@ class Report:
     problems: Sequence[str]
 
 
-def show_report(report: Report) -> None:
+def show_report(report: QuickstartReport) -> None:
     """Print two tables and the verdict."""
     from rich import box
     from rich.console import Console
@@ -61,7 +61,7 @@ def show_report(report: Report) -> None:
         console.print(f"everything agrees, after {report.seconds:.1f} s")
 
 
-def _groups(report: Report, table_class: Any) -> Any:
+def _groups(report: QuickstartReport, table_class: Any) -> Any:
     from rich import box
 
     value = report.value_column

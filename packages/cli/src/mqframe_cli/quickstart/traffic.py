@@ -27,7 +27,7 @@ Progress = Callable[[int], object]
 
 
 @attrs.define
-class Sent:
+class SentTraffic:
     """What was sent. `ids` are the unique keys of the messages in the order of the input."""
 
     ids: list[str] = attrs.field(factory=list)
@@ -35,9 +35,9 @@ class Sent:
     seconds: float = 0.0
 
 
-def publish(nameserver: str, topic: str, events: Iterable[Event], progress: Progress) -> Sent:
+def publish(nameserver: str, topic: str, events: Iterable[Event], progress: Progress) -> SentTraffic:
     """Send every event, its sharding key choosing the queue, and wait until all are stored."""
-    sent = Sent()
+    sent = SentTraffic()
     waiting: deque[Any] = deque()
     started = time.perf_counter()
     with Producer(group=GROUP, nameserver=nameserver) as producer:
@@ -59,7 +59,7 @@ def publish(nameserver: str, topic: str, events: Iterable[Event], progress: Prog
 
 
 @attrs.define
-class Member:
+class ConsumerTally:
     """What one consumer of the group got. `messages` counts deliveries, repeated ones too."""
 
     name: str
@@ -73,7 +73,7 @@ class Consumers:
     def __init__(
         self, nameserver: str, topic: str, strategy: Callable[[], object], progress: Progress
     ) -> None:
-        self.members = [Member("consumer-1"), Member("consumer-2")]
+        self.members = [ConsumerTally("consumer-1"), ConsumerTally("consumer-2")]
         self.seen: set[str] = set()
         self.tags: dict[str, int] = {}
         self.repeated = 0
@@ -106,7 +106,7 @@ class Consumers:
         """Whether there is anything new: repeated messages wake who waits, too."""
         return lambda: len(self.seen) > before
 
-    def _consumer(self, member: Member, nameserver: str, topic: str, allocate: object) -> PushConsumer:
+    def _consumer(self, member: ConsumerTally, nameserver: str, topic: str, allocate: object) -> PushConsumer:
         consumer = PushConsumer(
             group=GROUP,
             nameserver=nameserver,
@@ -124,7 +124,7 @@ class Consumers:
         consumer.subscribe(topic, "*", handle)
         return consumer
 
-    def _take(self, member: Member, messages: Sequence[ReceivedMessage]) -> None:
+    def _take(self, member: ConsumerTally, messages: Sequence[ReceivedMessage]) -> None:
         facts = [(message.message_id, message.tag or "") for message in messages]
         with self._changed:
             now = time.perf_counter()

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 
-class Watch:
+class Bars:
     """Bars for sending, consuming and Spark, on standard error. A context manager; `quiet` shows nothing.
 
     `sent` and `consumed` may be called from any thread, with how many there are by now.
@@ -19,7 +19,7 @@ class Watch:
         if not quiet:
             self._progress = _progress_bars()
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Bars:
         if self._progress is not None:
             self._progress.start()
             for name in ("sent", "consumed"):

@@ -19,7 +19,7 @@ ROWS_MAX: Final = 20
 """Results that are listed for people; of more there is one line."""
 
 
-class Sent:
+class SendSummary:
     """What became of the messages. `every`: keep a row for each, however many they are."""
 
     def __init__(self, *, every: bool) -> None:
@@ -51,7 +51,7 @@ def due_in(count: int, rate: float | None, elapsed: float) -> float:
     return 0.0 if rate is None else max(0.0, count / rate - elapsed)
 
 
-def send_all(producer: Producer, messages: Iterable[Outgoing], sent: Sent, rate: float | None) -> None:
+def send_all(producer: Producer, messages: Iterable[Outgoing], sent: SendSummary, rate: float | None) -> None:
     """Send `messages` in their order, `rate` a second at most. Raises what a send raises, and stops there.
 
     What was on its way then is waited for and counted.
@@ -72,7 +72,7 @@ def send_all(producer: Producer, messages: Iterable[Outgoing], sent: Sent, rate:
         _settle(waiting, sent, leave=0)
 
 
-def _settle(waiting: deque[Future[SendResult]], sent: Sent, *, leave: int) -> None:
+def _settle(waiting: deque[Future[SendResult]], sent: SendSummary, *, leave: int) -> None:
     while len(waiting) > leave or (waiting and waiting[0].done()):
         sent.take(waiting.popleft().result())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqframe_cli.processes.restarts import Verdict, WorkerRestarts
+from mqframe_cli.processes.restarts import RestartVerdict, WorkerRestarts
 from mqframe_cli.processes.supervisor import how_it_ended
 
 
@@ -25,7 +25,7 @@ class WorkerProgram:
     def heard(self, line: str) -> None:
         """Workers have nothing to tell."""
 
-    def ended(self, code: int, lived_seconds: float) -> Verdict:
+    def ended(self, code: int, lived_seconds: float) -> RestartVerdict:
         """What becomes of it after exit code `code`."""
         return self._restarts.ended(code, lived_seconds)
 

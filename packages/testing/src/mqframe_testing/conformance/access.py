@@ -66,7 +66,7 @@ class AccessStage:
 
 
 @attrs.frozen
-class Stranger:
+class PlainPeer:
     """The other side of a connection."""
 
     address: str = "127.0.0.1:40000"
@@ -94,7 +94,7 @@ class AuthenticationConformance:
         for user, request in self.known():
             before = dict(request.ext or {})
             for _ in range(2):
-                assert plugin.authenticate(Stranger(), request) == user
+                assert plugin.authenticate(PlainPeer(), request) == user
             assert request.ext == before
 
     def test_any_change_of_a_request_is_found(self) -> None:
@@ -119,7 +119,7 @@ class AuthenticationConformance:
     def refused(self, plugin: Authentication, request: Frame) -> Refused:
         """The error of a request that is refused."""
         with pytest.raises(Refused) as caught:
-            plugin.authenticate(Stranger(), request)
+            plugin.authenticate(PlainPeer(), request)
         return caught.value
 
 
@@ -147,8 +147,8 @@ class AuthorizationConformance:
         plugin = self.make()
         for user, need in self.granted():
             for needs in ([need], [need, need], []):
-                plugin.authorize(user, Stranger(), needs)
-                plugin.authorize(user, Stranger(), needs)
+                plugin.authorize(user, PlainPeer(), needs)
+                plugin.authorize(user, PlainPeer(), needs)
 
     def test_one_need_that_is_not_granted_is_enough(self) -> None:
         """Wherever it stands among others."""
@@ -158,7 +158,7 @@ class AuthorizationConformance:
             own = [each for name, each in allowed if name == user]
             for needs in ([need], [*own, need], [need, *own]):
                 with pytest.raises(Refused):
-                    plugin.authorize(user, Stranger(), needs)
+                    plugin.authorize(user, PlainPeer(), needs)
 
     def test_nobody_may_do_nothing(self) -> None:
         """What requests of every kind need, and odd names."""
@@ -169,4 +169,4 @@ class AuthorizationConformance:
                 needs += kind.NEEDS.find(Frame(kind.CODE))
         for need in needs:
             with pytest.raises(Refused):
-                plugin.authorize("nobody", Stranger(), [need])
+                plugin.authorize("nobody", PlainPeer(), [need])

@@ -18,7 +18,7 @@ CUTS_MAX = 200
 JUNK = 300
 
 
-class Stranger:
+class UnknownClass:
     """A class that no codec knows."""
 
 
@@ -47,11 +47,11 @@ class CodecConformance:
 
     def strangers(self) -> Iterable[Any]:
         """Types that `check` refuses."""
-        return (Stranger,)
+        return (UnknownClass,)
 
     def unfit(self) -> Iterable[Any]:
         """Values that there is no body for."""
-        return (Stranger(),)
+        return (UnknownClass(),)
 
     def test_says_what_it_is(self) -> None:
         """A name for messages, and a media type."""

@@ -19,7 +19,7 @@ TIME_MS = 1_700_000_000_000
 
 
 @attrs.frozen
-class FileRange:
+class WrittenRange:
     """A stretch of the one commit-log file that the suite writes; implements `LogRange`."""
 
     start: int
@@ -61,9 +61,9 @@ class DispatcherConformance:
         (tmp_path / "commitlog").mkdir()
         (tmp_path / "commitlog" / f"{0:020d}").write_bytes(log.ljust(FILE_BYTES, b"\0"))
 
-    def stretch(self, first: int, last: int) -> FileRange:
+    def stretch(self, first: int, last: int) -> WrittenRange:
         """Messages `first` to `last` (not included) of the forty in the log."""
-        return FileRange(self._ends[first], self._ends[last], self.data_directory / "commitlog")
+        return WrittenRange(self._ends[first], self._ends[last], self.data_directory / "commitlog")
 
     def test_has_a_name_that_can_be_a_file_name(self) -> None:
         """The broker keeps the cursor under it."""

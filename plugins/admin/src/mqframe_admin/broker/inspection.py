@@ -11,7 +11,7 @@ from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumeStats, QueueBody
 from mqframe.core.consuming.progress import Progress
 from mqframe.core.errors import Refusal
-from mqframe.core.measuring.sampled import Snapshot
+from mqframe.core.measuring.sampled import SampleSnapshot
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
@@ -177,5 +177,5 @@ class InspectionProcessor(AdminProcessor):
         return Reply()
 
 
-def _item(snapshot: Snapshot) -> StatsItem:
+def _item(snapshot: SampleSnapshot) -> StatsItem:
     return StatsItem(avgpt=round(snapshot.per_call, 2), sum=snapshot.sum, tps=round(snapshot.per_second, 2))

@@ -42,7 +42,7 @@ async def unless(codes: Container[int], call: Awaitable[Frame]) -> Frame | None:
         return None
 
 
-class Server(NamedTuple):
+class ServerNotes(NamedTuple):
     """What each answer of a server says of it: the protocol version that it states, and its language."""
 
     version: int
@@ -119,7 +119,7 @@ class AdminCalls:
         data = loose_json.dumps(body) if isinstance(body, msgspec.Struct) else body
         return await self.instance.call(address, request, data, timeout=timeout)
 
-    async def server(self, address: str) -> Server:
+    async def server(self, address: str) -> ServerNotes:
         """What the server at `address` is, asked now: another version may have taken its place since.
 
         A heartbeat of no group changes nothing, and a refusal tells it as well. Name servers of 4.x do not
@@ -131,7 +131,7 @@ class AdminCalls:
             request, beat = GetBrokerClusterInfo(), b""
         seconds = self.instance.settings.request_timeout_seconds
         answer = await self.instance.remoting.invoke(address, request, beat, timeout=seconds)
-        return Server(answer.version, answer.language)
+        return ServerNotes(answer.version, answer.language)
 
     async def ask(self, address: str, request: Request, kind: type[T], timeout: float | None = None) -> T:
         """The JSON body of the answer of `address`."""

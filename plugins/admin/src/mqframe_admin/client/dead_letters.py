@@ -13,7 +13,7 @@ import attrs
 from msgspec.structs import replace
 
 from mqframe.client.connection.route_cache import is_unknown_topic
-from mqframe.client.consuming.group.offsets import QueueOffsets, broker_address
+from mqframe.client.consuming.group.offsets import AskedQueueOffsets, broker_address
 from mqframe.client.settings import PULL_ANSWER_SECONDS
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_READ, SysFlag
@@ -198,7 +198,7 @@ class AsyncDeadLetterAdmin:
     async def _read(
         self, group: str, queue: MessageQueue, which: DeadLetterFilter
     ) -> AsyncIterator[DeadLetter]:
-        offsets, through = QueueOffsets(self._calls.instance), self._calls.instance.patience.through
+        offsets, through = AskedQueueOffsets(self._calls.instance), self._calls.instance.patience.through
         end = await through(partial(offsets.max_offset, queue))
         offset = await through(partial(offsets.min_offset, queue))
         if which.begin_ms > 0:

@@ -28,7 +28,7 @@ from mqframe.core.requests.consumers import (
 )
 from mqframe.core.versions import version_number, version_text
 from mqframe_admin.bodies import ConsumeTimeSpans, CorrectionOffsets, QueueTimeSpan
-from mqframe_admin.client.calls import AdminCalls, Server, unless
+from mqframe_admin.client.calls import AdminCalls, ServerNotes, unless
 from mqframe_admin.requests import (
     CloneGroupOffset,
     GetConsumerConnectionList,
@@ -210,7 +210,9 @@ class AsyncOffsetAdmin:
             request.queue_id: request.offset
         }
 
-    async def _check_offline(self, address: str, group: str, queue: MessageQueue, server: Server) -> None:
+    async def _check_offline(
+        self, address: str, group: str, queue: MessageQueue, server: ServerNotes
+    ) -> None:
         """Raise `FixError` where the broker has members of `group` online, or does not know it."""
         asked = self._calls.call(address, GetConsumerConnectionList(group))
         if await unless((ResponseCode.CONSUMER_NOT_ONLINE,), asked) is not None:

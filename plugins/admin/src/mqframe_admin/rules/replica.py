@@ -15,7 +15,7 @@ class Replica:
     missing, and `behind_since_ms`, when the first of that was stored, epoch ms; `master`: the replication
     address that is followed, empty while none is. Of masters: `slaves` that are connected, and how many of
     these are `in_sync`. `None`: not known; brokers of Apache RocketMQ before 5.0.0 tell neither `master` nor
-    `slaves`. Of elected groups: `epoch`, the newest reign that the broker knows; `confirmed`: log offset
+    `slaves`. Of elected groups: `epoch`, the newest term that the broker knows; `confirmed`: log offset
     up to where it knows that all in sync have the log; of leaders `members`: who is in sync, by number.
     """
 
@@ -41,7 +41,7 @@ class ForcedElection:
     """What it takes to have a broker lead that was not in sync.
 
     `log_end`: where its log ends; `confirmed`: up to where brokers in sync were known to have the log when
-    that was written down last, in the reign `epoch`, log offsets, bytes: more may have been confirmed since;
+    that was written down last, in the term `epoch`, log offsets, bytes: more may have been confirmed since;
     `members`: who was in sync then, by number.
     """
 

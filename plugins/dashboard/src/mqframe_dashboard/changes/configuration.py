@@ -10,7 +10,7 @@ from mqframe_dashboard.form_parts import ChangeForm, Input
 from mqframe_dashboard.masking import MASK, masked
 from mqframe_dashboard.pages.brokers import chosen_broker
 from mqframe_dashboard.query import BadQuery
-from mqframe_dashboard.view import Facts, Links, Note, Page, Table, link
+from mqframe_dashboard.view import Facts, Links, Note, Page, TableView, link
 
 
 async def setting_page(errand: Errand) -> Page:
@@ -25,7 +25,7 @@ async def setting_page(errand: Errand) -> Page:
             {"setting": link("setting", each, key=each, **where), "value": value}
             for each, value in settings.items()
         ]
-        return Page(f"Change a setting of {name}", [_note(), Table("Settings", rows)])
+        return Page(f"Change a setting of {name}", [_note(), TableView("Settings", rows)])
     if key not in settings:
         raise BadQuery(f"key: broker {name} tells of no setting {key!r}")
     value = settings[key]

@@ -14,7 +14,7 @@ from mqframe_dashboard.asking import NotFound
 from mqframe_dashboard.changes.confirming import FIELD, check_confirmed, confirmation
 from mqframe_dashboard.changes.errand import Change, Errand
 from mqframe_dashboard.changes.posted import Values
-from mqframe_dashboard.form_parts import ChangeForm, Choice, Input
+from mqframe_dashboard.form_parts import ChangeForm, ChoiceField, Input
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.query import BadQuery
 from mqframe_dashboard.view import Links, Note, Page, link
@@ -58,7 +58,7 @@ async def change(errand: Errand) -> Page:
 async def delete_page(errand: Errand) -> Page:
     """Who uses a group and how far it is behind, and the form that deletes it."""
     name = errand.values.needed("name")
-    fields: list[Input | Choice] = [
+    fields: list[Input | ChoiceField] = [
         Input("offsets", "forget its progress, too", kind="checkbox"),
         confirmation("group"),
     ]
@@ -101,7 +101,7 @@ async def _config(errand: Errand, name: str) -> SubscriptionGroupConfig:
     return configs[name]
 
 
-def _fields(config: SubscriptionGroupConfig) -> list[Input | Choice]:
+def _fields(config: SubscriptionGroupConfig) -> list[Input | ChoiceField]:
     def box(name: str, label: str, state: bool) -> Input:
         return Input(name, label, "1" if state else "", kind="checkbox")
 

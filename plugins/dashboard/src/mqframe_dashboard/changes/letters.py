@@ -11,12 +11,12 @@ from mqframe.core.messages.names import dead_letter_topic
 from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.changes.errand import Change, Errand
 from mqframe_dashboard.changes.posted import Values
-from mqframe_dashboard.form_parts import ChangeForm, Choice, Input, Ticks
+from mqframe_dashboard.form_parts import ChangeForm, ChoiceField, Input, Ticks
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.pages.letters import FILTER, closed_brokers, letter_filter, letter_row
 from mqframe_dashboard.pages.messages import SHOWN_MAX
 from mqframe_dashboard.query import BadQuery
-from mqframe_dashboard.view import Links, Note, Page, Part, Table, link
+from mqframe_dashboard.view import Links, Note, Page, Part, TableView, link
 
 PICKED: Final = "picked"
 FOUND: Final = "found"
@@ -39,13 +39,13 @@ async def resend_page(errand: Errand) -> Page:
         "resend",
         "Send again",
         [
-            Choice(
+            ChoiceField(
                 "which",
                 "Which",
                 {PICKED: "those that are ticked", FOUND: f"all {len(letters)} of this page"},
                 PICKED,
             ),
-            Choice(
+            ChoiceField(
                 "to",
                 "To",
                 {
@@ -88,7 +88,7 @@ async def resend(errand: Errand) -> Page:
     ]
     sent = sum(each.result is not None for each in done)
     back = Links([link("letters", f"Dead letters of {group}", group=group)])
-    return Page(f"{sent} of {len(done)} dead letters were sent again", [Table("Sent", rows), back])
+    return Page(f"{sent} of {len(done)} dead letters were sent again", [TableView("Sent", rows), back])
 
 
 async def open_page(errand: Errand) -> Page:

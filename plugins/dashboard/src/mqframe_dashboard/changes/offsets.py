@@ -14,7 +14,7 @@ from mqframe_dashboard.form_parts import ChangeForm, Input
 from mqframe_dashboard.pages.groups import check_group
 from mqframe_dashboard.pages.messages import TIME_HINT
 from mqframe_dashboard.query import BadQuery
-from mqframe_dashboard.view import Field, Form, Links, Note, Page, Table, link, time_text
+from mqframe_dashboard.view import Field, Form, Links, Note, Page, TableView, link, time_text
 
 TO_THE_END: Final = -1
 """A time that stands for the end of each queue."""
@@ -58,7 +58,7 @@ async def reset_page(errand: Errand) -> Page:
     )
     goal = "the end of each queue" if moment == TO_THE_END else time_text(moment) or "the start"
     note = Note(f"Group {group} would go on in topic {topic} at {goal}. Members that run go there at once.")
-    return Page(f"Reset offsets of {group}", [note, Table("What changes", rows), form])
+    return Page(f"Reset offsets of {group}", [note, TableView("What changes", rows), form])
 
 
 async def reset(errand: Errand) -> Page:
@@ -76,7 +76,9 @@ async def reset(errand: Errand) -> Page:
         for queue, offset in offsets.items()
     ]
     back = Links([link("group", f"Group {group}", name=group)])
-    return Page(f"Offsets of {group} were reset", [Table(f"Topic {topic}", rows, "nothing changed"), back])
+    return Page(
+        f"Offsets of {group} were reset", [TableView(f"Topic {topic}", rows, "nothing changed"), back]
+    )
 
 
 CHANGES: Final = (Change("/offsets", reset_page, reset, ("group", "topic", "to", "back_only")),)

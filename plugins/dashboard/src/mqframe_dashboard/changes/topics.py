@@ -9,9 +9,9 @@ from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe_dashboard.changes.confirming import FIELD, check_confirmed, confirmation
 from mqframe_dashboard.changes.errand import Change, Errand
 from mqframe_dashboard.changes.posted import Values
-from mqframe_dashboard.form_parts import ChangeForm, Choice, Input
+from mqframe_dashboard.form_parts import ChangeForm, ChoiceField, Input
 from mqframe_dashboard.query import BadQuery
-from mqframe_dashboard.view import Links, Note, Page, Table, link
+from mqframe_dashboard.view import Links, Note, Page, TableView, link
 
 QUEUES: Final = 8
 QUEUES_MAX: Final = 65_535
@@ -31,11 +31,11 @@ TYPES: Final = {
 
 async def create_page(errand: Errand) -> Page:
     """The form for a new topic."""
-    fields: list[Input | Choice] = [
+    fields: list[Input | ChoiceField] = [
         Input("name", "Name"),
         Input("queues", "Queues on each broker", str(QUEUES), kind="number"),
-        Choice("perm", "Permission", PERMISSIONS, "6"),
-        Choice("type", "Type", TYPES),
+        ChoiceField("perm", "Permission", PERMISSIONS, "6"),
+        ChoiceField("type", "Type", TYPES),
     ]
     return Page("Create a topic", [ChangeForm("topic-create", "Create", fields)])
 
@@ -71,18 +71,18 @@ async def change_page(errand: Errand) -> Page:
     ]
     first = configs[min(configs)]
     every = {"": "all of these", **{broker: broker for broker in sorted(configs)}}
-    fields: list[Input | Choice] = [
-        Choice("broker", "Brokers", every),
+    fields: list[Input | ChoiceField] = [
+        ChoiceField("broker", "Brokers", every),
         Input("read_queues", "Queues that consumers see", str(first.read_queue_nums), kind="number"),
         Input("write_queues", "Queues that producers see", str(first.write_queue_nums), kind="number"),
-        Choice("perm", "Permission", PERMISSIONS, str(first.perm)),
+        ChoiceField("perm", "Permission", PERMISSIONS, str(first.perm)),
     ]
     form = ChangeForm("topic-change", "Change", fields, {"name": name})
     note = Note(
         "Fewer queues: let consumers drain them first, by fewer queues that producers see. "
         "Of an ordered topic more queues break the order of keys; mqframe topic grow does not."
     )
-    return Page(f"Change topic {name}", [Table("Brokers", rows), note, form])
+    return Page(f"Change topic {name}", [TableView("Brokers", rows), note, form])
 
 
 async def change(errand: Errand) -> Page:

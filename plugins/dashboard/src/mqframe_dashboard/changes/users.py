@@ -12,9 +12,9 @@ from mqframe_dashboard.changes.confirming import FIELD, check_confirmed, confirm
 from mqframe_dashboard.changes.errand import Change, Errand
 from mqframe_dashboard.changes.posted import Values
 from mqframe_dashboard.changes.rejection import Rejection
-from mqframe_dashboard.form_parts import ChangeForm, Choice, Input
+from mqframe_dashboard.form_parts import ChangeForm, ChoiceField, Input
 from mqframe_dashboard.query import BadQuery
-from mqframe_dashboard.view import Facts, Links, Note, Page, Table, link
+from mqframe_dashboard.view import Facts, Links, Note, Page, TableView, link
 
 SUBJECT: Final = "User:"
 ACTIONS: Final = ("All", "Pub", "Sub", "Create", "Update", "Delete", "Get", "List")
@@ -35,10 +35,10 @@ async def users_page(errand: Errand) -> Page:
         [
             Input("name", "Name of a new user"),
             Input("secret", "Secret", kind="password"),
-            Choice("kind", "Type", KINDS, "normal"),
+            ChoiceField("kind", "Type", KINDS, "normal"),
         ],
     )
-    return Page("Users", [Table("Users", rows, "there is no user"), form])
+    return Page("Users", [TableView("Users", rows, "there is no user"), form])
 
 
 async def create(errand: Errand) -> Page:
@@ -62,8 +62,10 @@ async def user_page(errand: Errand) -> Page:
         "Change",
         [
             Input("secret", "New secret", hint="stays", kind="password"),
-            Choice("kind", "Type", KINDS, "super" if super_user else "normal"),
-            Choice("state", "State", STATES, "disabled" if _is(found.user_status, "disable") else "enabled"),
+            ChoiceField("kind", "Type", KINDS, "super" if super_user else "normal"),
+            ChoiceField(
+                "state", "State", STATES, "disabled" if _is(found.user_status, "disable") else "enabled"
+            ),
         ],
         {"name": name},
     )
@@ -73,7 +75,7 @@ async def user_page(errand: Errand) -> Page:
         [
             Input("resource", "Resource", hint="Topic:orders, Topic:ord*, Group:*, Cluster:*, *"),
             Input("actions", "Actions", "All", ", ".join(ACTIONS)),
-            Choice("decision", "Decision", DECISIONS, "allow"),
+            ChoiceField("decision", "Decision", DECISIONS, "allow"),
             Input("sources", "From", hint="addresses or networks; empty: from everywhere"),
         ],
         {"name": name},
@@ -96,7 +98,7 @@ async def user_page(errand: Errand) -> Page:
             Links([link("users", "Users"), link("user-delete", "Delete…", name=name)]),
             Facts("User", _row(found)),
             change_form,
-            Table("Policies", rows, "there is none"),
+            TableView("Policies", rows, "there is none"),
             Note("A policy counts in the place of what was said of the same resource before."),
             policy_form,
         ],

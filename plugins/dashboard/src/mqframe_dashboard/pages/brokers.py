@@ -15,7 +15,7 @@ from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.masking import masked
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Facts, Links, Note, Page, Table, link, time_text
+from mqframe_dashboard.view import Facts, Links, Note, Page, TableView, link, time_text
 
 _TROUBLES: Final = ("storeTrouble", "replicationTrouble", "roleTrouble")
 """Counters in which brokers say what is wrong, in words."""
@@ -36,7 +36,7 @@ async def cluster_page(asking: Asking, samples: Samples, query: Query) -> Page:
         }
         for cluster, name, number, address in members
     ]
-    return Page("Cluster", [Table("Brokers", rows, "no broker is registered")], live=True)
+    return Page("Cluster", [TableView("Brokers", rows, "no broker is registered")], live=True)
 
 
 async def broker_page(asking: Asking, samples: Samples, query: Query) -> Page:
@@ -60,7 +60,7 @@ async def configuration_page(asking: Asking, samples: Samples, query: Query) -> 
             }
             for _, name, number, address in _members(await asking.ask(asking.admin.cluster.info))
         ]
-        return Page("Configuration", [Table("Brokers", rows, "no broker is registered")])
+        return Page("Configuration", [TableView("Brokers", rows, "no broker is registered")])
     name, _, address = await chosen_broker(asking, query)
     settings = await asking.ask(asking.admin.brokers.config, address)
     origins = await asking.ask(asking.admin.brokers.config_origins, address)
@@ -75,7 +75,7 @@ async def configuration_page(asking: Asking, samples: Samples, query: Query) -> 
         {"setting": key, "value": value, "origin": origins.get(key, DEFAULT)}
         for key, value in masked(settings).items()
     ]
-    return Page(f"Configuration of {name}", [note, Table(address, rows)])
+    return Page(f"Configuration of {name}", [note, TableView(address, rows)])
 
 
 def _members(info: ClusterInfo) -> list[tuple[str, str, int, str]]:

@@ -13,7 +13,7 @@ from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.pages.groups import member_rows, subscription_rows
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Note, Page, Part, Table, link, time_text
+from mqframe_dashboard.view import Note, Page, Part, TableView, link, time_text
 
 GROUPS_MAX = 300
 """Groups whose members are asked for, the first by name."""
@@ -25,9 +25,9 @@ async def clients_page(asking: Asking, samples: Samples, query: Query) -> Page:
     producers = await _producers(asking, notes)
     consumers, subscriptions = await _consumers(asking, notes)
     tables = [
-        Table("Producers", producers, "no producer is online"),
-        Table("Consumers", consumers, "no consumer is online"),
-        Table("Subscriptions", subscriptions, "no consumer is online"),
+        TableView("Producers", producers, "no producer is online"),
+        TableView("Consumers", consumers, "no consumer is online"),
+        TableView("Subscriptions", subscriptions, "no consumer is online"),
     ]
     about = Note(
         "A version is that of the protocol, by the release of Apache RocketMQ that has it. "

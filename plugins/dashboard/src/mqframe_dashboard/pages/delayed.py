@@ -25,7 +25,7 @@ from mqframe_dashboard.asking import Asking, settled
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.reading import messages_of
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Note, Page, Part, Table, link, span_text, time_text
+from mqframe_dashboard.view import Note, Page, Part, TableView, link, span_text, time_text
 
 SHOWN: Final = 50
 """Messages that are listed, those that are due first."""
@@ -119,7 +119,7 @@ def _parts(levels: list[Level], timers: dict[str, Timers], now: int) -> list[Par
     looked = sum(each.looked_at for each in timers.values())
     stored = sum(each.stored for each in timers.values())
     parts: list[Part] = [
-        Table("Next", [_row(*each, now) for each in coming[:SHOWN]], "no message waits"),
+        TableView("Next", [_row(*each, now) for each in coming[:SHOWN]], "no message waits"),
     ]
     if coming:
         text = f"Showing {min(len(coming), SHOWN)} of {max(waiting, len(coming))} messages that wait."
@@ -127,8 +127,8 @@ def _parts(levels: list[Level], timers: dict[str, Timers], now: int) -> list[Par
             text += f" Of those for a given time {looked} of {stored} were looked at, the last that came."
         parts.append(Note(text))
     parts += [
-        Table("By delay level", [_level_row(each) for each in levels], "nothing waits at a delay level"),
-        Table(
+        TableView("By delay level", [_level_row(each) for each in levels], "nothing waits at a delay level"),
+        TableView(
             "For a given time, by topic",
             [
                 {"broker": broker, "topic": link("topic", topic, name=topic), "waiting": count}
@@ -140,7 +140,7 @@ def _parts(levels: list[Level], timers: dict[str, Timers], now: int) -> list[Par
     ]
     if of_timers:
         rows = _spans([due - now for due, _, _ in of_timers])
-        parts.append(Table(f"For a given time, by when (looked at {looked} of {stored} stored)", rows))
+        parts.append(TableView(f"For a given time, by when (looked at {looked} of {stored} stored)", rows))
     return parts
 
 

@@ -17,7 +17,7 @@ from mqframe.core.versions import version_text
 from mqframe_dashboard.asking import Asking, NotFound
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Facts, Links, Note, Page, Part, Table, link, system_link, time_text
+from mqframe_dashboard.view import Facts, Links, Note, Page, Part, TableView, link, system_link, time_text
 
 UNKNOWN = "?"
 """The owner of a queue that nobody names, while a member does not answer."""
@@ -60,7 +60,7 @@ async def groups_page(asking: Asking, samples: Samples, query: Query) -> Page:
     nothing = "there is no group yet; one is made when its first consumer comes"
     return Page(
         "Groups",
-        [Links([system_link("groups", every)]), *parts, Table("Groups", rows, nothing)],
+        [Links([system_link("groups", every)]), *parts, TableView("Groups", rows, nothing)],
         live=True,
     )
 
@@ -101,9 +101,9 @@ async def group_page(asking: Asking, samples: Samples, query: Query) -> Page:
     ]
     parts += [Note(text, wrong=True) for text in differences(infos)]
     parts += [
-        Table("Lag", lags, "it has consumed nothing yet"),
-        Table("Members", member_rows(members), "nobody is online"),
-        Table("Subscriptions", subscription_rows(members), "nobody is online"),
+        TableView("Lag", lags, "it has consumed nothing yet"),
+        TableView("Members", member_rows(members), "nobody is online"),
+        TableView("Subscriptions", subscription_rows(members), "nobody is online"),
     ]
     return Page(f"Group {name}", parts, live=True)
 

@@ -19,7 +19,7 @@ from mqframe_dashboard.asking import Asking, settled
 from mqframe_dashboard.query import Query
 from mqframe_dashboard.reading import messages_of
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Note, Page, Part, Table, link, span_text, time_text
+from mqframe_dashboard.view import Note, Page, Part, TableView, link, span_text, time_text
 
 SHOWN: Final = 100
 """Half messages that are listed, the oldest first."""
@@ -70,7 +70,7 @@ async def halves_page(asking: Asking, samples: Samples, query: Query) -> Page:
         "A half message waits until its producer commits it or rolls it back, and nobody receives it before. "
         "While neither comes, the broker asks the producers of its group."
     )
-    parts: list[Part] = [about, *notes, Table("Not ended", rows, "no transaction waits for its end")]
+    parts: list[Part] = [about, *notes, TableView("Not ended", rows, "no transaction waits for its end")]
     if rows:
         parts.append(Note(f"Showing {len(rows)} of {len(found)}."))
     return Page("Half messages", parts, live=True)

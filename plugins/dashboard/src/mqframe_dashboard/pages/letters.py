@@ -21,7 +21,7 @@ from mqframe_dashboard.pages.messages import (
 )
 from mqframe_dashboard.query import MS_MAX, Query
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Facts, Field, Form, Note, Page, Part, Table, link, time_text
+from mqframe_dashboard.view import Facts, Field, Form, Note, Page, Part, TableView, link, time_text
 
 FILTER: Final = ("key", "tag", "topic", "since", "until")
 """The names of what dead letters are found by."""
@@ -33,7 +33,7 @@ async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
     if not group:
         names = await asking.ask(asking.admin.groups.list)
         rows = [{"group": link("letters", name, group=name)} for name in names if not is_system_group(name)]
-        return Page("Dead letters", [Table("Groups", rows, "there is no group yet")])
+        return Page("Dead letters", [TableView("Groups", rows, "there is no group yet")])
     limit = query.count("limit", SHOWN, SHOWN_MAX)
     which = letter_filter(query)
     await check_group(asking, group)
@@ -49,7 +49,9 @@ async def letters_page(asking: Asking, samples: Samples, query: Query) -> Page:
     else:
         letters = await asking.ask(asking.admin.dead_letters.list, group, max_count=limit, **which)
         parts.append(
-            Table("Found", [letter_row(each) for each in letters], f"group {group} has no such dead letters")
+            TableView(
+                "Found", [letter_row(each) for each in letters], f"group {group} has no such dead letters"
+            )
         )
         if len(letters) == limit:
             parts.append(Note(f"There may be more than these {limit}."))

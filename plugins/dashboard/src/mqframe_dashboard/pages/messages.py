@@ -12,7 +12,19 @@ from mqframe_dashboard.masking import masked
 from mqframe_dashboard.query import MS_MAX, BadQuery, Query
 from mqframe_dashboard.reading import AT_ONCE, messages_of
 from mqframe_dashboard.sampling import Samples
-from mqframe_dashboard.view import Facts, Field, Form, Link, Note, Page, Part, Table, Text, link, time_text
+from mqframe_dashboard.view import (
+    Facts,
+    Field,
+    Form,
+    Link,
+    Note,
+    Page,
+    Part,
+    TableView,
+    Text,
+    link,
+    time_text,
+)
 
 SHOWN_MAX: Final = 200
 SHOWN: Final = 32
@@ -50,7 +62,7 @@ async def messages_page(asking: Asking, samples: Samples, query: Query) -> Page:
     else:
         found = await _stored_between(asking, topic, begin, end, limit)
     rows = [{"message": _details(topic, each), **message_columns(each)} for each in found]
-    parts: list[Part] = [form, Table("Found", rows, "nothing found")]
+    parts: list[Part] = [form, TableView("Found", rows, "nothing found")]
     if len(found) == limit:
         parts.append(Note(f"There may be more than these {limit}."))
     return Page(f"Messages of {topic}", parts)

@@ -14,7 +14,7 @@ from mqframe_dashboard.view import (
     Note,
     Page,
     Part,
-    Table,
+    TableView,
     link,
     system_link,
     time_text,
@@ -45,7 +45,7 @@ async def topics_page(asking: Asking, samples: Samples, query: Query) -> Page:
         )
     parts: list[Part] = [
         Links([system_link("topics", every)]),
-        Table("Topics", rows, "there is no topic yet; mqframe topic create NAME makes one"),
+        TableView("Topics", rows, "there is no topic yet; mqframe topic create NAME makes one"),
     ]
     if len(samples.topics()) >= TOPICS_MAX:
         parts.append(Note(f"Only the first {TOPICS_MAX} topics are sampled.", wrong=True))
@@ -80,8 +80,8 @@ async def topic_page(asking: Asking, samples: Samples, query: Query) -> Page:
             Links([link("messages", "Messages", topic=name)]),
             Facts("Totals", facts),
             Chart("Rate over time", samples.rates(name), samples.span(name)),
-            Table("Queues", rows, "no queue holds anything"),
-            Table(
+            TableView("Queues", rows, "no queue holds anything"),
+            TableView(
                 "Groups", [{"group": link("group", each, name=each)} for each in groups], "no group reads it"
             ),
         ],

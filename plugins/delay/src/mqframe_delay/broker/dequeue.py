@@ -10,7 +10,7 @@ from typing import Final
 from mqframe.core.delay.recall_handle import delete_key
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import TIMER_TOPIC
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 from mqframe.core.wire.frame import Body
 from mqframe_delay.broker.timer_parts import TimerParts, names
 from mqframe_delay.rules.timer_layout import Unit
@@ -117,6 +117,6 @@ class TimerDequeue:
                 self._metrics.delivered(topic)
 
 
-def place_of_unit(unit: Unit) -> Place:
+def place_of_unit(unit: Unit) -> MessagePlace:
     """Where the message of `unit` lies."""
-    return Place(TIMER_TOPIC, 0, -1, unit.log_offset)  # the wheel does not know the queue offset
+    return MessagePlace(TIMER_TOPIC, 0, -1, unit.log_offset)  # the wheel does not know the queue offset

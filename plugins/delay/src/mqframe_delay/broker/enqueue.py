@@ -13,7 +13,7 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.messages.whole_numbers import whole_number
 from mqframe.core.storage.agreement import is_of, place_of
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 from mqframe.core.wire.frame import Body
 from mqframe_delay.broker.timer_parts import TimerParts, names
 from mqframe_delay.rules.timer_rules import NEVER_ENQUEUED, delivered_properties
@@ -89,7 +89,7 @@ class TimerEnqueue:
         place = place_of(record, 0)
         if place is None or place[3] != physical or not is_of(record, 0, TIMER_TOPIC):
             return None
-        return self._redelivery.read(record, Place(TIMER_TOPIC, 0, place[2], physical))
+        return self._redelivery.read(record, MessagePlace(TIMER_TOPIC, 0, place[2], physical))
 
     async def _find_rolled(self) -> frozenset[_Round]:
         """The rounds of messages that have gone into a further one: these are not to be taken in again."""
@@ -120,7 +120,7 @@ class TimerEnqueue:
         records = await self._store.reads.records_at([(physical, size) for physical, size, _ in entries])
         timer.move_write_time(self._clock.now_ms())
         for (physical, size, _), record in zip(entries, records, strict=True):
-            place = Place(TIMER_TOPIC, 0, offset, physical)
+            place = MessagePlace(TIMER_TOPIC, 0, offset, physical)
             if record is None:
                 self._redelivery.gone(place, self._store.log.min_offset)
             elif not timer.has(physical):
@@ -128,7 +128,7 @@ class TimerEnqueue:
             offset += 1
             timer.taken_in(offset, physical)
 
-    def _take(self, record: Body, place: Place, size: int) -> None:
+    def _take(self, record: Body, place: MessagePlace, size: int) -> None:
         message = self._redelivery.read(record, place)
         if message is None:
             return

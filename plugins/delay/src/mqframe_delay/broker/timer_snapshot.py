@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from mqframe.core.measuring.family import Family, Kind, Metric
+from mqframe.core.measuring.family import Family, Metric, MetricKind
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.turns import Pace
 from mqframe_delay.broker.enqueue import TimerEnqueue
@@ -41,7 +41,7 @@ async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: Timer
     )
     families = []
     for name, meaning, value in numbers:
-        family = Family(name, Kind.GAUGE, meaning, _LABELS)
+        family = Family(name, MetricKind.GAUGE, meaning, _LABELS)
         family.add(value, *_VALUES)
         families.append(family)
     return *families, await _snapshot(timer, now), *metrics.tables(_LABELS, _VALUES)
@@ -50,7 +50,7 @@ async def timer_families(timer: TimerStore, intake: TimerEnqueue, metrics: Timer
 async def _snapshot(timer: TimerStore, now: int) -> Family:
     family = Family(
         "rocketmq_timer_message_snapshot",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "Messages that are due after the bound before this one, and before this one.",
         (*_LABELS, "timer_bound_s"),
     )

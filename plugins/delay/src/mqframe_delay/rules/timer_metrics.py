@@ -11,7 +11,7 @@ from typing import Final
 
 from mqframe.core.clock import Clock
 from mqframe.core.delay.bodies import TimerMetric, TimerMetricTable
-from mqframe.core.measuring.family import KEYS_MAX, Family, Kind, Labels, Row, Table, key_in
+from mqframe.core.measuring.family import KEYS_MAX, Family, Labels, MetricKind, MetricTable, Row, key_in
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.wire.bodies import DataVersion
 
@@ -57,24 +57,28 @@ class TimerMetrics:
         """A message of `topic` left the timer for its topic."""
         self._delivered[key_in(self._delivered, (topic,))] += 1
 
-    def tables(self, labels: tuple[str, ...], values: Labels) -> Sequence[Table]:
+    def tables(self, labels: tuple[str, ...], values: Labels) -> Sequence[MetricTable]:
         """What monitoring is shown, with `labels` of these `values` beside the topic."""
         names = (*labels, "topic")
-        waiting = Family("rocketmq_timing_messages", Kind.GAUGE, "Messages that wait for their time.", names)
-        taken = Family("rocketmq_timer_enqueue_total", Kind.COUNTER, "Messages taken into the timer.", names)
+        waiting = Family(
+            "rocketmq_timing_messages", MetricKind.GAUGE, "Messages that wait for their time.", names
+        )
+        taken = Family(
+            "rocketmq_timer_enqueue_total", MetricKind.COUNTER, "Messages taken into the timer.", names
+        )
         given = Family(
-            "rocketmq_timer_dequeue_total", Kind.COUNTER, "Messages that the timer delivered.", names
+            "rocketmq_timer_dequeue_total", MetricKind.COUNTER, "Messages that the timer delivered.", names
         )
         delays = Family(
             "rocketmq_delay_message_latency_seconds",
-            Kind.HISTOGRAM,
+            MetricKind.HISTOGRAM,
             "Delays of messages taken into the timer, from their birth on.",
             names,
         )
         return (
-            Table((waiting,), self._waiting(values)),
-            Table((taken, delays), self._taken(values)),
-            Table((given,), self._given(values)),
+            MetricTable((waiting,), self._waiting(values)),
+            MetricTable((taken, delays), self._taken(values)),
+            MetricTable((given,), self._given(values)),
         )
 
     async def _waiting(self, values: Labels) -> AsyncIterator[Row]:

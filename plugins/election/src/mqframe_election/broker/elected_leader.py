@@ -22,7 +22,7 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.state import BrokerState
 from mqframe.core.errors import StoreError
 from mqframe.net.access.access import Access
-from mqframe.store.upkeep.quarantine import Report
+from mqframe.store.upkeep.quarantine import QuarantineReport
 from mqframe_election.broker.roles import FollowerRole
 from mqframe_election.rules.group import LeaderNote
 from mqframe_election.rules.history import UNLED, EpochHistory
@@ -65,7 +65,7 @@ class ElectedLeader:
             self._hello,
             end=self._store.log.max_offset,
             epoch=replica.epoch,
-            history=tuple(EpochStart(*each) for each in replica.history.reigns),
+            history=tuple(EpochStart(*each) for each in replica.history.terms),
             is_clean=replica.is_clean,
         )
 
@@ -157,10 +157,10 @@ def _common_end(history: EpochHistory, end: int, welcome: Welcome) -> int:
 
 
 def _listed(history: EpochHistory) -> str:
-    return ", ".join(f"epoch {each.epoch} from {each.start}" for each in history.reigns) or "no epochs"
+    return ", ".join(f"epoch {each.epoch} from {each.start}" for each in history.terms) or "no epochs"
 
 
-def last_whole(offset: int, missing: Iterable[Report]) -> int:
+def last_whole(offset: int, missing: Iterable[QuarantineReport]) -> int:
     """Where a log is cut to have nothing behind `offset`: there, or at the start of a missing part around it.
 
     In the middle of such a part no record begins; and what lies there comes from the leader anyway.

@@ -38,5 +38,5 @@ class EpochsPart(BrokerPart):
 
 
 def _entries(history: EpochHistory) -> list[EpochEntry]:
-    ends = [*(each.start for each in history.reigns[1:]), _TO_THE_LOGS_END]
-    return [EpochEntry(end, *each) for end, each in zip(ends, history.reigns, strict=False)]
+    ends = [*(each.start for each in history.terms[1:]), _TO_THE_LOGS_END]
+    return [EpochEntry(end, *each) for end, each in zip(ends, history.terms, strict=False)]

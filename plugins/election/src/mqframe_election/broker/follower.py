@@ -12,7 +12,7 @@ from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.measuring.family import Kind, Metric, one
+from mqframe.core.measuring.family import Metric, MetricKind, one
 from mqframe.core.requests.election import ForceElection, ForceElectionAnswer
 from mqframe.core.requests.serving import Call, serves
 from mqframe.net.client import Client
@@ -58,7 +58,9 @@ class FollowerPart(BrokerPart):
 
     async def metrics(self) -> Sequence[Metric]:
         """The epoch."""
-        return (one("mqframe_replication_epoch", Kind.GAUGE, "Newest known.", self._role.replica.epoch),)
+        return (
+            one("mqframe_replication_epoch", MetricKind.GAUGE, "Newest known.", self._role.replica.epoch),
+        )
 
     @serves(ForceElection)
     async def force_election(self, fields: ForceElection, call: Call) -> ForceElectionAnswer:

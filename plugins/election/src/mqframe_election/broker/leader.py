@@ -14,7 +14,7 @@ from mqframe_replication.stream.feeding import FedSlave
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
-from mqframe.core.measuring.family import Kind, Metric, one
+from mqframe.core.measuring.family import Metric, MetricKind, one
 from mqframe.log import get_logger
 from mqframe.net.clock import Every
 from mqframe_election.broker.roles import LeaderRole, listed_brokers
@@ -67,9 +67,11 @@ class LeaderPart(BrokerPart):
         count = 0 if members is None else len(members.state.members)
         brokers = self._brokers or len(self._role.brokers())
         return (
-            one("mqframe_replication_epoch", Kind.GAUGE, "Number of this reign.", self._replicas.epoch),
-            one("mqframe_replication_members", Kind.GAUGE, "Brokers in sync, the leader counted.", count),
-            one("mqframe_replication_brokers", Kind.GAUGE, "Brokers that the group has.", brokers),
+            one("mqframe_replication_epoch", MetricKind.GAUGE, "Number of this term.", self._replicas.epoch),
+            one(
+                "mqframe_replication_members", MetricKind.GAUGE, "Brokers in sync, the leader counted.", count
+            ),
+            one("mqframe_replication_brokers", MetricKind.GAUGE, "Brokers that the group has.", brokers),
         )
 
     def _is_member(self, slave: FedSlave, end: int) -> bool:

@@ -34,7 +34,7 @@ from mqframe_election.broker.replica_state import ReplicaState
 from mqframe_election.broker.roles import ElectedRole, FollowerRole, LeaderRole
 from mqframe_election.rules.group import LeaderNote, ReplicaNote
 from mqframe_election.rules.history import UNLED, EpochHistory
-from mqframe_election.rules.reign import FollowerReplicas, LeaderReplicas
+from mqframe_election.rules.replicas import FollowerReplicas, LeaderReplicas
 from mqframe_election.rules.sync_set import SetLimits, SyncSet
 from mqframe_election.rules.term import LeaderTerm
 from mqframe_election.settings import ElectionSettings
@@ -256,7 +256,7 @@ class RoleByElection:
         self._role = role
         store = broker.store
         history = self._replica.history
-        if not history.reigns and store.log.max_offset > store.log.min_offset:
+        if not history.terms and store.log.max_offset > store.log.min_offset:
             history = EpochHistory([(UNLED, store.log.min_offset)])
         self._replica.record(history.trim(store.log.min_offset).cut(store.log.max_offset))
         self._look()

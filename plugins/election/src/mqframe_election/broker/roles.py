@@ -8,7 +8,7 @@ import attrs
 
 from mqframe_election.broker.replica_state import ReplicaState
 from mqframe_election.rules.group import GroupState
-from mqframe_election.rules.reign import FollowerReplicas, LeaderReplicas
+from mqframe_election.rules.replicas import FollowerReplicas, LeaderReplicas
 from mqframe_election.rules.term import LeaderTerm
 
 

@@ -89,7 +89,7 @@ class Renew:
 
 
 @attrs.frozen
-class Report:
+class ReportRenewal:
     """As `Announce`, after a renewal."""
 
     note: ReplicaNote
@@ -136,5 +136,5 @@ class ShowTrouble:
 
 EngineCall = Open | Read | Announce | Claim | Change | StepDown | Leave
 MainAction = EngineCall | Lead | Follow
-SideAction = Renew | Report | Watch
+SideAction = Renew | ReportRenewal | Watch
 Action = MainAction | SideAction | EndCalls | StopStoring | LeftSet | Log | ShowTrouble

@@ -52,7 +52,7 @@ from mqframe_election.rules.group import GroupView
 from mqframe_election.rules.lease import Lease, LeaseTimes
 from mqframe_election.rules.lease_renewal import LeaseRenewal
 from mqframe_election.rules.limits import RETRY_SECONDS, ElectionLimits
-from mqframe_election.rules.member import Member
+from mqframe_election.rules.member import ElectionMember
 from mqframe_election.rules.outbox import Outbox
 from mqframe_election.rules.states import State, TurnState
 from mqframe_election.rules.term import LeaderTerm
@@ -60,7 +60,7 @@ from mqframe_election.rules.turns import Turns
 
 
 class Elector:
-    """Of the broker numbered `me` of the group `group`. `words`: as of `Member`.
+    """Of the broker numbered `me` of the group `group`. `words`: as of `ElectionMember`.
 
     `state`; `view`: what the engine held last; `turns`: of its session, `None` outside of one.
     """
@@ -69,7 +69,7 @@ class Elector:
         self.state = State.NEW
         self.view: GroupView | None = None
         self.turns: Turns | None = None
-        self._me = Member(me, group, limits, words, Abdication())
+        self._me = ElectionMember(me, group, limits, words, Abdication())
         self._limits = limits
         self._out = Outbox()
         self._renewal = LeaseRenewal(limits.renew)
@@ -213,7 +213,7 @@ class Elector:
         assert self.turns is not None
         self._renewal.succeeded(self._lease)
         self._renewal.said = self.turns.note.unable
-        self._out.do(actions.Report(self.turns.note))
+        self._out.do(actions.ReportRenewal(self.turns.note))
 
     def _reported(self, event: events.Reported) -> None:
         assert self.turns is not None
@@ -258,7 +258,7 @@ _ANYWHERE: Final[Mapping[type[events.Event], _Step]] = {
 _OF_TURNS: Final[tuple[type[events.Event], ...]] = (
     events.Saw,
     events.Accepted,
-    events.Refused,
+    events.ClaimRefused,
     events.Led,
     events.Done,
     events.Unanswered,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mqframe_replication.rules.feed import Due
+from mqframe_replication.rules.feed import DueBytes
 from mqframe_replication.rules.stream import EpochFrame, EpochFrameReader, epoch_frame_head
 
 from mqframe.core.errors import FrameError
@@ -32,7 +32,7 @@ class EpochFraming:
         """As `Framing.has_news`: a frame without bytes says what is confirmed by now."""
         return self._confirmed() > self._said
 
-    def head(self, due: Due) -> bytes:
+    def head(self, due: DueBytes) -> bytes:
         """As `Framing.head`."""
         self._said = self._confirmed()
         epoch = self._history.at(due.offset) if due.size else self._history.last_epoch

@@ -20,7 +20,7 @@ class LeaseTimes:
         if self.ttl < 2 * self.renew:
             raise SettingError(
                 f"election.lease_ms = {self.ttl * 1000:.0f} is shorter than twice election.renew_ms ="
-                f" {self.renew * 1000:.0f}: one late renewal would end a reign. Take a third for renewals"
+                f" {self.renew * 1000:.0f}: one late renewal would end a term. Take a third for renewals"
             )
         if self.ttl <= self.renew + self.margin:
             raise SettingError(

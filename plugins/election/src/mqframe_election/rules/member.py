@@ -11,7 +11,7 @@ from mqframe_election.rules.limits import ElectionLimits
 
 
 @attrs.frozen
-class Member:
+class ElectionMember:
     """A broker as it is from one lease to the next.
 
     `number`: in its group, whose name is `group`; `words`: gives another text at each call, by which a claim

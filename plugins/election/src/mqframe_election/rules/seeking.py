@@ -28,7 +28,7 @@ LOOKS_IN_PATIENCE: Final = 4
 _LATE: Final = "the engine did not renew the lease of this broker in time; it claims nothing before that"
 
 
-class Choice(NamedTuple):
+class ClaimChoice(NamedTuple):
     """`claim`: the state to claim; `None`: wait. `why`: what prevents a claim; empty: nothing but
     patience. `again`: after so many seconds at most it is to look again."""
 
@@ -69,17 +69,17 @@ class Seeking:
         """This broker follows nobody, since that look."""
         self.ready = self._epoch
 
-    def choose(self, view: GroupView, lease: Lease, now: float) -> Choice:
+    def choose(self, view: GroupView, lease: Lease, now: float) -> ClaimChoice:
         """What to do now; `view`: what the turn's last look showed, this broker in it. Patience counts up to
         the turn's first look."""
         found = candidate(self._me, view.state, view.replicas, self._limits.members_min)
         if found.state is None:
-            return Choice(why=found.why)
+            return ClaimChoice(why=found.why)
         if not lease.is_trusted(now):
-            return Choice(why=_LATE)
+            return ClaimChoice(why=_LATE)
         if self._may_claim(found):
-            return Choice(found.state)
-        return Choice(again=self._limits.patience / LOOKS_IN_PATIENCE)
+            return ClaimChoice(found.state)
+        return ClaimChoice(again=self._limits.patience / LOOKS_IN_PATIENCE)
 
     def _may_claim(self, found: Candidate) -> bool:
         assert self._since is not None

@@ -70,7 +70,7 @@ from mqframe_election.rules.ability import successors
 from mqframe_election.rules.group import GroupState, GroupView, LeaderNote, ReplicaNote
 from mqframe_election.rules.group_watch import GroupWatch, WatchState
 from mqframe_election.rules.lease import Lease
-from mqframe_election.rules.member import Member
+from mqframe_election.rules.member import ElectionMember
 from mqframe_election.rules.outbox import Outbox
 from mqframe_election.rules.seeking import Seeking
 from mqframe_election.rules.states import TurnState
@@ -87,7 +87,7 @@ class Turns:
     announced last; `problem`: why it is over, once it is.
     """
 
-    def __init__(self, me: Member, lease: Lease, said_unable: str, out: Outbox) -> None:
+    def __init__(self, me: ElectionMember, lease: Lease, said_unable: str, out: Outbox) -> None:
         self.state = TurnState.NEW
         self.term: LeaderTerm | None = None
         self.said_unable = self._saying = said_unable
@@ -381,7 +381,7 @@ _STEPS: Final[dict[tuple[TurnState, type[events.Event]], _Step]] = {
     (TurnState.DECLARING, events.Done): Turns._declared,
     (TurnState.LOOKING_AGAIN, events.Saw): Turns._saw_again,
     (TurnState.CLAIMING, events.Accepted): Turns._won,
-    (TurnState.CLAIMING, events.Refused): Turns._refused,
+    (TurnState.CLAIMING, events.ClaimRefused): Turns._refused,
     (TurnState.WITHDRAWING, events.Done): Turns._done,
     (TurnState.TAKING_OVER, events.Led): Turns._led,
     (TurnState.TAKING_OVER, events.Unanswered): Turns._not_led,
@@ -390,7 +390,7 @@ _STEPS: Final[dict[tuple[TurnState, type[events.Event]], _Step]] = {
     (TurnState.GIVING_BACK, events.Unanswered): Turns._gave_back,
     (TurnState.GIVING_BACK, events.Failed): Turns._gave_back,
     (TurnState.CHANGING, events.Accepted): Turns._changed,
-    (TurnState.CHANGING, events.Refused): Turns._refused,
+    (TurnState.CHANGING, events.ClaimRefused): Turns._refused,
     (TurnState.ABDICATING, events.Done): Turns._abdicated,
     (TurnState.ABDICATING, events.Unanswered): Turns._not_abdicated,
     (TurnState.DEPOSING, events.Done): Turns._done,

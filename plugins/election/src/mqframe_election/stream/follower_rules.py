@@ -11,7 +11,7 @@ from mqframe_replication.stream.copy_rules import CopyTarget
 
 from mqframe_election.rules.epoch_framing import EpochFrames
 from mqframe_election.rules.history import EpochHistory
-from mqframe_election.rules.reign import FollowerReplicas
+from mqframe_election.rules.replicas import FollowerReplicas
 
 
 class FlushedTarget(CopyTarget, Protocol):

@@ -12,7 +12,7 @@ from mqframe_replication.stream.feed_rules import LogSource
 from mqframe.core.clock import Clock
 from mqframe_election.rules.epoch_framing import EpochFraming
 from mqframe_election.rules.history import EpochHistory
-from mqframe_election.rules.reign import LeaderReplicas
+from mqframe_election.rules.replicas import LeaderReplicas
 
 _SAY_SECONDS: Final = 0.005
 """A frame of its own, for a few bytes, costs leader and follower as much as several messages in one."""
@@ -52,7 +52,7 @@ class LeaderRules:
         return Welcome(
             id=self._replicas.leader,
             epoch=self._replicas.epoch,
-            history=tuple(EpochStart(*each) for each in self._history().reigns),
+            history=tuple(EpochStart(*each) for each in self._history().terms),
             start=self._source.min_offset,
             end=self._source.max_offset,
             confirmed=self._replicas.told(),

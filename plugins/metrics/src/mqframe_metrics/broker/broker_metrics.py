@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
-from mqframe.core.measuring.family import Family, Kind, Metric, one
+from mqframe.core.measuring.family import Family, Metric, MetricKind, one
 from mqframe.hooks.interfaces import BrokerMeasures, BrokerService
 from mqframe.log import get_logger
 from mqframe.turns import next_turn
@@ -66,7 +66,7 @@ class BrokerMetrics:
             ("rocketmq_topic_number", "Topics, those of the system included.", len(tables.topics)),
             ("rocketmq_consumer_group_number", "Consumer groups.", len(tables.groups)),
         ):
-            yield one(name, Kind.GAUGE, meaning, value)
+            yield one(name, MetricKind.GAUGE, meaning, value)
 
     async def _of_part(self, part: BrokerService) -> Sequence[Metric]:
         try:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
 from mqframe.core.cluster.client_registry import ClientRegistry, Member
-from mqframe.core.measuring.family import Family, Kind, Row, Table
+from mqframe.core.measuring.family import Family, MetricKind, MetricTable, Row
 from mqframe.core.requests.peer import Peer
 from mqframe.turns import in_turns
 from mqframe_metrics.broker.naming import flag, is_system, language, version
@@ -22,7 +22,7 @@ async def producers(clients: ClientRegistry[Peer]) -> Family:
     """Members of all producer groups together."""
     family = Family(
         "rocketmq_producer_connections",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "Members of producer groups.",
         ("language", "version", "protocol_type"),
     )
@@ -35,15 +35,15 @@ async def producers(clients: ClientRegistry[Peer]) -> Family:
     return family
 
 
-def consumers(clients: ClientRegistry[Peer]) -> Table:
+def consumers(clients: ClientRegistry[Peer]) -> MetricTable:
     """Members of each consumer group."""
     family = Family(
         "rocketmq_consumer_connections",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "Members of consumer groups.",
         ("consumer_group", "language", "version", "consume_mode", "protocol_type", "is_system"),
     )
-    return Table((family,), _consumers(clients))
+    return MetricTable((family,), _consumers(clients))
 
 
 async def _consumers(clients: ClientRegistry[Peer]) -> AsyncIterator[Row]:

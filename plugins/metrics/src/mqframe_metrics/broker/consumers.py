@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
-from mqframe.core.measuring.family import Family, Kind, Labels, Row, Table
+from mqframe.core.measuring.family import Family, Labels, MetricKind, MetricTable, Row
 from mqframe.core.messages.names import BROKER_GROUP_PREFIX, RETRY_PREFIX, normal_topic
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import BrokerMeasures, BrokerStore
@@ -43,10 +43,10 @@ class ConsumerMetrics:
         messages are in flight; `None` where there is no pop."""
         self._times: dict[str, dict[str, int]] = {}
 
-    def table(self) -> Table:
+    def table(self) -> MetricTable:
         """The five metrics, each by group and topic."""
         lag, ready, in_flight = (
-            Family(f"rocketmq_consumer_{name}_messages", Kind.GAUGE, meaning, _LABELS)
+            Family(f"rocketmq_consumer_{name}_messages", MetricKind.GAUGE, meaning, _LABELS)
             for name, meaning in (
                 ("lag", "Messages that a group has not consumed yet."),
                 ("ready", "Messages that a group has not fetched yet."),
@@ -54,13 +54,13 @@ class ConsumerMetrics:
             )
         )
         latency, queueing = (
-            Family(f"rocketmq_consumer_{name}_latency_milliseconds", Kind.GAUGE, meaning, _LABELS, max)
+            Family(f"rocketmq_consumer_{name}_latency_milliseconds", MetricKind.GAUGE, meaning, _LABELS, max)
             for name, meaning in (
                 ("lag", "How long the first message that is not consumed has been stored."),
                 ("queueing", "How long the first message that is not fetched has been stored."),
             )
         )
-        return Table((lag, latency, in_flight, queueing, ready), self._rows())
+        return MetricTable((lag, latency, in_flight, queueing, ready), self._rows())
 
     async def _rows(self) -> AsyncIterator[Row]:
         known = dict.fromkeys((*self._tables.groups, *self._clients.consumers))

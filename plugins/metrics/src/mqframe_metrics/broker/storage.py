@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from typing import Final
 
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import Family, MetricKind
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import BrokerMeasures
 
@@ -66,7 +66,7 @@ class StorageMetrics:
                 ("rocketmq_storage_message_reserve_time_milliseconds", "Age of the oldest message.", age)
             )
         for name, meaning, value in numbers:
-            family = Family(name, Kind.GAUGE, meaning, _LABELS)
+            family = Family(name, MetricKind.GAUGE, meaning, _LABELS)
             family.add(float(value), *_VALUES)
             yield family
 
@@ -84,11 +84,11 @@ class StorageMetrics:
 def dispatchers(measures: BrokerMeasures) -> Iterator[Family]:
     """How far each dispatcher that follows the log is behind."""
     sizes = Family(
-        "mqframe_dispatcher_behind_bytes", Kind.GAUGE, "Bytes not dispatched yet.", ("dispatcher",)
+        "mqframe_dispatcher_behind_bytes", MetricKind.GAUGE, "Bytes not dispatched yet.", ("dispatcher",)
     )
     ages = Family(
         "mqframe_dispatcher_latency_milliseconds",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "How long the first message that is not dispatched has waited.",
         ("dispatcher",),
         max,

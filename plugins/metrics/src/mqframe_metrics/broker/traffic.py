@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
-from mqframe.core.measuring.family import Family, Kind, Row, Table
+from mqframe.core.measuring.family import Family, MetricKind, MetricTable, Row
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.messages.names import RETRY_PREFIX, normal_topic
 from mqframe.core.sending.message_type import NORMAL
@@ -24,12 +24,12 @@ _IN: Final = ("topic", "message_type", "is_system")
 _OUT: Final = ("topic", "consumer_group", "is_retry", "is_system")
 
 
-def messages_in(traffic: MeasuredTraffic) -> Table:
+def messages_in(traffic: MeasuredTraffic) -> MetricTable:
     """What producers sent, by topic and type of message."""
-    messages = Family("rocketmq_messages_in_total", Kind.COUNTER, "Messages that came in.", _IN)
-    sizes = Family("rocketmq_throughput_in_total", Kind.COUNTER, "Bytes of records that came in.", _IN)
-    histogram = Family("rocketmq_message_size", Kind.HISTOGRAM, "Sizes of records, bytes.", _IN)
-    return Table((messages, sizes, histogram), _in(traffic))
+    messages = Family("rocketmq_messages_in_total", MetricKind.COUNTER, "Messages that came in.", _IN)
+    sizes = Family("rocketmq_throughput_in_total", MetricKind.COUNTER, "Bytes of records that came in.", _IN)
+    histogram = Family("rocketmq_message_size", MetricKind.HISTOGRAM, "Sizes of records, bytes.", _IN)
+    return MetricTable((messages, sizes, histogram), _in(traffic))
 
 
 async def _in(traffic: MeasuredTraffic) -> AsyncIterator[Row]:
@@ -54,11 +54,13 @@ def _types(count: CountedPuts) -> Iterator[tuple[str, int, int, list[int]]]:
         yield NORMAL, total, size_bytes, sizes
 
 
-def messages_out(traffic: MeasuredTraffic) -> Table:
+def messages_out(traffic: MeasuredTraffic) -> MetricTable:
     """What groups got, by topic and group."""
-    messages = Family("rocketmq_messages_out_total", Kind.COUNTER, "Messages that went out.", _OUT)
-    sizes = Family("rocketmq_throughput_out_total", Kind.COUNTER, "Bytes of records that went out.", _OUT)
-    return Table((messages, sizes), _out(traffic))
+    messages = Family("rocketmq_messages_out_total", MetricKind.COUNTER, "Messages that went out.", _OUT)
+    sizes = Family(
+        "rocketmq_throughput_out_total", MetricKind.COUNTER, "Bytes of records that went out.", _OUT
+    )
+    return MetricTable((messages, sizes), _out(traffic))
 
 
 async def _out(traffic: MeasuredTraffic) -> AsyncIterator[Row]:
@@ -80,15 +82,15 @@ async def _out(traffic: MeasuredTraffic) -> AsyncIterator[Row]:
         yield (topic, group, "true", flag(is_system("", group))), sums
 
 
-def dead_letters(traffic: MeasuredTraffic) -> Table:
+def dead_letters(traffic: MeasuredTraffic) -> MetricTable:
     """Messages that groups gave up."""
     family = Family(
         "rocketmq_send_to_dlq_messages_total",
-        Kind.COUNTER,
+        MetricKind.COUNTER,
         "Messages that were given up, by the topic that they were sent to.",
         ("consumer_group", "topic", "is_system"),
     )
-    return Table((family,), _dead(traffic))
+    return MetricTable((family,), _dead(traffic))
 
 
 async def _dead(traffic: MeasuredTraffic) -> AsyncIterator[Row]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mqframe.core.measuring.family import Family, Kind
+from mqframe.core.measuring.family import Family, MetricKind
 
 _BUDGET: Final = re.compile(r"budget\.(\w+)\.(used|max|refused|closedIdle)")
 _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -15,13 +15,16 @@ _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 def budget_families(counters: Mapping[str, str]) -> Sequence[Family]:
     """Of each budget in `counters` what is in use, the most that may be, and how often that was refused."""
     families = {
-        "used": Family("mqframe_budget_used", Kind.GAUGE, "What is in use of a budget.", ("budget",)),
-        "max": Family("mqframe_budget_max", Kind.GAUGE, "The most that may be in use.", ("budget",)),
+        "used": Family("mqframe_budget_used", MetricKind.GAUGE, "What is in use of a budget.", ("budget",)),
+        "max": Family("mqframe_budget_max", MetricKind.GAUGE, "The most that may be in use.", ("budget",)),
         "refused": Family(
-            "mqframe_budget_refused_total", Kind.COUNTER, "How often there was not enough.", ("budget",)
+            "mqframe_budget_refused_total", MetricKind.COUNTER, "How often there was not enough.", ("budget",)
         ),
         "closedIdle": Family(
-            "mqframe_budget_made_room_total", Kind.COUNTER, "Idle ones that went for others.", ("budget",)
+            "mqframe_budget_made_room_total",
+            MetricKind.COUNTER,
+            "Idle ones that went for others.",
+            ("budget",),
         ),
     }
     for name, value in counters.items():
@@ -34,7 +37,10 @@ def budget_families(counters: Mapping[str, str]) -> Sequence[Family]:
 def number_family(counters: Mapping[str, str]) -> Family:
     """All others of `counters` that are numbers, those of plugins among them, under their names."""
     family = Family(
-        "mqframe_counter", Kind.GAUGE, "Numbers that parts and plugins show operators, by name.", ("name",)
+        "mqframe_counter",
+        MetricKind.GAUGE,
+        "Numbers that parts and plugins show operators, by name.",
+        ("name",),
     )
     for name, value in counters.items():
         try:

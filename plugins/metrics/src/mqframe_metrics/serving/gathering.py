@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Final
 
-from mqframe.core.measuring.family import Table
+from mqframe.core.measuring.family import MetricTable
 from mqframe.turns import Stint
 from mqframe_metrics.serving.text import TableText, head
 from mqframe_metrics.source import Measured
@@ -37,7 +37,7 @@ class Gatherer:
             stint = Stint(TURN_SECONDS, self._now)
             for source in self.sources:
                 async for metric in source.families():
-                    table = metric if isinstance(metric, Table) else metric.table()
+                    table = metric if isinstance(metric, MetricTable) else metric.table()
                     text = TableText(table.families, source.labels, self._series_max)
                     async for labels, values in table.rows:
                         text.add(labels, values)

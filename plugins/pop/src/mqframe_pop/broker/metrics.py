@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
-from mqframe.core.measuring.family import Family, Kind, Labels, Metric, Row, Table, one
+from mqframe.core.measuring.family import Family, Labels, Metric, MetricKind, MetricTable, Row, one
 from mqframe_pop.broker.revive import ReviveService
 from mqframe_pop.broker.revive_log import QUEUES, ReviveLog
 
@@ -18,13 +18,13 @@ def pop_families(revive_log: ReviveLog, revive: ReviveService) -> Sequence[Metri
     return (
         one(
             "rocketmq_pop_checkpoint_buffer_size",
-            Kind.GAUGE,
+            MetricKind.GAUGE,
             "Pops of which messages are in flight.",
             len(table),
         ),
         one(
             "rocketmq_pop_offset_buffer_size",
-            Kind.GAUGE,
+            MetricKind.GAUGE,
             "Pops that hold back the offset of their group.",
             table.held_offsets,
         ),
@@ -37,13 +37,13 @@ def pop_families(revive_log: ReviveLog, revive: ReviveService) -> Sequence[Metri
 def _behind(revive_log: ReviveLog) -> tuple[Family, Family]:
     lag = Family(
         "rocketmq_pop_revive_lag_milliseconds",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "Records of the revive log that are not read yet; messages, whatever its name says.",
         ("queue_id",),
     )
     latency = Family(
         "rocketmq_pop_revive_latency_milliseconds",
-        Kind.GAUGE,
+        MetricKind.GAUGE,
         "How long the first of them has waited.",
         ("queue_id",),
         max,
@@ -55,24 +55,24 @@ def _behind(revive_log: ReviveLog) -> tuple[Family, Family]:
     return lag, latency
 
 
-def _written(revive_log: ReviveLog) -> Table:
+def _written(revive_log: ReviveLog) -> MetricTable:
     family = Family(
         "rocketmq_pop_revive_in_message_total",
-        Kind.COUNTER,
+        MetricKind.COUNTER,
         "Records written to the revive log.",
         ("consumer_group", "topic", "revive_message_type", "put_status"),
     )
-    return Table((family,), _stored(revive_log.written))
+    return MetricTable((family,), _stored(revive_log.written))
 
 
-def _retried(revive: ReviveService) -> Table:
+def _retried(revive: ReviveService) -> MetricTable:
     family = Family(
         "rocketmq_pop_revive_retry_messages_total",
-        Kind.COUNTER,
+        MetricKind.COUNTER,
         "Messages that nobody acknowledged in time, stored for another try.",
         ("consumer_group", "topic", "put_status"),
     )
-    return Table((family,), _stored(revive.retried))
+    return MetricTable((family,), _stored(revive.retried))
 
 
 async def _stored(counts: Mapping[Labels | None, int]) -> AsyncIterator[Row]:

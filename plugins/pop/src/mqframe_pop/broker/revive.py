@@ -22,7 +22,7 @@ from mqframe.core.messages.names import RETRY_PREFIX, normal_topic, pop_retry_to
 from mqframe.core.messages.sent_properties import OF_RETURNS, takes_returns
 from mqframe.core.requests.failures import may_pass
 from mqframe.core.storage.found import GetStatus
-from mqframe.core.storage.left_out import Place
+from mqframe.core.storage.left_out import MessagePlace
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import BrokerPort
 from mqframe.log import get_logger
@@ -119,7 +119,7 @@ class ReviveService:
                     self._unrevived.note(event, kind=words, key=tuple(key), problem=words)
                     break
                 # It stays where it was popped from. What was stored again is not stored twice for its sake.
-                self._left_out.note(TASK, Place(key.topic, key.queue_id, offset, -1), problem)
+                self._left_out.note(TASK, MessagePlace(key.topic, key.queue_id, offset, -1), problem)
             stored.append(offset)
         self._store.confirming.when_confirmed(end, lambda durable: done(point, stored if durable else []))
 
@@ -131,7 +131,7 @@ class ReviveService:
             if found.status is GetStatus.FOUND:
                 self._move_to_dlq(topic, group, decode_record(bytes(found.parts[0])))
 
-        self._left_out.attempt(TASK, Place(topic, queue_id, offset, -1), move)
+        self._left_out.attempt(TASK, MessagePlace(topic, queue_id, offset, -1), move)
 
     async def _message(self, key: Key, offset: int) -> ReceivedMessage | None:
         found = self._store.reads.get_now(key.topic, key.queue_id, offset, 1)

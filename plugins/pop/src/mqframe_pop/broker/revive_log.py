@@ -27,7 +27,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import normal_topic
 from mqframe.core.storage.found import GetStatus
-from mqframe.core.storage.left_out import Place, place_of
+from mqframe.core.storage.left_out import MessagePlace, place_of
 from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.core.wire.loose_json import decode, dumps
@@ -284,7 +284,7 @@ class ReviveLog:
                 messages.extend(decode_records(part))
 
         for at in range(start, end):
-            self._left_out.attempt(TASK, Place(self.topic, queue_id, at, -1), read)
+            self._left_out.attempt(TASK, MessagePlace(self.topic, queue_id, at, -1), read)
         return messages
 
     def _take(self, message: ReceivedMessage, queue_id: int, grace_ms: int) -> None:

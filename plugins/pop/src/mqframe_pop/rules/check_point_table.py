@@ -16,7 +16,7 @@ IDLE_ENTRIES_MAX: Final = 4096
 """Wake-ups of check points that are gone, above which the list is cleaned."""
 
 
-class Due(NamedTuple):
+class DueCheckPoints(NamedTuple):
     """What has to happen now: check points to write down, and such whose time is over."""
 
     write: list[CheckPoint]
@@ -122,9 +122,9 @@ class CheckPointTable:
         """Look at a check point again at this time."""
         self._wake(point, at_ms)
 
-    def take_due(self, now_ms: int) -> Due:
+    def take_due(self, now_ms: int) -> DueCheckPoints:
         """What has to happen by now. Each check point is given once, until it is postponed or written."""
-        due = Due([], [])
+        due = DueCheckPoints([], [])
         wakes = self._wakes
         while wakes and wakes[0][0] <= now_ms:
             point = heappop(wakes)[2]

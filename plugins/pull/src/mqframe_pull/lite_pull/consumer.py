@@ -21,7 +21,7 @@ from mqframe.client.connection.lifecycle import InstanceLease
 from mqframe.client.consuming.group.allocation import AllocationChoice
 from mqframe.client.consuming.group.consumer import GroupConsumer
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
-from mqframe.client.consuming.group.offsets import QueueOffsets
+from mqframe.client.consuming.group.offsets import AskedQueueOffsets
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.group.subscriptions import Expression, Subscriptions, SubscriptionTable
 from mqframe.client.settings import ClientSettings
@@ -221,7 +221,7 @@ class AsyncLitePullConsumer(GroupConsumer):
         `timestamp`: a datetime with its zone, or ms since 1970. Raises `FixError` for another one.
         """
         at = moment_ms(timestamp, "timestamp")
-        return await QueueOffsets(self._running().instance).offset_at(queue, at)
+        return await AskedQueueOffsets(self._running().instance).offset_at(queue, at)
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
         """Store how far the group is: `offsets` (of the next message to be handled), else past all that polls
@@ -329,11 +329,11 @@ class AsyncLitePullConsumer(GroupConsumer):
             why = "; perhaps another member of the group has it now" if shared else ""
             raise FixError(f"{queue} is not assigned to this consumer{why}")
 
-    def _offsets_of(self, queue: MessageQueue) -> QueueOffsets:
+    def _offsets_of(self, queue: MessageQueue) -> AskedQueueOffsets:
         """What asks for the ends of `queue`, which must be ours."""
         running = self._running()
         self._ours(running, queue)
-        return QueueOffsets(running.instance)
+        return AskedQueueOffsets(running.instance)
 
     def _go(self, queue: MessageQueue, offset: int) -> None:
         running = self._running()

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mqframe.client.consuming.expressions import check_expression
 from mqframe.client.consuming.group.offsets import (
-    QueueOffsets,
+    AskedQueueOffsets,
     RoutedCalls,
     broker_address,
     commit_offset,
@@ -48,7 +48,7 @@ class PullTransport(RoutedCalls, Protocol):
         """The answers to several requests that are sent at once, in their order, whatever their codes."""
 
 
-class PullCalls(QueueOffsets):
+class PullCalls(AskedQueueOffsets):
     """Reads queues at any offset as `group`; `timeout`: seconds that an answer may take.
 
     `client`: what bodies are held to.

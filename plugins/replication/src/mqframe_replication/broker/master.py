@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
-from mqframe.core.measuring.family import Kind, Metric, one
+from mqframe.core.measuring.family import Metric, MetricKind, one
 from mqframe.hooks.interfaces import Periodic
 from mqframe_replication.broker.port import LOOK_SECONDS, RefusalNotes, ReplicationPort
 from mqframe_replication.rules.in_sync import InSync, InSyncLimits
@@ -64,7 +64,9 @@ class MasterPart(BrokerPart):
         if self._in_sync is None:
             return ()
         brokers = self._in_sync.brokers
-        return (one("mqframe_replication_in_sync", Kind.GAUGE, "Brokers in sync, this one too.", brokers),)
+        return (
+            one("mqframe_replication_in_sync", MetricKind.GAUGE, "Brokers in sync, this one too.", brokers),
+        )
 
     def periodic(self) -> Sequence[Periodic]:
         """Heartbeats, what is left to send, and whether enough slaves are in sync."""

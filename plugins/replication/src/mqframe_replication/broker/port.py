@@ -12,7 +12,7 @@ from mqframe.core.clock import Clock
 from mqframe.core.cluster.broker_info import HaConnectionInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal, StoreUnavailable
-from mqframe.core.measuring.family import Family, Kind, Metric, one
+from mqframe.core.measuring.family import Family, Metric, MetricKind, one
 from mqframe.core.requests.admin import ExchangeBrokerHaAnswer, ExchangeBrokerHaInfo, GetBrokerHaStatus
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record
@@ -116,11 +116,15 @@ class ReplicationPort(BrokerPart):
         """How many slaves follow, and how far each is behind; several of one machine are one series."""
         end, now = self._store.log.max_offset, self._clock.now_ms()
         sizes = Family(
-            "mqframe_replication_behind_bytes", Kind.GAUGE, "Bytes of the log not confirmed.", ("slave",), max
+            "mqframe_replication_behind_bytes",
+            MetricKind.GAUGE,
+            "Bytes of the log not confirmed.",
+            ("slave",),
+            max,
         )
         ages = Family(
             "mqframe_replication_behind_milliseconds",
-            Kind.GAUGE,
+            MetricKind.GAUGE,
             "How long the first message that is not confirmed has waited.",
             ("slave",),
             max,
@@ -135,7 +139,7 @@ class ReplicationPort(BrokerPart):
             stored_ms = now if least >= end else self._stored_ms(least)
             if stored_ms is not None:
                 ages.add(max(0, now - stored_ms), host)
-        count = one("mqframe_replication_slaves", Kind.GAUGE, "Slaves that are connected.", len(slaves))
+        count = one("mqframe_replication_slaves", MetricKind.GAUGE, "Slaves that are connected.", len(slaves))
         return count, sizes, ages
 
     def _stored_ms(self, offset: int) -> int | None:

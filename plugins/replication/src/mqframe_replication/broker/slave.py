@@ -17,7 +17,7 @@ from mqframe.core.cluster.broker_info import HaClientRuntimeInfo, HaRuntimeInfo
 from mqframe.core.codes import ResponseCode
 from mqframe.core.config.programs import STANDARD_SERVICES
 from mqframe.core.errors import MqframeError, Refusal, RetryError, StoreError
-from mqframe.core.measuring.family import Kind, Metric, one
+from mqframe.core.measuring.family import Metric, MetricKind, one
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.admin import ExchangeBrokerHaInfo, GetAllDelayOffset, GetBrokerHaStatus
 from mqframe.core.requests.lasting import AtSlaves
@@ -37,7 +37,7 @@ from mqframe_replication.rules.following import FollowLimits
 from mqframe_replication.sections import replication_of
 from mqframe_replication.settings import CUT
 from mqframe_replication.stream.fetching import fetch
-from mqframe_replication.stream.follower import Follower
+from mqframe_replication.stream.follower import MasterFollower
 
 
 def refused_at_slaves(
@@ -102,7 +102,7 @@ class SlavePart(BrokerPart):
         files = [file for each in copies for file in each.files()]
         self._files = [FileCopy(file, state, client, self._behind) for file in files]
         limits = FollowLimits(settings.heartbeat_ms / 1000, settings.silent_ms / 1000)
-        self._follower = Follower(self._copy, state.clock, limits, master.dialer, master.rules)
+        self._follower = MasterFollower(self._copy, state.clock, limits, master.dialer, master.rules)
         self._next_try = 0.0
         self._cuts = len(cuts(Layout(self._store.settings.directory)))
         self._trouble = "the broker has just started"
@@ -177,8 +177,8 @@ class SlavePart(BrokerPart):
         refuses = float(bool(self._follower.unstored or self._store.disk.refusal))
         refusing, following = "1: what the master sends cannot be stored.", float(self.is_following)
         return (
-            one("mqframe_replication_following", Kind.GAUGE, "1: the master is followed.", following),
-            one("mqframe_replication_refusing", Kind.GAUGE, refusing, refuses),
+            one("mqframe_replication_following", MetricKind.GAUGE, "1: the master is followed.", following),
+            one("mqframe_replication_refusing", MetricKind.GAUGE, refusing, refuses),
         )
 
     @serves(GetBrokerHaStatus)

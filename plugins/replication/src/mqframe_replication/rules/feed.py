@@ -26,7 +26,7 @@ class FeedLimits:
     gather_seconds: float = 0
 
 
-class Due(NamedTuple):
+class DueBytes(NamedTuple):
     """What is to be sent now: `size` bytes of the log from `offset` on; 0: a heartbeat."""
 
     offset: int
@@ -43,7 +43,7 @@ class Framing(Protocol):
     def has_news(self) -> bool:
         """Whether a frame without bytes is to be sent at once, for what stands before them."""
 
-    def head(self, due: Due) -> bytes:
+    def head(self, due: DueBytes) -> bytes:
         """What stands before the bytes of `due`, which are sent now."""
 
 
@@ -56,7 +56,7 @@ class PlainFraming:
         """As `Framing.end`."""
         return end
 
-    def head(self, due: Due) -> bytes:
+    def head(self, due: DueBytes) -> bytes:
         """As `Framing.head`."""
         return frame_head(due.offset, due.size)
 
@@ -104,7 +104,7 @@ class Feed:
             )
         self.following = offset or start
 
-    def due(self, end: int, now: float, most: int | None = None) -> Due | None:
+    def due(self, end: int, now: float, most: int | None = None) -> DueBytes | None:
         """What is to be sent while the log ends at `end`; `None`: nothing. It counts as sent from then on.
 
         `most`: how many bytes of the log may be sent now; a heartbeat may always.
@@ -122,9 +122,9 @@ class Feed:
         size = max(size, 0)
         self._sent = now
         self.following = at + size
-        return Due(at, size)
+        return DueBytes(at, size)
 
-    def head(self, due: Due) -> bytes:
+    def head(self, due: DueBytes) -> bytes:
         """What stands before the bytes of `due`, which are sent now."""
         return self._framing.head(due)
 

@@ -9,7 +9,7 @@ from mqframe.core.errors import StoreError
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.store.appending.appender import Appender, Copied
 from mqframe.store.appending.inline_dispatch import InlineDispatch
-from mqframe.store.appending.refusals import Refusals
+from mqframe.store.appending.refusals import WriteRefusals
 from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import ConsumeQueue, behind
 from mqframe_replication.store.log_copy import LogCopy
@@ -21,7 +21,7 @@ class CopyAppender:
     """Appends what the master's log holds, as it is."""
 
     def __init__(
-        self, files: MessageFiles, appender: Appender, dispatch: InlineDispatch, refusals: Refusals
+        self, files: MessageFiles, appender: Appender, dispatch: InlineDispatch, refusals: WriteRefusals
     ) -> None:
         self._log, self._queues, _, _ = files
         self._appender = appender

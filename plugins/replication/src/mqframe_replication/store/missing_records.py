@@ -11,7 +11,7 @@ from mqframe.store.message_files import MessageFiles
 from mqframe.store.queues.consume_queue import FILLER_SIZE
 from mqframe.store.reading.search import Search
 from mqframe.store.upkeep.damage import Damage
-from mqframe.store.upkeep.quarantine import Report
+from mqframe.store.upkeep.quarantine import QuarantineReport
 from mqframe_replication.store.putting_back import PuttingBack
 
 
@@ -36,9 +36,9 @@ class MissingRecords:
         self._putting_back = putting_back
         self.kept_from = 0
         self._known = -1
-        self._missing: list[Report] = []
+        self._missing: list[QuarantineReport] = []
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[QuarantineReport]:
         """What was taken out of the middle of this log, by log offset, and was not put back since."""
         if len(self._damage.reports) != self._known:
             self._known = len(self._damage.reports)
@@ -47,11 +47,11 @@ class MissingRecords:
             self._missing = [each for each in self._missing if self._putting_back.is_missing(each)]
         return self._missing
 
-    def needed(self) -> list[Report]:
+    def needed(self) -> list[QuarantineReport]:
         """What of `reports` the master has."""
         return [report for report in self.reports() if report.end > self.kept_from]
 
-    def put_back(self, report: Report, data: bytes) -> None:
+    def put_back(self, report: QuarantineReport, data: bytes) -> None:
         """Write `data`, what the master has there, into the stretch that `report` is about.
 
         Raises `StoreError` for what is not whole records, or when the disk fails.

@@ -14,7 +14,7 @@ from mqframe.log import get_logger
 from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE
 from mqframe.store.queues.queue_table import QueueTable
-from mqframe.store.upkeep.quarantine import Quarantine, Report
+from mqframe.store.upkeep.quarantine import Quarantine, QuarantineReport
 
 log: Final = get_logger("store")
 
@@ -36,11 +36,11 @@ class PuttingBack:
         self._levels = levels
         self._now_ms = now_ms
 
-    def is_missing(self, report: Report) -> bool:
+    def is_missing(self, report: QuarantineReport) -> bool:
         """Whether the log still lacks what `report` is about."""
         return not report.fetched_ms and self._log.start <= report.start and report.end <= self._log.end
 
-    def put_back(self, report: Report, data: bytes) -> Report:
+    def put_back(self, report: QuarantineReport, data: bytes) -> QuarantineReport:
         """Write `data`, all of the stretch, and list its messages; all is on disk then. The new report.
 
         A crash in between leaves the stretch missing as before. Keys are not entered into the index: that

@@ -22,7 +22,7 @@ _PAUSE_SECONDS_MAX: Final = 20.0
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
 
 
-class Follower(asyncio.BufferedProtocol, Generic[F]):
+class MasterFollower(asyncio.BufferedProtocol, Generic[F]):
     """Copies the log of a master into `target`, one connection at a time.
 
     A connection is made by `connect`, and says nothing before `begin`: what is asked of the master in between

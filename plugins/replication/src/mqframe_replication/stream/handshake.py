@@ -18,7 +18,7 @@ from mqframe_replication.rules.hello import (
     encode_welcome,
     is_hello,
 )
-from mqframe_replication.stream.refusals import Refusals
+from mqframe_replication.stream.refusals import ConnectionRefusals
 from mqframe_replication.stream.slave_admission import SlaveAdmission, UnknownPeer
 
 HANDSHAKES_MAX: Final = 64
@@ -49,7 +49,7 @@ class PendingConnections:
         self.clock = clock
         self._seconds = seconds
         self.waiting: dict[Handshake, float] = {}
-        self.refusals = Refusals(clock)
+        self.refusals = ConnectionRefusals(clock)
 
     def arrive(self) -> Handshake:
         """The protocol of a new connection."""

@@ -11,7 +11,7 @@ from mqframe.trouble import Trouble, Troubles
 log = get_logger("replication")
 
 
-class Refusals:
+class ConnectionRefusals:
     """What is told of connections that are refused, of each machine once a minute at most."""
 
     def __init__(self, clock: Clock) -> None:

@@ -8,12 +8,12 @@ from typing import Final, Protocol, cast
 from mqframe.core.errors import FrameError
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
-from mqframe_replication.rules.feed import Due, Feed, FeedLimits
+from mqframe_replication.rules.feed import DueBytes, Feed, FeedLimits
 from mqframe_replication.rules.hello import Hello
 from mqframe_replication.rules.per_second import PerSecond
 from mqframe_replication.rules.send_rate import SendRate
 from mqframe_replication.stream.feed_rules import LogSource
-from mqframe_replication.stream.refusals import Refusals
+from mqframe_replication.stream.refusals import ConnectionRefusals
 
 log = get_logger("replication")
 BYTES_AT_ONCE: Final = 1 << 20
@@ -29,7 +29,7 @@ class FeedingPort(Protocol):
     clock: LoopClock
     limits: FeedLimits
     rate: SendRate | None
-    refusals: Refusals
+    refusals: ConnectionRefusals
 
     def push(self) -> None:
         """Send what there is of the log to those who can take it."""
@@ -114,7 +114,7 @@ class SlaveConnection(asyncio.Protocol):
             left -= due.size
         return parts
 
-    def _add(self, due: Due, parts: list[bytes | memoryview]) -> bool:
+    def _add(self, due: DueBytes, parts: list[bytes | memoryview]) -> bool:
         """Add the frame of `due` to `parts`; False: the log does not have it any more, the slave is left."""
         parts.append(self.feed.head(due))
         if due.size:
@@ -152,7 +152,7 @@ class SlaveConnection(asyncio.Protocol):
             left -= sent.size
         return size - left
 
-    def send_next(self, most: int | None = None) -> Due | None:
+    def send_next(self, most: int | None = None) -> DueBytes | None:
         """Send one frame, of `most` bytes of the log at most, if there is one to send; what was sent."""
         port = self._port
         if self._transport is None or self._paused:

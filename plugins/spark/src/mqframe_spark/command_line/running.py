@@ -16,7 +16,7 @@ from mqframe_spark.jobs import sessions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from mqframe_spark.jobs.progress import Progress
+    from mqframe_spark.jobs.progress import BatchProgress
     from mqframe_spark.jobs.watching import StopRequest, Tell, Totals
 
 INTERRUPTED: Final = 130
@@ -50,7 +50,7 @@ def teller(as_json: bool) -> Tell:
     """Writes each micro-batch to standard error as it is done, for people or as one line of JSON."""
     import msgspec
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: BatchProgress) -> None:
         text = msgspec.json.encode(progress.row()).decode() if as_json else progress.line()
         print(text, file=sys.stderr, flush=True)
 

@@ -24,7 +24,7 @@ from mqframe.core.errors import MqframeError, RetryError, SettingError
 from mqframe.log import get_logger
 from mqframe_spark.exact.answering import lookup, process
 from mqframe_spark.exact.answers import Answers
-from mqframe_spark.exact.place import STREAM, Place, group_of, stream_place
+from mqframe_spark.exact.place import STREAM, CommitPlace, group_of, stream_place
 from mqframe_spark.sink.options import SinkOptions, parse_sink_options
 
 log = get_logger("spark")
@@ -100,14 +100,14 @@ def limit_of(broker: str, config: Mapping[str, str]) -> Limit:
     return Limit(broker, checks, (timeout_ms + checks * interval_ms) / 1000)
 
 
-class Server:
+class CheckBackServer:
     """Answers until `stopping` is set, the anchor is gone, or nothing was written for long."""
 
     def __init__(self, serving: Serving, stopping: threading.Event) -> None:
         self._serving = serving
         self._stopping = stopping
         self._known: set[str] = set()
-        self._record = Place(serving.root, STREAM, serving.options.store).record()
+        self._record = CommitPlace(serving.root, STREAM, serving.options.store).record()
 
     def run(self) -> None:
         """Serve."""
@@ -181,7 +181,7 @@ def main() -> int:
     try:
         arguments = sys.argv[1:]
         serving = parse(arguments, sys.stdin.read() if arguments == ["-"] else "")
-        Server(serving, stopping).run()
+        CheckBackServer(serving, stopping).run()
     except MqframeError as problem:
         print(f"mqframe: {problem}", file=sys.stderr)
         return 2

@@ -17,7 +17,7 @@ from mqframe.log import get_logger
 from mqframe_spark.exact import rules as rules
 from mqframe_spark.exact.answers import Lookup
 from mqframe_spark.exact.losses import Loss, LostMessages, discarded, gone, told
-from mqframe_spark.exact.place import Place, now_ms
+from mqframe_spark.exact.place import CommitPlace, now_ms
 from mqframe_spark.exact.rules import OpenBatch, SinkRecord
 
 log = get_logger("spark")
@@ -76,7 +76,7 @@ class Committer:
 
     def __init__(
         self,
-        place: Place,
+        place: CommitPlace,
         producer: OpenProducer,
         puller: OpenPuller,
         lookup: Lookup,

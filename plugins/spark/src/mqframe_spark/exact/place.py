@@ -32,7 +32,7 @@ def now_ms() -> int:
 
 
 @attrs.frozen
-class Place:
+class CommitPlace:
     """`root`: the commit path, absolute; `query`: the folder in it that holds the record of one write.
 
     `store`: how an object store is reached.
@@ -52,32 +52,32 @@ def is_query(name: str) -> bool:
     return _FOLDER.fullmatch(name) is not None
 
 
-def stream_place(options: SinkOptions) -> Place:
+def stream_place(options: SinkOptions) -> CommitPlace:
     """That of a stream: `commitPath`, or `mqframe` in its checkpoint. Raises `SettingError`."""
     if options.commit_path:
-        return Place(absolute("commitPath", options.commit_path), STREAM, options.store)
+        return CommitPlace(absolute("commitPath", options.commit_path), STREAM, options.store)
     if not options.checkpoint_location:
         raise SettingError(
             f"option exactlyOnce = 'true' needs option checkpointLocation, or commitPath: {_FOR_RECORDS}"
         )
     root = absolute("checkpointLocation", options.checkpoint_location)
-    return Place(root.rstrip("/") + "/mqframe", STREAM, options.store)
+    return CommitPlace(root.rstrip("/") + "/mqframe", STREAM, options.store)
 
 
-def batch_place(options: SinkOptions, now_ms: Callable[[], int] = now_ms) -> Place:
+def batch_place(options: SinkOptions, now_ms: Callable[[], int] = now_ms) -> CommitPlace:
     """That of a batch; one with a name finds again what was recorded under it. Raises `SettingError`."""
     if not options.commit_path:
         raise SettingError(f"option exactlyOnce = 'true' of a batch needs option commitPath: {_FOR_RECORDS}")
     root = absolute("commitPath", options.commit_path)
     if not options.query_name:
-        return Place(root, f"{UNNAMED}{now_ms()}-{uuid.uuid4().hex}", options.store)
+        return CommitPlace(root, f"{UNNAMED}{now_ms()}-{uuid.uuid4().hex}", options.store)
     query = NAMED + options.query_name
     if not is_query(query):
         raise SettingError(
             f"option queryName = {options.query_name!r}: must be letters, digits, '_', '.' and '-', 140 at "
             "most, for the record of the write has its name"
         )
-    return Place(root, query, options.store)
+    return CommitPlace(root, query, options.store)
 
 
 def forget_unnamed(root: str, now: int, store: ObjectStoreOptions = NONE) -> None:
@@ -93,7 +93,7 @@ def forget_unnamed(root: str, now: int, store: ObjectStoreOptions = NONE) -> Non
             folder.remove(query)
 
 
-def group_of(options: SinkOptions, place: Place) -> str:
+def group_of(options: SinkOptions, place: CommitPlace) -> str:
     """The producer group of all that write to, or answer for, `place`: one of its own unless one was given.
 
     Brokers ask any member of a group, so those of one should share a record.

@@ -27,7 +27,7 @@ from mqframe.log import get_logger
 from mqframe_spark.exact.answering import ensure_answers, lookup
 from mqframe_spark.exact.answers import Answers
 from mqframe_spark.exact.committer import Attempt, Committer, Run, run_of
-from mqframe_spark.exact.place import Place, batch_place, forget_unnamed, group_of, now_ms, stream_place
+from mqframe_spark.exact.place import CommitPlace, batch_place, forget_unnamed, group_of, now_ms, stream_place
 from mqframe_spark.exact.preparing import Preparation
 from mqframe_spark.exact.rules import HalfName
 from mqframe_spark.retrying import retrying
@@ -66,7 +66,7 @@ def pack(halves: Sequence[PreparedHalf]) -> bytes:
 class _Writer:
     """What both kinds have in common: picklable, with connections made where they are needed."""
 
-    def __init__(self, options: SinkOptions, place: Place) -> None:
+    def __init__(self, options: SinkOptions, place: CommitPlace) -> None:
         self._options = options
         self.place = place
         self._group = group_of(options, place)

@@ -14,7 +14,7 @@ WRITTEN: Final = "mqframe_written"
 
 
 @attrs.frozen
-class Progress:
+class BatchProgress:
     """One micro-batch. `rows`: messages read, or written where a job counts them; `seconds`: how long it
     took; `backlog`: messages that waited behind it when it was planned, `None` where the source does not say.
     """
@@ -44,12 +44,12 @@ class Progress:
         }
 
 
-def read_progress(report: Mapping[str, Any]) -> Progress:
+def read_progress(report: Mapping[str, Any]) -> BatchProgress:
     """What Spark's report says, as `json.loads(progress.json)` gives it."""
     milliseconds = report.get("batchDuration") or report.get("durationMs", {}).get("triggerExecution") or 0
     rows = _written(report)
     seconds = milliseconds / 1000
-    return Progress(
+    return BatchProgress(
         batch=int(report["batchId"]),
         rows=rows,
         rows_per_second=round(rows / seconds, 1) if seconds else 0.0,

@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from mqframe_spark.jobs.progress import Progress, read_progress, rows_of
+from mqframe_spark.jobs.progress import BatchProgress, read_progress, rows_of
 
 POLL_SECONDS: Final = 1
-Tell = Callable[[Progress], None]
+Tell = Callable[[BatchProgress], None]
 
 
 class Query(Protocol):
@@ -73,7 +73,7 @@ class Totals:
     backlog: int | None = None
     stopped: bool = False
 
-    def add(self, progress: Progress) -> None:
+    def add(self, progress: BatchProgress) -> None:
         """Count one more micro-batch."""
         self.batches += 1
         self.rows += progress.rows

@@ -24,7 +24,7 @@ from mqframe_spark.wire import connect
 
 
 @attrs.frozen
-class Sent(WriterCommitMessage):
+class TaskSent(WriterCommitMessage):
     """What a task tells the driver: how many messages brokers have confirmed."""
 
     count: int
@@ -65,7 +65,7 @@ class BatchWriter(DataSourceArrowWriter):
         number = partition()
         idempotence = f"{self._write_id}-{number}-" if self._options.idempotence_keys else ""
         where = f"partition {number}"
-        return Sent(send_rows(self._options, iterator, idempotence=idempotence, where=where))
+        return TaskSent(send_rows(self._options, iterator, idempotence=idempotence, where=where))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -82,4 +82,4 @@ class StreamWriter(DataSourceStreamArrowWriter):
             query, batch = (told(name, "idempotenceKeys") for name in (QUERY_ID, BATCH_ID))
             idempotence = f"{query}-{batch}-{number}-"
         where = f"partition {number}"
-        return Sent(send_rows(self._options, iterator, idempotence=idempotence, where=where))
+        return TaskSent(send_rows(self._options, iterator, idempotence=idempotence, where=where))

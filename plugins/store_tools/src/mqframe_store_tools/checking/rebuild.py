@@ -26,7 +26,7 @@ from mqframe.store.message_store import MessageStore
 from mqframe.store.queues.deleted_topics import DeletedTopics
 from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
-from mqframe.store.upkeep.quarantine import Report
+from mqframe.store.upkeep.quarantine import QuarantineReport
 from mqframe_store_tools.checking.compared_queues import ComparedQueues
 
 SET_ASIDE: Final = "set-aside-"
@@ -47,7 +47,7 @@ class Rebuilt(NamedTuple):
     log_end: int
     queues: int
     kept: Path
-    damaged: tuple[Report, ...]
+    damaged: tuple[QuarantineReport, ...]
 
 
 def rebuild(

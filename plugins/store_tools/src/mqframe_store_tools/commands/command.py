@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mqframe.store.files.layout import Layout
     from mqframe.store.settings import StoreSettings
-    from mqframe.store.upkeep.quarantine import LostEntries, Report
+    from mqframe.store.upkeep.quarantine import LostEntries, QuarantineReport
 
 _PRECISION_MS: Final = 1000
 """That of a timer whose settings nobody has."""
@@ -189,7 +189,7 @@ def _known(
     return layout, settings, index, next(precision, _PRECISION_MS)
 
 
-def _rows(reports: Sequence[Report]) -> list[dict[str, Any]]:
+def _rows(reports: Sequence[QuarantineReport]) -> list[dict[str, Any]]:
     return [
         {
             "start": report.start,

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from mqframe.core.clock import Clock
-from mqframe.core.measuring.family import Family, Kind, Labels, Row, Table, key_in
+from mqframe.core.measuring.family import Family, Labels, MetricKind, MetricTable, Row, key_in
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
@@ -38,21 +38,24 @@ class TransactionEnds:
         """The messages that `half` stands for will not be."""
         self._rollbacks[key_in(self._rollbacks, _topic(half))] += 1
 
-    def tables(self) -> Sequence[Table]:
+    def tables(self) -> Sequence[MetricTable]:
         """All of that. The latency is in seconds, whatever its name says, as the reference's is."""
         commits = Family(
-            "rocketmq_commit_messages_total", Kind.COUNTER, "Transactions that were committed.", ("topic",)
+            "rocketmq_commit_messages_total",
+            MetricKind.COUNTER,
+            "Transactions that were committed.",
+            ("topic",),
         )
         rollbacks = Family(
-            "rocketmq_rollback_messages_total", Kind.COUNTER, "Transactions rolled back.", ("topic",)
+            "rocketmq_rollback_messages_total", MetricKind.COUNTER, "Transactions rolled back.", ("topic",)
         )
         ages = Family(
             "rocketmq_finish_message_latency_milliseconds",
-            Kind.HISTOGRAM,
+            MetricKind.HISTOGRAM,
             "From a half message's birth to its commit, seconds.",
             ("topic",),
         )
-        return Table((commits, ages), self._committed()), Table((rollbacks,), self._rolled_back())
+        return MetricTable((commits, ages), self._committed()), MetricTable((rollbacks,), self._rolled_back())
 
     async def _committed(self) -> AsyncIterator[Row]:
         for key in tuple(self._commits):

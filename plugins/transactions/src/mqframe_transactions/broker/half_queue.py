@@ -15,7 +15,7 @@ from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.storage.found import GetStatus
-from mqframe.core.storage.left_out import Place, place_of
+from mqframe.core.storage.left_out import MessagePlace, place_of
 from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.record import RecordError, decode_record, decode_records
 from mqframe.core.storage.stored import Stored
@@ -160,7 +160,7 @@ class HalfQueue:
             for at in range(offset, following):
                 parts, _ = await self._parts(topic, at, 1)
                 read = partial(_append_all, messages, parts)
-                self._left_out.attempt(TASK, Place(topic, 0, at, -1), read)
+                self._left_out.attempt(TASK, MessagePlace(topic, 0, at, -1), read)
             return messages, following
 
     async def _parts(self, topic: str, offset: int, count: int) -> tuple[list[Body], int]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
-from mqframe.core.measuring.family import Kind, Metric, one
+from mqframe.core.measuring.family import Metric, MetricKind, one
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import ReceivedMessage
@@ -164,7 +164,7 @@ class TransactionProcessor(BrokerService):
     async def metrics(self) -> Sequence[Metric]:
         """How many transactions are open, and how others ended."""
         halves = self._halves.table.open(self._halves.end)
-        open_now = one("rocketmq_half_messages", Kind.GAUGE, "Open transactions of all topics.", halves)
+        open_now = one("rocketmq_half_messages", MetricKind.GAUGE, "Open transactions of all topics.", halves)
         return open_now, *self._ends.tables()
 
     # Checks

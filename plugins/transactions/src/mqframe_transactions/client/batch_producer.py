@@ -11,7 +11,7 @@ from mqframe.client.sending.producer_parts import AsyncProducerOptions
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
-from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, TransactionChecker
+from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe_transactions.client.half_batches import IN_FLIGHT_BYTES_MAX, HalfBatches
 from mqframe_transactions.client.local_states import LocalTransactionStates
 from mqframe_transactions.client.producer import AsyncAnsweringProducer
@@ -49,7 +49,7 @@ class AsyncBatchTransactionProducer(AsyncAnsweringProducer):
         # Nothing is known without asking: another process may have ended what this one prepared.
         known = LocalTransactionStates()
         super().__init__(
-            group, TransactionChecker(group, check, known, check_workers, checks_waiting_max), **options
+            group, CheckAnswers(group, check, known, check_workers, checks_waiting_max), **options
         )
         self._turns = AsyncInFlightLimit(
             InFlightCount(self._settings.in_flight_messages_max, IN_FLIGHT_BYTES_MAX), self._clock

@@ -38,7 +38,7 @@ class Check(NamedTuple):
     message: ReceivedMessage
 
 
-class TransactionChecker:
+class CheckAnswers:
     """Answers for one producer group, on the loop of its client instance.
 
     `check`: asked about transactions that are not `known`; may be an `async def`. `workers`: questions

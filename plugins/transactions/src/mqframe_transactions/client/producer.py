@@ -9,7 +9,7 @@ from mqframe.client.sending.producer_parts import AsyncProducerOptions
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, HALF_TOPIC
-from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, TransactionChecker
+from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe_transactions.client.listener import TransactionListener, TransactionSendResult, check_of
 from mqframe_transactions.client.local_states import LocalTransactionStates
 from mqframe_transactions.client.sends import AsyncTransaction, Execute, TransactionSends, Where
@@ -24,9 +24,7 @@ producers, those that make topics by themselves."""
 class AsyncAnsweringProducer(AsyncProducer):
     """An `AsyncProducer` that answers brokers which ask how its group's transactions ended, by `answers`."""
 
-    def __init__(
-        self, group: str, answers: TransactionChecker, **options: Unpack[AsyncProducerOptions]
-    ) -> None:
+    def __init__(self, group: str, answers: CheckAnswers, **options: Unpack[AsyncProducerOptions]) -> None:
         super().__init__(group, **options)
         self._answers = answers
 
@@ -72,7 +70,7 @@ class AsyncTransactionProducer(AsyncAnsweringProducer):
         self._known = LocalTransactionStates()
         check = check_of(listener)
         super().__init__(
-            group, TransactionChecker(group, check, self._known, check_workers, checks_waiting_max), **options
+            group, CheckAnswers(group, check, self._known, check_workers, checks_waiting_max), **options
         )
         self._transactions = TransactionSends(self._running, group, self._known, self._settings)
 

@@ -1,5 +1,0 @@
-"""The scenes of the kernel's own broker tests."""
-
-from broker.conftest import run
-
-__all__ = ["run"]
