@@ -193,6 +193,7 @@ STANDARD: Final = frozenset(
         "mqframe-plugin-selectors",
         "mqframe-plugin-sql92",
         "mqframe-plugin-storetools",
+        "mqframe-plugin-trace",
         "mqframe-plugin-transactions",
         "mqframe-testing",
     ]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from mqframe_testing import Cluster
+from mqframe_trace.records import TraceKind
 from real_time import until
 
 from interop.foreign import ForeignClient
 from mqframe import Admin, ClientSettings, ConsumeResult, Message, MessageQueue, Producer, PushConsumer
 from mqframe.core.consuming.running_info import DirectOutcome
-from mqframe.core.measuring.trace import TraceKind
 
 StartJava = Callable[..., ForeignClient]
 TOPIC = "sights"

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from mqframe_testing.cluster import AsyncCluster, Cluster
 from mqframe_testing.manual_clock import ManualClock
+from mqframe_trace.records import TraceKind, TraceMessageType
 
 from mqframe import (
     Admin,
@@ -21,7 +22,6 @@ from mqframe import (
     PushConsumer,
     SendHook,
 )
-from mqframe.core.measuring.trace import TraceKind, TraceMessageType
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.core.requests.admin import GetTopicConfig
 

@@ -1,1 +1,1 @@
-"""Counters that become rates, and message traces."""
+"""Counters that become rates."""

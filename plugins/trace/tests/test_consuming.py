@@ -3,9 +3,9 @@
 import pytest
 from mqframe_testing.conformance import ConsumeHookConformance
 from mqframe_trace import ConsumeTrace
+from mqframe_trace.records import ConsumeCode, TraceKind
 from traced import ADDRESS, QUEUE, Port, attached
 
-from mqframe.core.measuring.trace import ConsumeCode, TraceKind
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.hooks.interfaces import ConsumeContext

@@ -2,10 +2,10 @@
 
 import pytest
 from mqframe_trace import SendTrace
+from mqframe_trace.records import decode_records
 from traced import ADDRESS, QUEUE, Port, attached, send_once, sent_result
 
 from mqframe.core.errors import FixError
-from mqframe.core.measuring.trace import decode_records
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import SendContext
 

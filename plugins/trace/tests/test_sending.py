@@ -4,9 +4,9 @@ import attrs
 import pytest
 from mqframe_testing.conformance import SendHookConformance
 from mqframe_trace import SendTrace
+from mqframe_trace.records import TraceMessageType
 from traced import ADDRESS, attached, send_once, sent_result
 
-from mqframe.core.measuring.trace import TraceMessageType
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces import SendContext, TransactionEnd

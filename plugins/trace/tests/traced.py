@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from mqframe_trace import SendTrace, TraceOptions
+from mqframe_trace.records import TraceRecord, decode_records
 
 from mqframe.core.errors import CallTimeout
-from mqframe.core.measuring.trace import TraceRecord, decode_records
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.hooks.interfaces import SendContext
 

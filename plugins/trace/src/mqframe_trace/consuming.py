@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from mqframe.core.measuring.trace import ConsumeCode, TraceKind, TraceRecord
 from mqframe.core.messages import properties as p
 from mqframe.hooks.interfaces import ConsumeContext, ConsumeHook, HookPort
 from mqframe_trace.outbox import PRODUCER_GROUP, Outbox, TraceOptions
+from mqframe_trace.records import ConsumeCode, TraceKind, TraceRecord
 
 _BEGUN: Final = "trace.begun"
 _CODES: Final = {

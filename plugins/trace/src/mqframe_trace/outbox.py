@@ -13,11 +13,11 @@ from typing import Final
 
 from mqframe.core.config.settings import at_least, setting, settings, within
 from mqframe.core.errors import FixError
-from mqframe.core.measuring.trace import TraceRecord, pack
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe.hooks.interfaces import HookPort
 from mqframe.log import get_logger
+from mqframe_trace.records import TraceRecord, pack
 
 log = get_logger("trace")
 PRODUCER_GROUP: Final = "_INNER_TRACE_PRODUCER"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.measuring.trace import TraceKind, TraceMessageType, TraceRecord
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import Message, SendResult, SendStatus
 from mqframe.core.sending.answer import split_send_result
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.hooks.interfaces import HookPort, SendContext, SendHook, TransactionEnd
 from mqframe_trace.outbox import PRODUCER_GROUP, Outbox, TraceOptions
+from mqframe_trace.records import TraceKind, TraceMessageType, TraceRecord
 
 _STARTED: Final = "trace.started_ms"
 _DELAYED: Final = (p.DELAY, p.TIMER_DELIVER_MS, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS)

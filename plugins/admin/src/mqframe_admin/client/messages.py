@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from mqframe_trace.records import TraceKind, TraceRecord
+from mqframe_trace.records import decode_records as decode_trace
+
 from mqframe.core.codes import ResponseCode
-from mqframe.core.measuring.trace import TraceKind, TraceRecord
-from mqframe.core.measuring.trace import decode_records as decode_trace
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from mqframe_trace.records import TraceRecord
+
 from mqframe.client.connection.sync_api import SyncSubject
-from mqframe.core.measuring.trace import TraceRecord
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import TRACE_TOPIC
 from mqframe_admin.bodies import QueueEntries

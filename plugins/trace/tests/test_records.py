@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mqframe.core.measuring.trace import (
+from mqframe_trace.records import (
     BODY_BYTES_MAX,
     KEYS_BYTES_MAX,
     ConsumeCode,
