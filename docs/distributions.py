@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import tomllib
 from functools import cache
 from importlib.util import find_spec
@@ -54,10 +53,10 @@ def import_requests() -> dict[str, str]:
     distribution by its package.
     """
     for package in _installed():
-        if _has(package, "requests.py") or _has(package, "requests/__init__.py"):
-            module = importlib.import_module(f"{package}.requests")
-            for file in pkgutil.iter_modules(getattr(module, "__path__", ())):
-                importlib.import_module(f"{module.__name__}.{file.name}")
+        for folder in map(Path, _folders(package)):
+            for file in sorted(folder.rglob("*.py")):
+                if "\n@request(" in file.read_text("utf-8"):
+                    importlib.import_module(".".join(file.relative_to(folder.parent).with_suffix("").parts))
     return _installed()
 
 
@@ -72,8 +71,12 @@ def _installed() -> dict[str, str]:
 
 def _has(package: str, file: str) -> bool:
     """Looks for the file, as asking for a module imports what is above it."""
+    return any((Path(folder) / file).exists() for folder in _folders(package))
+
+
+def _folders(package: str) -> list[str]:
     spec = find_spec(package)
-    return any((Path(folder) / file).exists() for folder in (spec and spec.submodule_search_locations) or ())
+    return list((spec and spec.submodule_search_locations) or ())
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -68,18 +68,18 @@ def requests_in(text: str) -> list[int]:
 def known_requests() -> dict[int, str]:
     """The distribution by the code of each request kind that it declares, or is said to serve.
 
-    `[tool.mqframe] serves` has the codes of those that the kernel declares, since it sends them, too.
+    `[tool.mqframe] serves` has the codes of those that others declare, since they send them, too.
     """
-    served = {
-        code: project(folder)["name"]
-        for folder in folders()
-        for code in tools(folder).get("mqframe", {}).get("serves", ())
-    }
-    return served | {
+    declared = {
         code: project(folder)["name"]
         for folder in folders()
         for source in sorted(folder.glob("src/**/*.py"))
         for code in requests_in(source.read_text("utf-8"))
+    }
+    return declared | {
+        code: project(folder)["name"]
+        for folder in folders()
+        for code in tools(folder).get("mqframe", {}).get("serves", ())
     }
 
 

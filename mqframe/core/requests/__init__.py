@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mqframe.core.requests.fields import REQUESTS as REQUESTS
 
 KINDS: Final = (
-    "access",
     "admin",
     "assignment",
     "consumers",

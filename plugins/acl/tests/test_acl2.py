@@ -12,6 +12,7 @@ from mqframe_acl import AclHook, AclOptions
 from mqframe_acl.acl2 import Acl2Authentication, Acl2Authorization, Acl2Options
 from mqframe_acl.policies import Policies, policies_of
 from mqframe_acl.table import User, UserTable
+from mqframe_admin.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 from mqframe_testing.conformance import (
     AccessStage,
     AuthenticationConformance,
@@ -19,7 +20,6 @@ from mqframe_testing.conformance import (
     PlainPeer,
 )
 
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import Credentials, Refused

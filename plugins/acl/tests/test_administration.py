@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from mqframe_acl.administration import Administration
 from mqframe_acl.table import FILE, User, UserTable
+from mqframe_admin.access import requests as kinds
+from mqframe_admin.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
 from mqframe_testing.conformance import AccessStage
 
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
 from mqframe.core.errors import Refusal
-from mqframe.core.requests import access as kinds
 from mqframe.core.requests.fields import Request, encode_fields
 from mqframe.core.requests.serving import Call, Reply, handlers_of
 from mqframe.core.wire import loose_json

@@ -9,12 +9,8 @@ from typing import Any
 import pytest
 from mqframe_acl.plain_acl import PlainAuthentication, PlainOptions
 from mqframe_acl.plain_file import table_of
-from mqframe_testing.conformance import AccessStage, PlainPeer
-
-from mqframe.core.access.bodies import AclConfig
-from mqframe.core.errors import Refusal
-from mqframe.core.requests import encode_fields
-from mqframe.core.requests.access import (
+from mqframe_admin.access.bodies import AclConfig
+from mqframe_admin.access.requests import (
     AclVersionAnswer,
     DeleteAclConfig,
     GetBrokerClusterAclConfig,
@@ -22,6 +18,10 @@ from mqframe.core.requests.access import (
     UpdateAndCreateAclConfig,
     UpdateGlobalWhiteAddrsConfig,
 )
+from mqframe_testing.conformance import AccessStage, PlainPeer
+
+from mqframe.core.errors import Refusal
+from mqframe.core.requests import encode_fields
 from mqframe.core.requests.serving import Call, handlers_of
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_acl.networks import caller_address
 from mqframe_acl.policies import ENTRIES_MAX, Policies, pattern_of, policies_of, type_of
+from mqframe_admin.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 from mqframe.core.requests.needs import Action, Need, Resource
 
 HERE = caller_address("192.168.0.1:1")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from mqframe_acl.policies import Policies, policies_of
 from mqframe_acl.table import FILE, USERS_MAX, User, UserTable, bad_name
+from mqframe_admin.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 from mqframe_testing.conformance import AccessStage
 from mqframe_testing.conformance.access import MemoryFile
 
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 from mqframe.core.errors import BodyError
 
 POLICIES = policies_of(AclInfo([PolicyInfo([PolicyEntryInfo("Topic:a", ["Pub"], "Allow")])]), Policies())

@@ -31,7 +31,7 @@ def test_every_file_with_kinds_is_in_the_list() -> None:
 def test_who_needs_one_kind_imports_no_others() -> None:
     imported = modules_after("from mqframe.core.requests.messages import SendMessage")
     assert "messages" in imported
-    assert not imported & {"access", "admin", "assignment", "pop", "roles"}
+    assert not imported & {"admin", "assignment", "pop", "roles"}
 
 
 def test_the_table_is_whole_when_it_is_asked_for() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.core.access.bodies import AclInfo, UserInfo
-from mqframe.core.errors import Refusal
-from mqframe.core.requests.access import (
+from mqframe_admin.access.bodies import AclInfo, UserInfo
+from mqframe_admin.access.requests import (
     AuthCreateAcl,
     AuthCreateUser,
     AuthDeleteAcl,
@@ -19,6 +18,8 @@ from mqframe.core.requests.access import (
     AuthUpdateAcl,
     AuthUpdateUser,
 )
+
+from mqframe.core.errors import Refusal
 from mqframe.core.requests.serving import Call
 from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import Refused, Reply, ResponseCode, serves

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from mqframe.core.access.bodies import AclConfig, PlainAccount
-from mqframe.core.errors import Refusal, SettingError
-from mqframe.core.requests.access import (
+from mqframe_admin.access.bodies import AclConfig, PlainAccount
+from mqframe_admin.access.requests import (
     AclVersionAnswer,
     DeleteAclConfig,
     GetBrokerClusterAclConfig,
@@ -17,6 +16,8 @@ from mqframe.core.requests.access import (
     UpdateAndCreateAclConfig,
     UpdateGlobalWhiteAddrsConfig,
 )
+
+from mqframe.core.errors import Refusal, SettingError
 from mqframe.core.requests.serving import Call
 from mqframe.core.wire import loose_json
 from mqframe.hooks.interfaces import AccessPort, Reply, serves

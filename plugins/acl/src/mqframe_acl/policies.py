@@ -12,8 +12,8 @@ from enum import IntEnum, StrEnum
 from typing import Final
 
 import attrs
+from mqframe_admin.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe_acl.networks import Address, Network, network, within
 

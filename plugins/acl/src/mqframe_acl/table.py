@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import attrs
+from mqframe_admin.access.bodies import AclInfo, UserInfo
 
-from mqframe.core.access.bodies import AclInfo, UserInfo
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.bodies import Body
 from mqframe.hooks.interfaces import AccessPort

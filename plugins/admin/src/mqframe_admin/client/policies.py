@@ -6,9 +6,9 @@ import builtins
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
-from mqframe.core.requests.access import AuthDeleteAcl, AuthListAcl, AuthUpdateAcl
 from mqframe.core.wire import loose_json
+from mqframe_admin.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo
+from mqframe_admin.access.requests import AuthDeleteAcl, AuthListAcl, AuthUpdateAcl
 from mqframe_admin.client.calls import AdminCalls
 from mqframe_admin.client.users import change, listed
 

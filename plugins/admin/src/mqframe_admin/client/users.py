@@ -5,17 +5,17 @@ from __future__ import annotations
 import builtins
 from typing import TypeVar
 
-from mqframe.core.access.bodies import UserInfo
 from mqframe.core.cluster.client_bodies import HeartbeatData
-from mqframe.core.requests.access import (
+from mqframe.core.requests.consumers import HeartBeat
+from mqframe.core.requests.fields import Request
+from mqframe.core.wire import loose_json
+from mqframe_admin.access.bodies import UserInfo
+from mqframe_admin.access.requests import (
     AuthCreateUser,
     AuthDeleteUser,
     AuthListUser,
     AuthUpdateUser,
 )
-from mqframe.core.requests.consumers import HeartBeat
-from mqframe.core.requests.fields import Request
-from mqframe.core.wire import loose_json
 from mqframe_admin.client.calls import AdminCalls, body_of
 
 T = TypeVar("T")

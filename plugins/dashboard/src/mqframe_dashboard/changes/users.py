@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mqframe.core.access.bodies import AclInfo, UserInfo
+from mqframe_admin.access.bodies import AclInfo, UserInfo
+
 from mqframe.core.errors import AnswerError
 from mqframe.core.requests.refusals import is_unserved
 from mqframe_dashboard.asking import NotFound

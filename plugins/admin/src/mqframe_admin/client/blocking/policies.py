@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Iterable, Sequence
 
 from mqframe.client.connection.sync_api import SyncSubject
-from mqframe.core.access.bodies import AclInfo
+from mqframe_admin.access.bodies import AclInfo
 from mqframe_admin.client.policies import AsyncPolicyAdmin
 
 

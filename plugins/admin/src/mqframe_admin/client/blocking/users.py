@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 
 from mqframe.client.connection.sync_api import SyncSubject
-from mqframe.core.access.bodies import UserInfo
+from mqframe_admin.access.bodies import UserInfo
 from mqframe_admin.client.users import AsyncUserAdmin
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mqframe.core.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
+from mqframe_admin.access.bodies import AclInfo, PolicyEntryInfo, PolicyInfo, UserInfo
+
 from mqframe.core.wire import loose_json
 
 

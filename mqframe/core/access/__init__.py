@@ -1,1 +1,0 @@
-"""Users, policies and their bodies."""
