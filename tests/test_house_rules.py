@@ -49,7 +49,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_testing": {*LEVELS["__init__"], "__init__", "mqframe_admin"},
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_admin", "mqframe_testing"},
     "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"}
-    | {"mqframe_delay", "mqframe_index"},
+    | {"mqframe_admin", "mqframe_delay", "mqframe_index"},
     "mqframe_admin": {*LEVELS["net"], "client", "mqframe_trace"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},

@@ -196,6 +196,7 @@ STANDARD: Final = frozenset(
     [
         "mqframe-cli",
         "mqframe-plugin-admin",
+        "mqframe-plugin-consistenthash",
         "mqframe-plugin-delay",
         "mqframe-plugin-election",
         "mqframe-plugin-index",

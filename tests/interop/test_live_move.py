@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_runs import read, run
+from mqframe_admin.rules.role_change import CHANGED_ROLE
 from mqframe_testing import Cluster
 from real_time import until
 
@@ -17,7 +18,6 @@ from interop.conftest import java_class_path, newest_and
 from interop.foreign_programs import OLDER
 from interop.test_replication import MASTER, SLAVE, OurBroker, has_master, log_end, log_of, send
 from mqframe import Admin, ConsumeResult, ListenerContext, PushConsumer, ReceivedMessage
-from mqframe.core.cluster.role_change import CHANGED_ROLE
 
 
 @pytest.fixture(scope="module", params=newest_and(OLDER))

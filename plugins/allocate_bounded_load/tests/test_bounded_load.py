@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_boundedload import BoundedLoad, capacity
+from mqframe_consistenthash.ring import HashRing, queue_text
 from mqframe_testing.conformance import AllocationConformance
 
-from mqframe.core.consuming.consistent_hash import HashRing, queue_text
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import MessageQueue
 

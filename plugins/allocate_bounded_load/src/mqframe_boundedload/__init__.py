@@ -11,8 +11,9 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
+from mqframe_consistenthash.ring import HashRing, queue_text, ring_position
+
 from mqframe.core.config.settings import setting, settings, within
-from mqframe.core.consuming.consistent_hash import HashRing, queue_text, ring_position
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.specs import Factories, hookimpl

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqframe.core.config.settings import setting, settings, within
-from mqframe.core.consuming.consistent_hash import HashRing, queue_text
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.specs import Factories, hookimpl
+from mqframe_consistenthash.ring import HashRing, queue_text
 
 __all__ = ["ConsistentHash", "register_allocation_strategies"]
 

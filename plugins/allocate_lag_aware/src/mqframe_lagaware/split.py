@@ -6,7 +6,8 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
-from mqframe.core.consuming.consistent_hash import ring_position
+from mqframe_consistenthash.ring import ring_position
+
 from mqframe.core.messages.message import MessageQueue
 
 

@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 from mqframe_admin.rules.dead_letters import DeadLetter, DeadLetterFilter, dead_letter
+from mqframe_admin.rules.message_rows import message_row
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from mqframe.core.messages.names import dead_letter_topic
-from mqframe.core.messages.rows import message_row
 from mqframe_dashboard.asking import Asking
 from mqframe_dashboard.changes.rejection import Rejection
 from mqframe_dashboard.form_parts import ChangeForm, Ticks

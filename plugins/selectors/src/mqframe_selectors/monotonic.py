@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mqframe_consistenthash.ring import HashRing, queue_text
+
 from mqframe.core.config.settings import setting, settings, within
-from mqframe.core.consuming.consistent_hash import HashRing, queue_text
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import small_store
+from mqframe_admin.rules.message_rows import body_of
 from mqframe_store_tools.checking.decoding import checkpoints, index_entries, queue_entry, record_at
 
 from mqframe.core.errors import SettingError
-from mqframe.core.messages.rows import body_of
 from mqframe.store.files.layout import Layout
 
 SIZES = small_store.INDEX.slots, small_store.INDEX.entries

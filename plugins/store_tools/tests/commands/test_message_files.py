@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_admin.rules.message_rows import body_of
 from mqframe_store_tools.commands.message_files import (
     body_bytes,
     is_parquet,
@@ -18,7 +19,6 @@ from mqframe_store_tools.commands.message_files import (
 )
 
 from mqframe.core.errors import MessageError
-from mqframe.core.messages.rows import body_of
 
 ROW = {
     "topic": "t", "queue_id": 1, "queue_offset": 7, "commit_log_offset": 1 << 40, "stored_bytes": 100,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from mqframe_admin.rules.role_change import CHANGED_ROLE, ChangedRole
 
 from mqframe.broker.role_settings import ROLE_SECTION
 from mqframe.broker.settings import BrokerSettings
-from mqframe.core.cluster.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.config.configuration import Entry, Resolved
 from mqframe.core.config.live import CHANGED_SETTINGS, ChangedSettings, kept, key_of
 from mqframe.core.wire import loose_json

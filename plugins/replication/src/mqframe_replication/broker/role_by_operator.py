@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import attrs
+from mqframe_admin.rules.role_change import CHANGED_ROLE, ChangedRole
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.host import BrokerHost
 from mqframe.broker.sections import BrokerSections
-from mqframe.core.cluster.role_change import CHANGED_ROLE, ChangedRole
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError
 from mqframe.core.os_errors import in_words
 from mqframe.core.wire.loose_json import decode, dumps

@@ -12,11 +12,11 @@ from typing import Any, Final, Protocol
 
 import attrs
 from mqframe_admin.requests import GetBrokerConfig
+from mqframe_admin.rules.role_change import RoleChange
 
 from mqframe.broker.roles.group_role import Quiesce
 from mqframe.broker.service import BrokerPart
 from mqframe.broker.state import BrokerState
-from mqframe.core.cluster.role_change import RoleChange
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import BadAnswer, MqframeError, Refusal, SettingError
 from mqframe.core.requests import Request

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mqframe_admin.rules.message_rows import Row, message_row
 from mqframe_delay.store.checkpoint import TimerCheckpoint
 from mqframe_index.store.index_file import ENTRY as INDEX_ENTRY
 from mqframe_index.store.index_file import IndexFile
 from mqframe_index.store.key_hashes import index_hash
 
 from mqframe.core.errors import SettingError
-from mqframe.core.messages.rows import Row, message_row
 from mqframe.core.storage.log_scan import is_blank, read_record
 from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.store.files.checkpoint import Checkpoint

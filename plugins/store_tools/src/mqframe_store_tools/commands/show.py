@@ -74,7 +74,8 @@ def cut(
     """Show the messages that were cut off a log, in its order, those of the broker's own topics, too."""
     from itertools import islice
 
-    from mqframe.core.messages.rows import message_row
+    from mqframe_admin.rules.message_rows import message_row
+
     from mqframe_store_tools.checking.cut_file import cut_messages
 
     rows = [message_row(message) for message in islice(cut_messages(file), limit)]

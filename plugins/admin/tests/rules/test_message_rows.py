@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mqframe_admin.rules.message_rows import body_of, message_row
+
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.rows import body_of, message_row
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x27\x77"
 

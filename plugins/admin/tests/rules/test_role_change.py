@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from mqframe.core.cluster.role_change import ChangedRole
+from mqframe_admin.rules.role_change import ChangedRole
 
 
 @pytest.mark.parametrize(

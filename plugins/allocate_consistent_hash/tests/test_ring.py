@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mqframe_consistenthash.ring import HashRing, queue_text, ring_position
 
-from mqframe.core.consuming.consistent_hash import HashRing, queue_text, ring_position
 from mqframe.core.messages.message import MessageQueue
 
 NAMES = st.sets(st.text(min_size=1, max_size=8), min_size=1, max_size=8)
