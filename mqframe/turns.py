@@ -6,9 +6,8 @@ However many such works there are, the loop does one slice of one of them in a t
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -85,27 +84,3 @@ class Pace:
         if self._left <= 0:
             self._left = self._size
             await next_turn()
-
-
-class Stint:
-    """Says when a work whose steps take no two the same time has had its turn: after `seconds` of it.
-
-    `now`: gives the time, s.
-    """
-
-    __slots__ = ("_now", "_seconds", "_until")
-
-    def __init__(self, seconds: float, now: Callable[[], float] = time.perf_counter) -> None:
-        self._seconds = seconds
-        self._now = now
-        self._until = now() + seconds
-
-    @property
-    def is_over(self) -> bool:
-        """Whether others are to have a turn now."""
-        return self._now() >= self._until
-
-    async def next(self) -> None:
-        """Wait for the next turn."""
-        await next_turn()
-        self._until = self._now() + self._seconds

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from mqframe.turns import Pace, Stint, in_turns, next_turn
+from mqframe.turns import Pace, in_turns, next_turn
 
 
 async def test_each_slice_has_a_turn_of_the_loop_of_its_own() -> None:
@@ -65,20 +65,3 @@ async def test_a_pace_waits_after_so_many_steps() -> None:
     await next_turn()
     await task
     assert turns == list(range(6))
-
-
-async def test_a_stint_is_over_after_so_long_and_begins_anew_with_the_next_turn() -> None:
-    now = 0.0
-    stint = Stint(0.5, lambda: now)
-    now = 0.4
-    assert not stint.is_over
-    now = 0.5
-    assert stint.is_over
-    others: list[str] = []
-    asyncio.get_running_loop().call_soon(others.append, "turn")
-    now = 7.0
-    await stint.next()
-    assert others == ["turn"]
-    assert not stint.is_over
-    now = 7.5
-    assert stint.is_over

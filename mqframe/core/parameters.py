@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from mqframe.core.errors import FixError
-from mqframe.core.versions import version_number, version_text
+from mqframe.core.versions import version_number
 
 
 class Since(NamedTuple):
@@ -66,22 +65,6 @@ def needed(sent: msgspec.Struct) -> list[Parameter]:
     return found
 
 
-def check_understood(sent: msgspec.Struct, version: int, address: str) -> None:
-    """Raise `FixError` where the server at `address` would pass over what `sent` asks.
-
-    `version`: of its protocol, as it states; 0, none, is older than any.
-    """
-    for parameter in needed(sent):
-        since = parameter.since.version
-        if version < version_number(since):
-            value = getattr(sent, parameter.name)
-            raise FixError(
-                f"{parameter.wire_name}={_shown(value)} of {type(sent).__name__} is understood from Apache "
-                f"RocketMQ {since} on, and {address} is {version_text(version)}, which would pass over it; "
-                "nothing was sent"
-            )
-
-
 def understands(version: int, sent: msgspec.Struct) -> bool:
     """Whether a server of protocol `version` looks at all that `sent` asks."""
     return all(version >= version_number(each.since.version) for each in needed(sent))
@@ -101,7 +84,3 @@ def _default(field: msgspec.structs.FieldInfo) -> object:
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
     return field.default
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else repr(value)

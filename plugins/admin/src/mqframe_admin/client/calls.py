@@ -14,12 +14,13 @@ from mqframe.core.cluster.route import MASTER_ID
 from mqframe.core.cluster.route_bodies import ClusterInfo
 from mqframe.core.errors import AnswerError, FixError
 from mqframe.core.messages.message import MessageQueue
-from mqframe.core.parameters import check_understood, needed
+from mqframe.core.parameters import needed
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import Header, Request, decode_fields
 from mqframe.core.requests.nameserver import GetBrokerClusterInfo
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
+from mqframe_admin.rules.understood import check_understood
 
 _OUR_LANGUAGE: Final = "PYTHON"
 

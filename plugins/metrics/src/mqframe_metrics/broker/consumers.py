@@ -13,8 +13,8 @@ from mqframe.core.measuring.family import Family, Labels, MetricKind, MetricTabl
 from mqframe.core.messages.names import BROKER_GROUP_PREFIX, RETRY_PREFIX, normal_topic
 from mqframe.core.storage.record import decode_record
 from mqframe.hooks.interfaces import BrokerMeasures, BrokerStore
-from mqframe.turns import Stint
 from mqframe_metrics.broker.naming import flag, is_system
+from mqframe_metrics.broker.stint import Stint
 
 TURN_SECONDS: Final = 0.0005
 """How long queues are looked at in one turn of the loop."""

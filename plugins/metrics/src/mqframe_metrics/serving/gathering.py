@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 from mqframe.core.measuring.family import MetricTable
-from mqframe.turns import Stint
+from mqframe_metrics.broker.stint import Stint
 from mqframe_metrics.serving.text import TableText, head
 from mqframe_metrics.source import Measured
 
