@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 KINDS: Final = (
     "access",
     "admin",
-    "assignment",
     "consumers",
     "election",
     "insight",
