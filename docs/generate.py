@@ -163,8 +163,8 @@ def _default(field: Any) -> str:
 
 
 def _before(field: Any) -> str:
-    was = field.metadata.get("was")
-    return f" (before: `{was}`)" if was else ""
+    was = field.metadata.get("was", ())
+    return f" (before: {', '.join(f'`{name}`' for name in was)})" if was else ""
 
 
 def _since(kind: Any) -> str:

@@ -7,7 +7,9 @@ from typing import Final
 
 from mqframe.core.requests import REQUESTS, Request
 
-PACKAGES: Final = ("mqframe.", "mqframe_admin.", "mqframe_pop.", "mqframe_request_reply.")
+PACKAGES: Final = (
+    "mqframe.", "mqframe_admin.", "mqframe_assignment.", "mqframe_pop.", "mqframe_request_reply.",
+)  # fmt: skip
 """What a name of their modules begins with. Other plugins declare requests that only they know."""
 for _package in PACKAGES[1:]:
     importlib.import_module(f"{_package}requests")

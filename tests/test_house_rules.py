@@ -50,7 +50,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_cli": {*LEVELS["__init__"], "__init__", "mqframe_admin", "mqframe_testing"},
     "mqframe_store_tools": {"core", "hooks", "log", "net", "store", "__init__", "mqframe_cli"}
     | {"mqframe_admin", "mqframe_delay", "mqframe_index"},
-    "mqframe_admin": {*LEVELS["net"], "client", "mqframe_trace"},
+    "mqframe_admin": {*LEVELS["net"], "client", "mqframe_assignment", "mqframe_trace"},
     "mqframe_metrics": {"core", "hooks", "log", "turns"},
     "mqframe_pop": {*LEVELS["net"], "client"},
     "mqframe_pull": {*LEVELS["net"], "client"},
@@ -59,6 +59,7 @@ SUBJECTS: dict[str, set[str]] = {
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
     "mqframe_index": {*LEVELS["hooks"], "store"},
+    "mqframe_assignment": LEVELS["hooks"],
     # Roles are trusted: they are made of the inside of broker and store.
     "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
@@ -221,6 +222,11 @@ FLOORS: dict[str, list[set[str]]] = {
         {"settings"},
         {"store"},
         {"service"},
+    ],
+    "mqframe_assignment": [
+        {"requests", "settings"},
+        {"rules"},
+        {"broker"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
@@ -601,6 +607,7 @@ def test_a_class_name_means_one_thing() -> None:
 SERVICES = {
     "mqframe/broker/delay_levels": "mqframe.broker.delay_levels",
     "plugins/admin/src/mqframe_admin/broker": "mqframe_admin",
+    "plugins/assignment/src/mqframe_assignment/broker": "mqframe_assignment",
     "plugins/delay/src/mqframe_delay/broker": "mqframe_delay",
     "plugins/pop/src/mqframe_pop/broker": "mqframe_pop",
     "plugins/request_reply/src/mqframe_request_reply/broker": "mqframe_request_reply",

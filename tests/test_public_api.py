@@ -63,8 +63,7 @@ PRODUCER_LINES_MAX = 15_000
 """Of source, comments and docstrings included: what a program waits for that only sends."""
 NOT_FOR_PRODUCERS = (
     "broker cli client.consuming client.transactions metrics nameserver replication store"
-    " testing net.access net.server net.tls hooks.catalog core.cluster.assignment core.requests.assignment"
-    " core.config.configuration"
+    " testing net.access net.server net.tls hooks.catalog core.config.configuration"
 ).split()
 """What sending needs nothing of."""
 

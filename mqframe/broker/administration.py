@@ -74,6 +74,11 @@ class SettingsOfBroker:
         """Most attributes of a topic or group."""
         return self._live.current.attributes_max
 
+    @property
+    def group_rules_max(self) -> int:
+        """Most pairs of topic and group for which operators said how to read, and for which that not."""
+        return self._live.current.group_rules_max
+
 
 class StoreOfBroker:
     """An `AdministeredStore`."""

@@ -7,11 +7,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from mqframe.broker.chosen_services import service_names
-from mqframe.broker.cluster.assignment import AssignmentProcessor
 from mqframe.broker.cluster.groups import GroupProcessor
 from mqframe.broker.cluster.heartbeats import HeartbeatProcessor
 from mqframe.broker.cluster.registration import NameServerRegistration
-from mqframe.broker.cluster.strategies import Strategies
 from mqframe.broker.cluster.topics import TopicProcessor
 from mqframe.broker.consuming.lookup import LookupProcessor
 from mqframe.broker.consuming.offsets import OffsetProcessor
@@ -61,7 +59,6 @@ def make_parts(
         LookupProcessor(shared, _why_no_index(state)),
         TopicProcessor(shared, registration.announced),
         GroupProcessor(shared),
-        AssignmentProcessor(shared, state.modes, registration, Strategies(state.plugins)),
         dispatch_lag,
         RuntimeProcessor(
             shared,

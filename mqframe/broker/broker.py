@@ -80,6 +80,7 @@ class Broker:
             self._client, clock, state.live, state.identity, state.topics
         )
         self._client.on_close = self._registration.connection_closed
+        state.asker = self._registration.ask
         try:
             self._services = services = make_services(state, settings, at_slave=sections.is_slave)
             place = RolePlace(sections, state, self._client, self._registration, self._quiesce)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.codes import PERM_READ, PERM_WRITE
-from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.config.settings import at_least, setting, settings, within
 from mqframe.core.consuming.queue_locks import LEASE_SECONDS
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.names import is_path_part
@@ -257,22 +257,6 @@ class BrokerSettings:
         doc="a member's lock of a queue that is consumed in order is free when it was not renewed for so"
         " long; Python's members must know it (consumer.lock_lease_seconds), Java's trust one for 30 s, s",
         check=at_least(0.1),
-    )
-    request_mode: str = setting(
-        "PULL",
-        doc="how groups of which nothing was said read: PULL or POP",
-        check=one_of("PULL", "POP"),
-        conf="defaultMessageRequestMode",
-        live=True,
-        was="pop.request_mode",
-    )
-    pop_share_queues: int = setting(
-        -1,
-        doc="with how many further members each shares its queues when POP is the default; -1: with all",
-        check=at_least(-1),
-        conf="defaultPopShareQueueNum",
-        live=True,
-        was="pop.share_queues",
     )
     operator_port: int | None = setting(
         None,

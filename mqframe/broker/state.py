@@ -28,8 +28,6 @@ from mqframe.broker.tables.left_out import LeftOut
 from mqframe.broker.tables.live_settings import LiveSection, LiveSettings
 from mqframe.broker.tables.shared import Conditions, Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
-from mqframe.core.cluster.assignment import RequestModes
-from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.cluster.group_table import GroupTable
 from mqframe.core.cluster.topic_bodies import TopicConfig, TopicConfigTable
@@ -41,9 +39,11 @@ from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.filtering.bodies import FilterDataTable
+from mqframe.core.requests.fields import Request
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.storage.left_out import LeftOutTable
+from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import BodyCheck
 from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.hooks.manager import PluginManager
@@ -57,13 +57,15 @@ _OWN_LOG: Final = SharedLog()
 class BrokerState:
     """Opens the store and makes empty tables; `keeper.load` fills them. A `BrokerPort` for services.
 
-    `opening`: how the store is; `plugins`: where message filters and allocation strategies come from;
+    `opening`: how the store is; `plugins`: where message filters and services come from;
     `shared_log`: what they heed where others have the log, too.
     Raises `StoreError`, and `SettingError` for an advertised host that has no address.
     """
 
     sender: Callable[[SendFields, Call, BodyCheck], Reply | None]
     """Serves sends whose body is stored whole; there once the broker's parts are made."""
+    asker: Callable[[Request], Awaitable[Frame | None]]
+    """Asks name servers; there before services are made."""
 
     def __init__(
         self, sections: BrokerSections, clock: LoopClock, opening: StoreOpening, plugins: PluginManager,
@@ -107,9 +109,7 @@ class BrokerState:
         self.filters = Filters(self.live, plugins, clock)
         self.reads = BrokerReadAdmission(self.topics, self.groups, self.live, self.filters)
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
-        self.modes = RequestModes()
-        self.keeper.keep("messageRequestMode.json", RequestModeTable, self.modes, at_once=True)
-        self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks, self.modes)
+        self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks)
         # Behind whatever refuses bad settings, for the directory is locked from here on.
         self.store = opening.store(sections, clock, shared_log, plugins)
         self.store.dispatch.watch(partial(self.left_out.note, "dispatch"))
@@ -151,6 +151,10 @@ class BrokerState:
     def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
         """Serve a send whose body is stored as one message, once `check` has found nothing wrong with it."""
         return self.sender(fields, call, check)
+
+    async def ask_nameservers(self, request: Request) -> Frame | None:
+        """What the first name server that answers says; `None` when none does, or there is none."""
+        return await self.asker(request)
 
     def due_task(self, work: Callable[[], Awaitable[int | None]], name: str) -> TimedTask:
         """A task that runs `work` when it is rung."""

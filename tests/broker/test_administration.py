@@ -24,11 +24,12 @@ def of(world: Any) -> Administration:
 
 
 async def test_a_changed_setting_is_in_force_and_shown() -> None:
-    async with ClusterScene(topics={"t": 2}, broker={"topic_queues_max": 7, "attributes_max": 3}) as world:
+    limits = {"topic_queues_max": 7, "attributes_max": 3, "group_rules_max": 65}
+    async with ClusterScene(topics={"t": 2}, broker=limits) as world:
         settings = of(world).settings
         lines = "autoCreateSubscriptionGroup=false\nfileReservedTime=5"
         assert settings.change(lines) == {"autoCreateSubscriptionGroup", "fileReservedTime"}
-        assert (settings.topic_queues_max, settings.attributes_max) == (7, 3)
+        assert {name: getattr(settings, name) for name in limits} == limits
         assert (settings.slave_reads, settings.server_side_reset) == (False, True)
         assert not settings.auto_create_groups
         assert world.store.settings.keep_hours == 5

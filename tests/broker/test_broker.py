@@ -165,6 +165,21 @@ def test_an_advertised_host_without_address_is_a_bad_setting(tmp_path):
     assert not (tmp_path / "lock").exists()
 
 
+async def test_services_ask_name_servers_through_it(tmp_path):
+    async with ClusterScene(topics={"t": 2}) as world:
+        ask = world.cluster.broker.service_port.ask_nameservers
+        answer = await ask(GetRouteinfoByTopic(topic="t"))
+        assert (answer.code, loads(answer.body)["brokerDatas"][0]["brokerName"]) == (0, "broker-a")
+        assert (await ask(GetRouteinfoByTopic(topic="absent"))).code == 17
+        sections = BrokerSections(
+            BrokerSettings(port=0), StoreSettings(directory=tmp_path / "alone", **SMALL)
+        )
+        alone = Broker(sections, world.clock)
+        await alone.start()
+        assert await alone.service_port.ask_nameservers(GetRouteinfoByTopic(topic="t")) is None
+        await alone.stop()
+
+
 async def test_a_broker_that_failed_to_start_does_not_unregister_its_twin(tmp_path):
     async with ClusterScene(topics={"t": 2}) as world:
         port = int(world.cluster.broker.address.rpartition(":")[2])

@@ -19,7 +19,16 @@ def names(**settings):
 
 
 def test_a_broker_has_its_own_services_then_those_that_are_named():
-    assert names() == ["transactions", "delay_levels", "delay", "pop", "request_reply", "admin", "index"]
+    assert names() == [
+        "transactions",
+        "delay_levels",
+        "delay",
+        "pop",
+        "request_reply",
+        "admin",
+        "index",
+        "assignment",
+    ]
     assert names(services=("mine", "pop")) == [*BUILT_IN, "mine"]
 
 
@@ -72,6 +81,7 @@ ROOMS = {
     "request_reply": "mqframe_request_reply",
     "admin": "mqframe_admin.broker",
     "index": "mqframe_index",
+    "assignment": "mqframe_assignment",
 }
 """Where each service is."""
 _STARTS = """

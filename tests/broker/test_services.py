@@ -365,7 +365,8 @@ from mqframe.core.requests.fields import REQUESTS
 from mqframe.hooks.manager import PluginManager
 
 state = SimpleNamespace(plugins=PluginManager())
-assert make_services(state, BrokerSettings(services_blocked=("admin", *sys.argv[1:])), at_slave=True) == []
+settings = BrokerSettings(services_blocked=("admin", "assignment", *sys.argv[1:]))
+assert make_services(state, settings, at_slave=True) == []
 print(200050 in REQUESTS)
 """
 

@@ -29,6 +29,7 @@ SUBJECTS = [
     ROOT / "plugins/transactions/src/mqframe_transactions",
     ROOT / "plugins/delay/src/mqframe_delay",
     ROOT / "plugins/index/src/mqframe_index",
+    ROOT / "plugins/assignment/src/mqframe_assignment",
     ROOT / "plugins/replication/src/mqframe_replication",
     ROOT / "plugins/election/src/mqframe_election",
 ]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.shared import Registry
-from mqframe.core.cluster.assignment import RequestModes
 from mqframe.core.consuming.queue_locks import QueueLocks
 from mqframe.core.filtering.filter_table import FilterTable
 from mqframe.core.measuring.budget import Budget
@@ -21,7 +20,6 @@ class Budgets:
         registry: Registry,
         filters: FilterTable,
         locks: QueueLocks,
-        modes: RequestModes,
     ) -> None:
         self._live = live
         self._budgets: list[Budget] = []
@@ -29,7 +27,6 @@ class Budgets:
         self._limit(registry)
         filters.admit = self.add("expressions", "expressions_max", lambda: filters.count).admit
         locks.admit = self.add("queue locks", "queue_locks_max", lambda: locks.count).admit
-        modes.admit = self.add("request modes", "group_rules_max", lambda: modes.count).admit
 
     def add(self, name: str, setting: str, used: Callable[[], int]) -> Budget:
         """A budget whose limit is the broker's `setting`; `name` is how it is shown."""

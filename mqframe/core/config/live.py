@@ -136,7 +136,7 @@ def _by_name(groups: Sequence[Any]) -> dict[str, tuple[int, attrs.Attribute[Any]
             if field.init:
                 names = (
                     field.metadata.get("conf"),
-                    field.metadata.get("was"),
+                    *field.metadata.get("was", ()),
                     f"{group.SECTION}.{field.name}",
                 )
                 found |= dict.fromkeys(filter(None, names), (at, field))

@@ -19,7 +19,7 @@ class MovedSettings:
 
     def __init__(self, fields: Mapping[str, attrs.Attribute[Any]]) -> None:
         self._fields = fields
-        self._places = {was: path for path, field in fields.items() if (was := field.metadata.get("was"))}
+        self._places = {was: path for path, field in fields.items() for was in field.metadata.get("was", ())}
         self._given: dict[tuple[int, str], tuple[str, Any, str]] = {}
         self._used: dict[str, str] = {}
 

@@ -50,15 +50,15 @@ def setting(
     secret: bool = False,
     live: bool = False,
     plugin: str = "",
-    was: str = "",
+    was: str | tuple[str, ...] = (),
 ) -> Any:
     """One field of a settings class. `doc` states meaning and unit; `check` refuses bad values.
 
     `from_conf` turns the text of the `broker.conf` key, or of a plugin's option, into the field's value where
     the two are written differently; it raises ValueError for text that means nothing. `secret`: the value
     shows nowhere. `live`: the value can be changed while the program runs; no secret is, for changes are kept
-    as they are. `plugin`: the kind of the plugins that the value names. `was`: "section.key" of before, which
-    goes on working.
+    as they are. `plugin`: the kind of the plugins that the value names. `was`: "section.key" of before, or
+    several, which go on working.
     """
     if secret and live:
         raise ValueError("a secret cannot be live: what is changed is kept in a file as it is")
@@ -76,7 +76,7 @@ def setting(
         "secret": secret,
         "live": live,
         "plugin": plugin,
-        "was": was,
+        "was": (was,) if isinstance(was, str) else was,
     }
     if factory is not None:
         return attrs.field(factory=factory, validator=validate, metadata=metadata, repr=not secret)

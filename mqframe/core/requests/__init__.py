@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 KINDS: Final = (
     "admin",
-    "assignment",
     "consumers",
     "election",
     "insight",

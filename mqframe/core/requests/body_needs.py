@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mqframe.core.requests.needs import Action, Actions, Need, group_need, of_body, topic_need
+from mqframe.core.requests.needs import Action, Need, group_need, of_body, topic_need
 from mqframe.core.wire.bodies import Body
 
 _SUB: Final = (Action.SUB,)
-_UPDATE: Final = (Action.UPDATE,)
 
 
 class _OfTopic(Body):
@@ -30,18 +29,9 @@ class _Lock(Body):
     mq_set: list[_OfTopic] = []
 
 
-class _TopicAndGroup(Body):
-    topic: str
-    consumer_group: str
-
-
 class _Check(Body):
     group: str | None = None
     subscription_data: _OfTopic | None = None
-
-
-def _both(topic: str, group: str, actions: Actions) -> list[Need]:
-    return [topic_need(topic, actions), group_need(group, actions)]
 
 
 def _heartbeat(body: _Heartbeat) -> Iterator[Need]:
@@ -68,7 +58,3 @@ def _check(body: _Check) -> Iterator[Need]:
 HEARTBEAT: Final = of_body(_Heartbeat, _heartbeat)
 LOCK: Final = of_body(_Lock, _lock)
 CHECK: Final = of_body(_Check, _check)
-ASSIGNMENT: Final = of_body(_TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _SUB))
-REQUEST_MODE: Final = of_body(
-    _TopicAndGroup, lambda body: _both(body.topic, body.consumer_group, _UPDATE), changes=True
-)

@@ -10,8 +10,10 @@ from mqframe.core.clock import TimerClock
 from mqframe.core.cluster.client_registry import ClientRegistry
 from mqframe.core.delay.rules import DelayRules
 from mqframe.core.measuring.failures import FailureCount
+from mqframe.core.requests.fields import Request
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
+from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces.administration.broker import BrokerAdministration
 from mqframe.hooks.interfaces.broker_messages import MessageReader, MessageRedelivery, MessageWriter
 from mqframe.hooks.interfaces.broker_requests import BrokerRequests
@@ -209,6 +211,12 @@ class RequestPort(Protocol):
     @property
     def sends(self) -> SendAdmission:
         """Whether a client may send."""
+
+    async def ask_nameservers(self, request: Request) -> Frame | None:
+        """What the first name server that answers says, a refusal perhaps.
+
+        `None` when none answers in `broker.register_timeout_ms`, or the broker has none.
+        """
 
     def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
         """Serve a send, by a request of the service's own, whose body is stored as one message.

@@ -157,7 +157,7 @@ def with_parts(services: Iterable[BrokerService]) -> list[BrokerService]:
 
 
 class CopiedTable(NamedTuple):
-    """A table that a slave asks its master for, and saves as its own.
+    """A table that a slave asks its master for, and saves as its own, unless the service runs there and does.
 
     `take`: is handed what the master has, a body of the saved table's class; `absent`: what masters answer
     that have no such table, besides that they do not know the request.

@@ -40,6 +40,9 @@ def test_a_broker_has_its_other_services() -> None:
         "delay_levels",
         "pop",
         "request_reply",
+        "admin",
+        "index",
+        "assignment",
     ]
 
 

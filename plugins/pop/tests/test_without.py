@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_assignment.settings import AssignmentSettings
 from mqframe_cli.settings.configuration import load
 from mqframe_pop import AsyncSimpleConsumer
 from mqframe_pop.requests import PopMessage
@@ -16,7 +17,7 @@ from mqframe_testing.cluster_scene import ClusterScene
 from popping import pop_request
 from without import offers_without, without
 
-from mqframe import BrokerSettings, Producer, SettingError
+from mqframe import Producer, SettingError
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError
 from mqframe.hooks.manager import PluginManager
@@ -101,14 +102,14 @@ def test_programs_without_a_broker_pass_its_settings_over(
 
 
 @pytest.mark.usefixtures("not_installed")
-@pytest.mark.parametrize("old", ["pop.request_mode", "broker.request_mode"])
-def test_how_groups_read_is_of_the_broker_by_every_name(old: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", ["pop.request_mode", "broker.request_mode", "assignment.request_mode"])
+def test_how_groups_read_is_no_setting_of_it_by_any_name(old: str, tmp_path: Path) -> None:
     section, _, name = old.partition(".")
     file = tmp_path / "server.toml"
     file.write_text(f'[{section}]\n{name} = "POP"\n')
-    assert load("broker", {}, file, (), {}).section(BrokerSettings).request_mode == "POP"
+    assert load("broker", {}, file, (), {}).section(AssignmentSettings).request_mode == "POP"
     variables = {f"MQFRAME_{section.upper()}_REQUEST_MODE": "POP"}
-    assert load("broker", {}, None, (), variables).section(BrokerSettings).request_mode == "POP"
+    assert load("broker", {}, None, (), variables).section(AssignmentSettings).request_mode == "POP"
 
 
 STARTS = """

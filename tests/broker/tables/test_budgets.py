@@ -4,12 +4,10 @@ import pytest
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup, UpdateAndGetGroupForbidden
 from mqframe_testing.cluster_scene import ClusterScene
 
-from mqframe.core.cluster.assignment_bodies import RequestModeBody
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.consuming.bodies import LockBody, QueueBody
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.requests.admin import GetBrokerRuntimeInfo, UpdateAndCreateTopic
-from mqframe.core.requests.assignment import SetMessageRequestMode
 from mqframe.core.requests.consumers import HeartBeat, LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
 from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode, dumps
@@ -136,12 +134,6 @@ async def test_rules_of_operators_have_a_limit():
         await world.client.ok(forbid(64))
         await world.client.ok(forbid(64))
         assert await shown(world, "forbiddenTopics") == (64, 64, 1)
-        await world.client.ok(topic("m"))
-        for number in range(64):
-            mode = RequestModeBody(topic="m", consumer_group=f"m{number}", mode="POP")
-            await world.client.ok(SetMessageRequestMode(), dumps(mode))
-        mode = RequestModeBody(topic="m", consumer_group="m64", mode="POP")
-        await refused(world, SetMessageRequestMode(), "group_rules_max", dumps(mode))
 
 
 @pytest.mark.parametrize("expression", ["", "x" * 1000])

@@ -28,6 +28,7 @@ class Pop:
     )
     marks: dict[str, int] = setting(factory=dict, doc="some", was="broker.pop_marks")
     key: str = setting("", doc="hidden", secret=True, was="broker.pop_key")
+    often: int = setting(1, doc="times", was=("broker.pop_often", "store.often"))
 
 
 def resolved(*layers: Any, profile: str = "") -> Resolved:
@@ -55,6 +56,15 @@ def test_an_old_name_goes_on_working_and_says_where_the_setting_is(layer: Any, o
     assert stay(layer) == (7, f"{origin}, by its old name broker.pop_stay_ms")
     assert resolved(layer).warnings == (
         f"old names of settings, which have moved: broker.pop_stay_ms (from {origin}) is pop.stay_ms",
+    )
+
+
+@pytest.mark.parametrize("old", ["broker.pop_often", "store.often"])
+def test_a_setting_that_moved_twice_is_known_by_both_old_names(old: str) -> None:
+    found = resolved(command_line([f"{old}=3"]))
+    assert found.section(Pop).often == 3
+    assert found.warnings == (
+        f"old names of settings, which have moved: {old} (from command line --set {old}) is pop.often",
     )
 
 

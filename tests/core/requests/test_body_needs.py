@@ -26,8 +26,6 @@ from mqframe.core.wire.frame import Frame
         (42, b'{"consumerGroup":"g"}', ["Group:g Sub"]),
         (46, b'{"group":"g","subscriptionData":{"topic":"orders"}}', ["Group:g Sub", "Topic:orders Sub"]),
         (46, b"{}", []),
-        (400, b'{"topic":"orders","consumerGroup":"g"}', ["Topic:orders Sub", "Group:g Sub"]),
-        (401, b'{"topic":"orders","consumerGroup":"g"}', ["Topic:orders Update", "Group:g Update"]),
     ],
 )
 def test_what_bodies_name(code: int, body: bytes, needs: list[str]) -> None:

@@ -67,6 +67,10 @@ class AdministeredSettings(Protocol):
     def attributes_max(self) -> int:
         """Most attributes of a topic or group."""
 
+    @property
+    def group_rules_max(self) -> int:
+        """Most pairs of topic and group for which operators said how to read, and for which that not."""
+
 
 class AdministeredStore(Protocol):
     """Files of messages, to be deleted."""

@@ -301,14 +301,15 @@ def test_old_names_are_those_that_were() -> None:
         *filter(None, map(PluginManager().settings_class, STANDARD_SERVICES)),
     ]
     moved = {
-        field.metadata["was"]: f"{section.SECTION}.{field.name}"
+        was: f"{section.SECTION}.{field.name}"
         for section in classes
         for field in attrs.fields(section)
-        if field.metadata["was"]
+        for was in field.metadata["was"]
     }
-    assert len(moved) == 22
-    assert moved["pop.request_mode"] == "broker.request_mode"
-    assert moved["pop.share_queues"] == "broker.pop_share_queues"
+    assert len(moved) == 27
+    for before in ("pop", "broker"):
+        assert moved[f"{before}.request_mode"] == "assignment.request_mode"
+    assert moved["pop.share_queues"] == moved["broker.pop_share_queues"] == "assignment.pop_share_queues"
     assert moved["delay.levels"] == "store.delay_levels"
     assert moved["broker.reject_transactions"] == "transactions.reject"
     assert moved.keys().isdisjoint(values("broker"))

@@ -103,10 +103,10 @@ def load(
     layers.append(Layer(Rank.PROGRAM, tuple(given)))
     classes = [settings_class(section) for section in sections]
     missing = missing_services(plugins.not_installed())
-    _refuse_missing(program, layers, classes, missing)
     client = program == CLIENT
     if "broker" in sections and of_services:
         classes += sections_of_plugins(_chosen_services(layers, profile), plugins)
+    _refuse_missing(program, layers, classes, missing)
     names = {each.SECTION for each in classes}
     of_clients = WITH_PROFILES | added_sections(CLIENT).keys()
     with_profiles = of_clients if client else OF_BROKERS | names - section_names()
@@ -166,7 +166,7 @@ def _refuse_missing(
     for the services of brokers that are missing, by their sections.
     """
     missing = {**missing_sections(program), **(services if "broker" in PROGRAMS[program] else {})}
-    old = {was for each in classes for field in attrs.fields(each) if (was := field.metadata.get("was"))}
+    old = {was for each in classes for field in attrs.fields(each) for was in field.metadata.get("was", ())}
     refuse_missing_sections(layers, missing, old)
 
 

@@ -6,8 +6,10 @@ import builtins
 from itertools import chain
 from operator import itemgetter
 
-from mqframe.core.cluster.assignment import POP, PULL
-from mqframe.core.cluster.assignment_bodies import RequestModeBody, RequestModeTable
+from mqframe_assignment.requests import GetAllMessageRequestMode, SetMessageRequestMode
+from mqframe_assignment.rules.bodies import RequestModeBody, RequestModeTable
+from mqframe_assignment.rules.request_modes import POP, PULL
+
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.consuming.bodies import ConsumeStats, OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig, SubscriptionGroupTable
@@ -15,7 +17,6 @@ from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group, check_topic
 from mqframe.core.requests.admin import GetAllSubscriptionGroupConfig, GetConsumeStats
-from mqframe.core.requests.assignment import GetAllMessageRequestMode, SetMessageRequestMode
 from mqframe_admin.bodies import GroupForbidden
 from mqframe_admin.client.calls import AdminCalls
 from mqframe_admin.client.members import AsyncMemberAdmin

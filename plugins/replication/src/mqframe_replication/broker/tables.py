@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from mqframe.broker.state import BrokerState
-from mqframe.core.cluster.assignment_bodies import RequestModeTable
 from mqframe.core.cluster.topic_bodies import TopicConfigTable
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
@@ -19,7 +18,6 @@ from mqframe.core.requests.admin import (
     GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
 )
-from mqframe.core.requests.assignment import GetAllMessageRequestMode
 from mqframe.core.requests.fields import Request
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
@@ -63,13 +61,13 @@ class CopiedTables:
             (GetAllConsumerOffset(), ConsumerOffsetTable, self._take_offsets),
             (GetAllDelayOffset(), DelayOffsetTable, self._take_delays),
             (GetAllSubscriptionGroupConfig(), SubscriptionGroupTable, self._take_groups),
-            (GetAllMessageRequestMode(), RequestModeTable, self._take_modes),
         ]
         self._absent: dict[str, tuple[int, ...]] = {}
         """What masters answer that have no such table, besides that they do not know the request."""
         for each in of_services:
             saved = each.saved
-            state.keeper.keep(saved.name, saved.body, saved.table, at_once=saved.at_once)
+            if saved.name not in state.keeper.names:  # else the service runs here, too, and is saved
+                state.keeper.keep(saved.name, saved.body, saved.table, at_once=saved.at_once)
             self._copies.append((each.request, saved.body, each.take))
             self._absent[type(each.request).__name__] = tuple(each.absent)
 
@@ -153,8 +151,3 @@ class CopiedTables:
             self._delays.changes += 1
 
         await self._behind.offer("delays", master, take)
-
-    def _take_modes(self, table: RequestModeTable) -> None:
-        if table != self._state.modes.dump():
-            self._state.modes.load(table)
-            self._state.modes.changes += 1

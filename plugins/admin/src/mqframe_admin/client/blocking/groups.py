@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import builtins
 
+from mqframe_assignment.rules.bodies import RequestModeBody
+
 from mqframe.client.connection.sync_api import SyncSubject
-from mqframe.core.cluster.assignment_bodies import RequestModeBody
 from mqframe.core.consuming.bodies import OffsetWrapper
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.messages.message import MessageQueue

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mqframe.core.cluster.assignment_bodies import RequestModeBody, RequestModeTable
 from mqframe.core.measuring.budget import admit_all
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
+from mqframe_assignment.rules.bodies import RequestModeBody, RequestModeTable
 
 PULL: Final = "PULL"
 POP: Final = "POP"

@@ -6,8 +6,8 @@ import logging
 from typing import Any
 
 import pytest
+from mqframe_assignment.broker.strategies import Strategies
 
-from mqframe.broker.cluster.strategies import Strategies
 from mqframe.hooks.interfaces import AllocationStrategy
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl

@@ -1,18 +1,23 @@
 """Queues that the broker assigns: 400 to 402."""
 
 import pytest
-from mqframe_testing.cluster_scene import ClusterScene
-
-from mqframe.core.cluster.assignment_bodies import (
+from mqframe_admin.requests import UpdateBrokerConfig
+from mqframe_assignment.requests import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
+from mqframe_assignment.rules.bodies import (
     Assignment,
     AssignmentsBody,
     QueryAssignmentBody,
     RequestModeBody,
     RequestModeTable,
 )
+from mqframe_assignment.settings import AssignmentSettings
+from mqframe_testing.cluster_scene import ClusterScene
+
+from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import QueueBody
 from mqframe.core.filtering.bodies import SubscriptionData
-from mqframe.core.requests.assignment import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo
+from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode, dumps
 
 
@@ -81,7 +86,7 @@ async def test_who_cannot_be_assigned_anything_keeps_what_it_has():
 
 
 async def test_pop_may_be_the_default():
-    async with ClusterScene(topics={"t": 2}, broker={"request_mode": "POP"}) as world:
+    async with ClusterScene(topics={"t": 2}, sections=[AssignmentSettings(request_mode="POP")]) as world:
         await join(world, "c1")
         assert await assigned(world.client) == [(-1, "POP")]
         assert await assigned(world.client, topic="%RETRY%g") == [(0, "PULL")]
@@ -128,3 +133,37 @@ async def test_modes_survive_a_kill():
         assert decode(answer.body, RequestModeTable).message_request_mode_map == {
             "t": {"g": RequestModeBody("t", "g", "POP", 3)}
         }
+
+
+async def test_modes_have_a_limit_which_is_shown():
+    async with ClusterScene(topics={"t": 2}, broker={"group_rules_max": 64}) as world:
+        for number in range(64):
+            assert (await set_mode(world.client, consumer_group=f"g{number}")).code == 0
+        answer = await set_mode(world.client, consumer_group="g64")
+        assert (answer.code, "(broker.group_rules_max)" in answer.remark) == (ResponseCode.SYSTEM_BUSY, True)
+        assert (await set_mode(world.client, "PULL", consumer_group="g0")).code == 0
+        shown = decode((await world.client.ok(GetBrokerRuntimeInfo())).body, KVTable).table
+        assert [shown[f"budget.requestModes.{what}"] for what in ("used", "max", "refused")] == [
+            "64",
+            "64",
+            "1",
+        ]
+
+
+async def test_queues_of_all_brokers_are_shared_out():
+    async with ClusterScene(2, topics={"t": 2}) as world:
+        await join(world, "c1")
+        answer = await world.client.ok(
+            QueryAssignment(), dumps(QueryAssignmentBody("t", "g", "c1", "CLUSTERING", "AVG"))
+        )
+        found = decode(answer.body, AssignmentsBody).message_queue_assignments
+        assert [each.message_queue for each in found] == [
+            QueueBody(broker, number, "t") for broker in ("broker-a", "broker-b") for number in (0, 1)
+        ]
+
+
+async def test_operators_change_what_is_usual_while_the_broker_runs():
+    async with ClusterScene(topics={"t": 2}) as world:
+        await join(world, "c1")
+        await world.client.ok(UpdateBrokerConfig(), b"defaultMessageRequestMode=POP")
+        assert await assigned(world.client) == [(-1, "POP")]

@@ -1,38 +1,40 @@
-"""Queues assigned by the broker, and whether they are pulled or popped (QUERY_ASSIGNMENT, …).
+"""The broker service `assignment`: which queues members have, and whether they pull or pop them.
 
 Source: QueryAssignmentProcessor.java.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from mqframe.broker.cluster.registration import NameServerRegistration
-from mqframe.broker.cluster.strategies import Strategies
-from mqframe.broker.service import Processor
-from mqframe.broker.tables.shared import Shared
-from mqframe.core.cluster.assignment import POP, PULL, RequestModes, share_out
-from mqframe.core.cluster.assignment_bodies import (
-    Assignment,
-    AssignmentsBody,
-    QueryAssignmentBody,
-    RequestModeBody,
-)
 from mqframe.core.cluster.client_registry import BROADCASTING
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.bodies import QueueBody
 from mqframe.core.errors import BodyError, Refusal, RouteError
+from mqframe.core.measuring.budget import Budget
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import RETRY_PREFIX
-from mqframe.core.requests.assignment import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.core.wire.loose_json import decode
+from mqframe.hooks.interfaces import BrokerPort, BrokerService, Plugins, SavedTable
+from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
+from mqframe_assignment.broker.slave_copies import RequestModeCopies, saved_modes
+from mqframe_assignment.broker.strategies import Strategies
+from mqframe_assignment.requests import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
+from mqframe_assignment.rules.bodies import (
+    Assignment,
+    AssignmentsBody,
+    QueryAssignmentBody,
+    RequestModeBody,
+)
+from mqframe_assignment.rules.request_modes import POP, PULL, RequestModes, share_out
+from mqframe_assignment.settings import AssignmentSettings
 
 log = get_logger("broker")
 
@@ -41,29 +43,49 @@ ROUTE_SECONDS: Final = 30.0
 ROUTES_MAX: Final = 4096
 
 
-class AssignmentProcessor(Processor):
+class AssignmentService(BrokerService):
     """Tells members their queues, of all brokers that have the topic."""
 
-    def __init__(
-        self,
-        shared: Shared,
-        modes: RequestModes,
-        registration: NameServerRegistration,
-        strategies: Strategies,
-    ) -> None:
-        super().__init__(shared)
-        self._modes = modes
-        self._registration = registration
+    at_slaves = True
+    Settings = AssignmentSettings
+    SlaveCopies = RequestModeCopies
+
+    def __init__(self, port: BrokerPort, plugins: Plugins) -> None:
+        """`plugins`: where allocation strategies come from."""
+        self._port = port
+        self._settings = port.settings(AssignmentSettings)
+        self._modes = modes = RequestModes()
+        self._budget = Budget(
+            "request modes",
+            "broker.group_rules_max",
+            lambda: modes.count,
+            lambda: port.administration.settings.group_rules_max,
+        )
+        modes.admit = self._budget.admit
         self._routes: dict[str, tuple[float, tuple[MessageQueue, ...]]] = {}
-        self._strategies = strategies
+        self._strategies = Strategies(plugins)
+
+    def tables(self) -> Sequence[SavedTable]:
+        """How groups read topics."""
+        return (saved_modes(self._modes),)
+
+    def offers(self) -> Mapping[str, Callable[..., Any]]:
+        """Offers "assignment.modes": the table of how groups read topics, which slaves copy into."""
+        return {"assignment.modes": lambda: self._modes}
+
+    def counters(self) -> Mapping[str, str]:
+        """How many modes were set, and the most that may be."""
+        return self._budget.counters()
 
     @serves(SetMessageRequestMode)
     def set_mode(self, fields: SetMessageRequestMode, call: Call) -> Reply:
         body = call.body(RequestModeBody)
         if body.topic.startswith(RETRY_PREFIX):
             raise Refusal(ResponseCode.NO_PERMISSION, f"retry topic {body.topic} is always pulled")
-        self._topics.need(body.topic)
-        self._groups.need(body.consumer_group, self._live.current.auto_create_groups)
+        self._port.topics.need(body.topic)
+        administration = self._port.administration
+        creates = administration.settings.auto_create_groups
+        administration.tables.groups.need(body.consumer_group, creates)
         if body.mode not in (PULL, POP):
             raise Refusal(
                 ResponseCode.INVALID_PARAMETER, f"mode {body.mode!r}: a topic is read by PULL or POP"
@@ -78,8 +100,8 @@ class AssignmentProcessor(Processor):
     @serves(QueryAssignment)
     async def assign(self, fields: QueryAssignment, call: Call) -> AssignmentsBody:
         body = call.body(QueryAssignmentBody)
-        default, share = self._live.current.request_mode, self._live.current.pop_share_queues
-        mode = self._modes.find(body.topic, body.consumer_group, default, share)
+        usual = self._settings.current
+        mode = self._modes.find(body.topic, body.consumer_group, usual.request_mode, usual.pop_share_queues)
         queues = self._share(body, mode, await self._queues(body.topic))
         if queues is None:
             return AssignmentsBody()
@@ -92,7 +114,7 @@ class AssignmentProcessor(Processor):
         """The queues of the member; `None` when that cannot be told, and it keeps what it has."""
         if not queues or body.message_model == BROADCASTING:
             return queues or None
-        group = self._clients.consumers.get(body.consumer_group)
+        group = self._port.clients.consumers.get(body.consumer_group)
         strategy = self._strategies.find(body.strategy_name)
         if group is None or strategy is None:
             log.warning(
@@ -111,11 +133,11 @@ class AssignmentProcessor(Processor):
 
     async def _queues(self, topic: str) -> tuple[MessageQueue, ...]:
         """All queues of a topic that can be read, sorted; those of this broker when nobody knows more."""
-        now = self._clock.monotonic()
+        now = self._port.clock.monotonic()
         known = self._routes.get(topic)
         if known is not None and now < known[0]:
             return known[1]
-        answer = await self._registration.ask(GetRouteinfoByTopic(topic=topic))
+        answer = await self._port.ask_nameservers(GetRouteinfoByTopic(topic=topic))
         if answer is None or answer.code != ResponseCode.SUCCESS:
             return self._own_queues(topic)
         try:
@@ -129,6 +151,13 @@ class AssignmentProcessor(Processor):
         return queues
 
     def _own_queues(self, topic: str) -> tuple[MessageQueue, ...]:
-        found = self._topics.find(topic)
+        found = self._port.topics.find(topic)
         count = 0 if found is None else found.read_queue_nums
-        return tuple(self._queue(topic, number) for number in range(count))
+        broker = self._port.identity.name
+        return tuple(MessageQueue(topic, broker, number) for number in range(count))
+
+
+@hookimpl
+def register_broker_services() -> Factories:
+    """`assignment`."""
+    return {"assignment": AssignmentService}

@@ -5,13 +5,26 @@ Sources: QueryAssignmentRequestHeader.java, SetMessageRequestModeRequestHeader.j
 
 from __future__ import annotations
 
-from mqframe.core.requests.body_needs import ASSIGNMENT, REQUEST_MODE
 from mqframe.core.requests.fields import Request, request
 from mqframe.core.requests.lasting import AtSlaves, Saved
-from mqframe.core.requests.needs import Action, all_groups
+from mqframe.core.requests.needs import Action, Actions, Need, all_groups, group_need, of_body, topic_need
+from mqframe.core.wire.bodies import Body
 
 
-@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody", needs=ASSIGNMENT, since="5.0.0")
+class _TopicAndGroup(Body):
+    topic: str
+    consumer_group: str
+
+
+def _both(body: _TopicAndGroup, actions: Actions) -> list[Need]:
+    return [topic_need(body.topic, actions), group_need(body.consumer_group, actions)]
+
+
+_READ = of_body(_TopicAndGroup, lambda body: _both(body, (Action.SUB,)))
+_CHANGE = of_body(_TopicAndGroup, lambda body: _both(body, (Action.UPDATE,)), changes=True)
+
+
+@request(400, body="QueryAssignmentBody", answer_body="AssignmentsBody", needs=_READ, since="5.0.0")
 class QueryAssignment(Request):
     """Which queues has a member, and does it pull or pop them?"""
 
@@ -19,7 +32,7 @@ class QueryAssignment(Request):
 @request(
     401,
     body="RequestModeBody",
-    needs=REQUEST_MODE,
+    needs=_CHANGE,
     since="5.0.0",
     at_slaves=AtSlaves.TABLES,
     saved=Saved.TABLES,

@@ -2,9 +2,9 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_assignment.rules.bodies import RequestModeBody
+from mqframe_assignment.rules.request_modes import RequestModes, share_out
 
-from mqframe.core.cluster.assignment import RequestModes, share_out
-from mqframe.core.cluster.assignment_bodies import RequestModeBody
 from mqframe.core.messages.message import MessageQueue
 
 

@@ -1,0 +1,1 @@
+"""The broker service: assignments, strategies by the names that clients send, what slaves copy."""
