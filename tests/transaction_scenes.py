@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mqframe_testing.cluster_scene import ClusterScene
@@ -78,7 +79,27 @@ class PlainListener(TransactionListener):
         return COMMIT
 
 
-class TransactionScene(ClusterScene):
+class OrdersScene(ClusterScene):
+    """A cluster with topic `orders`, whose time moves only when the test says: check-backs come by it."""
+
+    def stored(
+        self, topic: str = "orders", queue_id: int | None = None, *, broker: int = 0
+    ) -> list[ReceivedMessage]:
+        return super().stored(topic, queue_id, broker=broker)
+
+    def bodies(self, topic: str = "orders", queue_id: int | None = None, *, broker: int = 0) -> list[bytes]:
+        return super().bodies(topic, queue_id, broker=broker)
+
+    async def happens(self, condition: Callable[[], object]) -> None:
+        """Wait until `condition()` holds, or raise `AssertionError`."""
+        for _ in range(10_000):
+            if condition():
+                return
+            await self.settle()
+        raise AssertionError("it did not happen")
+
+
+class TransactionScene(OrdersScene):
     """A cluster with topic `orders` of one queue, and transactional producers."""
 
     def __init__(self, brokers: int = 1, *, queues: int = 1, **options: Any) -> None:
@@ -93,7 +114,7 @@ class TransactionScene(ClusterScene):
         return await self.open(made)
 
 
-class BatchScene(ClusterScene):
+class BatchScene(OrdersScene):
     """A cluster with topic `orders` of two queues, and producers of batches; `checks` answers theirs."""
 
     def __init__(self, brokers: int = 1, **options: Any) -> None:

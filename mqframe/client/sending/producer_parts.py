@@ -48,14 +48,6 @@ class ProducerOptions(TypedDict, total=False):
     plugins: PluginManager | None
 
 
-class AsyncProducerOptions(ProducerOptions, total=False):
-    """The options of `AsyncProducer`."""
-
-    instance: ClientInstance | None
-    clock: LoopClock | None
-    randomness: Randomness | None
-
-
 @attrs.frozen(kw_only=True)
 class ProducerStrategies:
     """Names, classes or objects of what a producer is to use; nothing is looked up yet."""

@@ -16,7 +16,7 @@ from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullAnswer, PullFields, PullMessage
 from mqframe.core.storage.record import RecordError, decode_records
-from mqframe.core.wire.frame import Body, Frame
+from mqframe.core.wire.frame import Frame
 
 MULTI_DISPATCH: Final = "INNER_MULTI_DISPATCH"
 """Property of messages that lie in several queues at once (MessageConst.java)."""
@@ -53,19 +53,6 @@ class PullResult(NamedTuple):
     min_offset: int
     max_offset: int
     broker_id: int = 0
-
-
-class RawPull(NamedTuple):
-    """What came of a pull, its records not taken apart: `records` back to back as brokers store them.
-
-    The rest as in `PullResult`. Tags were compared by hash only.
-    """
-
-    status: PullStatus
-    records: Body
-    next_offset: int
-    min_offset: int
-    max_offset: int
 
 
 def pull_request(
@@ -126,7 +113,7 @@ def read_answer(
     no outcome of a pull, `BadAnswer` when the answer cannot be read, or holds messages that were not asked
     for, `FixError` when the broker is too old to have chosen messages as `wanted` says.
     """
-    status, answer = _read_head(frame, queue, wanted, address, offset)
+    status, answer = read_head(frame, queue, wanted, address, offset)
     messages: Sequence[ReceivedMessage] = ()
     if status is PullStatus.FOUND:
         try:
@@ -171,23 +158,10 @@ def _check_asked_for(
         last = offset
 
 
-def read_raw(
-    frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str, offset: int = 0
-) -> RawPull:
-    """As `read_answer`, for readers that take many records apart at once, and have to look at them.
-
-    Raises `BadAnswer` besides for an answer whose offsets are counted anew by a proxy.
-    """
-    status, answer = _read_head(frame, queue, wanted, address, offset)
-    if answer.offset_delta:
-        raise BadAnswer(f"pull answer of {address} for {queue}: offsets moved by {answer.offset_delta}")
-    records = frame.body if status is PullStatus.FOUND else b""
-    return RawPull(status, records, answer.next_begin_offset, answer.min_offset, answer.max_offset)
-
-
-def _read_head(
+def read_head(
     frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str, offset: int
 ) -> tuple[PullStatus, PullAnswer]:
+    """What the answer says but for its messages. Raises as `read_answer` does."""
     if wanted.expression_type != "TAG":
         check_version(wanted, frame.version, address)
     status = _STATUS.get(frame.code)

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_pull import RawPull
 
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.codes import SysFlag
-from mqframe.core.consuming.pull import PullStatus, RawPull
+from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import ConnectError, FixError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.java_hash import java_hash

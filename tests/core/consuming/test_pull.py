@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.core.consuming.pull import PullStatus, pull_caps, pull_code, pull_request, read_answer, read_raw
+from mqframe.core.consuming.pull import PullStatus, pull_caps, pull_code, pull_request, read_answer
 from mqframe.core.errors import AnswerFix, AnswerRetry, BadAnswer
 from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.messages.message import MessageQueue
@@ -188,7 +188,7 @@ def test_found_messages_must_lead_on() -> None:
     with pytest.raises(BadAnswer, match="asked from offset 9, it says to go on at 9"):
         read_answer(answer(0, other(offset=9)), QUEUE, TagFilter(), "b:1", 9)
     with pytest.raises(BadAnswer, match="asked from offset 30"):
-        read_raw(answer(0, other(offset=9)), QUEUE, TagFilter(), "b:1", 30)
+        read_answer(answer(0, other(offset=9)), QUEUE, TagFilter(), "b:1", 30)
 
 
 def test_an_offset_that_does_not_exist_may_send_a_reader_back() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from mqframe_pull import RawPull
+
 from mqframe import Admin, Puller, Sql
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.pull import RawPull
 from mqframe.core.errors import AnswerError, FixError, RouteError
 from mqframe.core.messages.message import MessageQueue
 from mqframe_spark.access import Access

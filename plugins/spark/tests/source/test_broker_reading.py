@@ -1,6 +1,7 @@
 import itertools
 
 import pytest
+from mqframe_pull import RawPull
 from mqframe_spark import pull_window
 from mqframe_spark.source import broker_reading
 from mqframe_spark.source.broker_reading import BrokerSpanReader
@@ -8,7 +9,7 @@ from mqframe_spark.source.options import SourceOptions
 from mqframe_spark.source.positions import DataLoss, Span
 from mqframe_spark.source.tasks import QueueSpan, read_partition
 
-from mqframe.core.consuming.pull import PullStatus, RawPull
+from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import ConnectionLost, GiveUpError
 from mqframe.core.storage.record import RecordError
 

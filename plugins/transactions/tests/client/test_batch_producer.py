@@ -29,13 +29,13 @@ class TestChecks:
                 await producer.prepare("orders", batch(job.encode()), 1, properties={"job": job})
             checks.outcomes = {"kept": COMMIT, "dropped": ROLLBACK}
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: len(checks.asked) == 3 and scene.bodies())
+            await scene.happens(lambda: len(checks.asked) == 3 and scene.bodies())
             assert scene.bodies() == [b"kept"]
             assert sorted(half.properties["job"] for half in checks.asked) == ["dropped", "kept", "open"]
             assert [half.topic for half in checks.asked] == ["orders"] * 3
             assert [bytes(body) for _, body, _ in decode_batch(checks.asked[0].body)] == [b"kept"]
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: len(checks.asked) == 4)
+            await scene.happens(lambda: len(checks.asked) == 4)
             assert checks.asked[3].properties["job"] == "open"
 
     @pytest.mark.parametrize("wrong", [ValueError("no record"), "commit", None])
@@ -46,11 +46,11 @@ class TestChecks:
             await producer.prepare("orders", batch(b"1"), 1, properties={"job": "j"})
             checks.outcomes = {"j": wrong}
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: len(checks.asked) == 1)
+            await scene.happens(lambda: len(checks.asked) == 1)
             assert scene.bodies() == []
             checks.outcomes = {"j": COMMIT}
             await scene.clock.aadvance(CHECK)
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             assert len(checks.asked) == 2
 
     async def test_a_long_transaction_is_left_alone(self) -> None:
@@ -65,7 +65,7 @@ class TestChecks:
             assert await producer.end([late], COMMIT) == [DONE], "also when its time is over"
             assert scene.bodies() == [b"late"]
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: scene.checks.asked)
+            await scene.happens(lambda: scene.checks.asked)
             assert [half.properties["job"] for half in scene.checks.asked] == ["open"]
             with pytest.raises(MessageError, match="check_after is -1"):
                 await producer.prepare("orders", batch(b"1"), 1, check_after=-1)
@@ -87,8 +87,8 @@ class TestChecks:
             checks.outcomes = {"j": COMMIT}
             living = await scene.producer(check=checks.say)
             await living.queues("orders")
-            await scene.until(lambda: scene.cluster.broker._state.clients.producers.get("load"))
+            await scene.happens(lambda: scene.cluster.broker._state.clients.producers.get("load"))
             await scene.clock.aadvance(CHECK)
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             assert scene.bodies() == [b"1", b"2"]
             assert scene.checks.asked == []

@@ -327,7 +327,7 @@ class TestOtherBrokers:
             producer = await scene.producer()
             with pytest.raises(AnswerError, match="disk full"):
                 await scene.clock.finish(producer.prepare("orders", batch(b"1", b"2", b"3"), 3))
-            await scene.until(lambda: len(scene.bodies(OP_HALF_TOPIC)) == 2)
+            await scene.happens(lambda: len(scene.bodies(OP_HALF_TOPIC)) == 2)
             assert scene.bodies() == []
 
     async def test_single_halves_do_not_move_to_another_broker(self) -> None:

@@ -33,7 +33,7 @@ class TestListeners:
             assert half.transaction_id == result.message_id == result.transaction_id
             listener.done = ROLLBACK
             assert (await producer.send_in_transaction(Message("orders", b"not paid"))).outcome is ROLLBACK
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             await scene.settle()
             assert scene.bodies() == [b"paid"]
             assert scene.bodies(HALF_TOPIC) == [b"paid", b"not paid"]
@@ -50,11 +50,11 @@ class TestListeners:
             assert result.error is (done if isinstance(done, Exception) else None)
             await scene.settle()
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: len(listener.asked) == 1)
+            await scene.happens(lambda: len(listener.asked) == 1)
             assert scene.bodies() == []
             listener.checked = COMMIT
             await scene.clock.aadvance(CHECK)
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             assert [half.transaction_id for half in listener.asked] == [result.transaction_id] * 2
             assert (listener.asked[0].topic, listener.asked[0].body) == ("orders", b"x")
             await scene.clock.aadvance(CHECK)
@@ -68,7 +68,7 @@ class TestListeners:
             sent = await producer.send_in_transaction(Message("orders", b"2"), UNKNOWN)
             await scene.settle()
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: len(scene.bodies()) == 2)
+            await scene.happens(lambda: len(scene.bodies()) == 2)
             assert listener.asked == [sent.message_id]
 
     async def test_while_it_is_under_way_nobody_decides_it(self) -> None:
@@ -83,7 +83,7 @@ class TestListeners:
             listener = Slow(checked=ROLLBACK)
             producer = await scene.producer(listener)
             sending = asyncio.ensure_future(producer.send_in_transaction(Message("orders", b"x")))
-            await scene.until(lambda: scene.bodies(HALF_TOPIC))
+            await scene.happens(lambda: scene.bodies(HALF_TOPIC))
             await scene.settle()
             for _ in range(3):
                 await scene.clock.aadvance(CHECK)
@@ -91,7 +91,7 @@ class TestListeners:
             assert listener.asked == []
             may_end.set()
             assert (await sending).outcome is COMMIT
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
 
     async def test_a_cancelled_one_is_left_to_the_listener(self) -> None:
         async with TransactionScene() as scene:
@@ -103,13 +103,13 @@ class TestListeners:
             listener = Endless(checked=ROLLBACK)
             producer = await scene.producer(listener)
             sending = asyncio.ensure_future(producer.send_in_transaction(Message("orders", b"x")))
-            await scene.until(lambda: scene.bodies(HALF_TOPIC))
+            await scene.happens(lambda: scene.bodies(HALF_TOPIC))
             await scene.settle()
             sending.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await sending
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: listener.asked)
+            await scene.happens(lambda: listener.asked)
 
     async def test_another_producer_of_the_group_answers_for_a_dead_one(self) -> None:
         async with TransactionScene() as scene:
@@ -121,7 +121,7 @@ class TestListeners:
             await scene.settle()
             await dead.stop()
             await scene.clock.aadvance(CHECK)
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             assert [half.body for half in other.asked] == [b"left behind"]
 
 
@@ -149,5 +149,5 @@ class TestAdmin:
                     await admin.messages.resume_transaction("x")
                 await admin.messages.resume_transaction(given_up.offset_message_id)
             await scene.clock.aadvance(CHECK)
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             assert (scene.bodies(), len(listener.asked)) == ([b"x"], 3)

@@ -38,7 +38,7 @@ class TestBlocks:
             async with producer.transaction(Message("orders", b"after all")) as transaction:
                 transaction.rollback()
                 transaction.commit()
-            await scene.until(lambda: len(scene.bodies()) == 2)
+            await scene.happens(lambda: len(scene.bodies()) == 2)
             for _ in range(2):
                 await scene.clock.aadvance(CHECK)
             assert scene.bodies() == [b"done", b"after all"]
@@ -61,7 +61,7 @@ class TestBlocks:
             await scene.settle()
             assert scene.bodies() == []
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: len(scene.bodies()) == 3)
+            await scene.happens(lambda: len(scene.bodies()) == 3)
             assert sorted(half.body for half in listener.asked) == [b"1", b"2", b"3"]
 
     async def test_an_end_that_got_lost_is_given_again_without_a_listener(self) -> None:
@@ -77,7 +77,7 @@ class TestBlocks:
             await scene.cluster.start_broker()
             await scene.clock.aadvance(30.0)  # the next heartbeat
             await scene.clock.aadvance(CHECK)
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             assert scene.bodies() == [b"x"]
 
     async def test_a_restart_is_no_fault(self) -> None:
@@ -100,7 +100,7 @@ class TestBlocks:
             await scene.cluster.start_broker()
             await scene.clock.finish(first)
             await scene.clock.finish(second)
-            await scene.until(lambda: len(scene.bodies()) == 2)
+            await scene.happens(lambda: len(scene.bodies()) == 2)
             assert sorted(scene.bodies()) == [b"x", b"y"]
 
     async def test_without_a_listener_a_strangers_transaction_stays_open(self) -> None:
@@ -121,7 +121,7 @@ class TestBlocks:
             with pytest.raises(ClosedError, match="has begun before"):
                 async with transaction:
                     raise AssertionError("the block must not begin")
-            await scene.until(scene.bodies)
+            await scene.happens(scene.bodies)
             assert scene.bodies(HALF_TOPIC) == [b"x"]
 
     async def test_a_block_that_did_not_begin_has_nothing_to_tell(self) -> None:
@@ -194,9 +194,9 @@ class TestSends:
                 await sending
             monkeypatch.setattr(store.confirming, "when_decided", real)
             real(store.log.max_offset, lambda durable: None)
-            await scene.until(lambda: scene.bodies(HALF_TOPIC))
+            await scene.happens(lambda: scene.bodies(HALF_TOPIC))
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: scene.bodies(OP_HALF_TOPIC))
+            await scene.happens(lambda: scene.bodies(OP_HALF_TOPIC))
             assert (listener.executed, listener.asked, scene.bodies()) == ([], [], [])
 
     async def test_check_after_is_for_those_that_take_long(self) -> None:
@@ -208,7 +208,7 @@ class TestSends:
             await scene.clock.aadvance(2 * CHECK)
             assert listener.asked == []
             await scene.clock.aadvance(CHECK)
-            await scene.until(lambda: listener.asked)
+            await scene.happens(lambda: listener.asked)
             for wrong in (-1, float("inf"), float("nan")):
                 with pytest.raises(MessageError, match="check_after"):
                     await producer.send_in_transaction(Message("orders", b"x"), check_after=wrong)
@@ -285,10 +285,10 @@ async def test_hooks_are_shown_each_end_and_their_errors_do_no_harm() -> None:
             pass
         async with producer.transaction(Message("orders", b"2", "paid", ["k"])) as second:
             second.unknown()
-        await scene.until(lambda: scene.bodies() == [b"1"])
+        await scene.happens(lambda: scene.bodies() == [b"1"])
         for _ in range(2):
             await scene.clock.aadvance(CHECK)
-        await scene.until(lambda: scene.bodies() == [b"1", b"2"])
+        await scene.happens(lambda: scene.bodies() == [b"1", b"2"])
         names = [first.transaction_id, second.transaction_id, second.transaction_id]
         assert [each.transaction_id for each in ends.seen] == [each.message_id for each in ends.seen] == names
         assert [(each.outcome, each.from_check) for each in ends.seen] == [

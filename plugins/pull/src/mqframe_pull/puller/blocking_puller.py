@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from mqframe.core.cluster.route import TopicRoute
-from mqframe.core.consuming.pull import BYTES_MAX, MESSAGES_MAX, PullResult, RawPull
+from mqframe.core.consuming.pull import BYTES_MAX, MESSAGES_MAX, PullResult
 from mqframe.core.filtering.filter_expression import Sql
 from mqframe.core.messages.message import MessageQueue
 from mqframe_pull.puller.blocking_transport import BlockingPullCalls
+from mqframe_pull.puller.raw_pull import RawPull
 
 
 class Puller(BlockingPullCalls):

@@ -20,10 +20,8 @@ from mqframe.core.consuming.pull import (
     BYTES_MAX,
     MESSAGES_MAX,
     PullResult,
-    RawPull,
     pull_request,
     read_answer,
-    read_raw,
 )
 from mqframe.core.errors import AnswerError, FixError, RetryError, RouteError
 from mqframe.core.filtering.filter_expression import MessageChoice, Sql, filter_of
@@ -33,6 +31,7 @@ from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetAllTopicList
 from mqframe.core.wire import loose_json
 from mqframe.core.wire.frame import Frame
+from mqframe_pull.puller.raw_pull import RawPull, read_raw
 
 
 class PullTransport(RoutedCalls, Protocol):

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from mqframe_pull import RawPull
 
 from mqframe import Sql
-from mqframe.core.consuming.pull import PullStatus, RawPull
+from mqframe.core.consuming.pull import PullStatus
 from mqframe.core.errors import FixError, RetryError
 from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.storage.record import RecordError

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack
 
 from mqframe.client.sending.in_flight_limit import AsyncInFlightLimit
-from mqframe.client.sending.producer_parts import AsyncProducerOptions
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe_transactions.client.half_batches import IN_FLIGHT_BYTES_MAX, HalfBatches
 from mqframe_transactions.client.local_states import LocalTransactionStates
-from mqframe_transactions.client.producer import AsyncAnsweringProducer
+from mqframe_transactions.client.producer import AsyncAnsweringProducer, AsyncProducerOptions
 from mqframe_transactions.rules.half_batch import EndStatus, PreparedHalf
 
 Check = Callable[[ReceivedMessage], Any]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.sending.pipeline import Randomness
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.sending.producer_parts import AsyncProducerOptions
+from mqframe.client.sending.producer_parts import ProducerOptions
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, HALF_TOPIC
+from mqframe.net.clock import LoopClock
 from mqframe_transactions.client.checks import WAITING_MAX, WORKERS, CheckAnswers
 from mqframe_transactions.client.listener import TransactionListener, TransactionSendResult, check_of
 from mqframe_transactions.client.local_states import LocalTransactionStates
@@ -19,6 +22,14 @@ NO_LISTENER = "send_in_transaction needs a listener; pass one to the producer, o
 _OF_ALL_BROKERS = (HALF_TOPIC, DEFAULT_TOPIC)
 """Topics whose routes name the brokers that may have a question: those with transactions, and, as of Java
 producers, those that make topics by themselves."""
+
+
+class AsyncProducerOptions(ProducerOptions, total=False):
+    """The options of `AsyncProducer`."""
+
+    instance: ClientInstance | None
+    clock: LoopClock | None
+    randomness: Randomness | None
 
 
 class AsyncAnsweringProducer(AsyncProducer):
