@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mqframe.broker.sending import needed_services
 from mqframe.broker.sending.needed_services import (
     DELAY,
     DELAY_LEVELS,
@@ -16,6 +15,7 @@ from mqframe.broker.sending.needed_services import (
 from mqframe.core.codes import ResponseCode
 from mqframe.core.config.programs import STANDARD_SERVICES
 from mqframe.core.delay.options import DELAY_NAMES
+from mqframe.hooks import missing
 
 
 def test_services_are_known_by_what_messages_ask_for() -> None:
@@ -40,9 +40,9 @@ def test_a_sender_is_told_why_a_service_is_missing(
     assert left_out.code == code
     assert left_out.remark == f"{words}: its service {service} is left out (broker.services_blocked)"
     key = ("broker_service", service)
-    monkeypatch.setattr(needed_services, "KNOWN_DISTRIBUTIONS", {key: "mqframe-plugin-sums"})
+    monkeypatch.setattr(missing, "KNOWN_DISTRIBUTIONS", {key: "mqframe-plugin-sums"})
     assert without(service, []).remark == (
         f"{words}: its service {service} is not installed; install it with: pip install mqframe-plugin-sums"
     )
-    monkeypatch.setattr(needed_services, "KNOWN_DISTRIBUTIONS", {})
+    monkeypatch.setattr(missing, "KNOWN_DISTRIBUTIONS", {})
     assert without(service, []).remark == f"{words}: it has no service {service}"
