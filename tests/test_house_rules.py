@@ -55,7 +55,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_pop": {*LEVELS["net"], "client"},
     "mqframe_pull": {*LEVELS["net"], "client"},
     "mqframe_request_reply": {*LEVELS["net"], "client"},
-    "mqframe_transactions": {*LEVELS["hooks"], "client"},
+    "mqframe_transactions": {*LEVELS["net"], "client"},
     # Broker services: what plugins may import, and the room with the files of the store.
     "mqframe_delay": {*LEVELS["hooks"], "store"},
     "mqframe_index": {*LEVELS["hooks"], "store"},
@@ -288,6 +288,7 @@ PLUGIN_MAY_IMPORT = (
     "mqframe_admin.bodies",
     "mqframe_admin.requests",
     "mqframe_admin.rules",
+    "mqframe_pull.puller.raw_pull",
     "mqframe_transactions.rules",
     "mqframe_transactions.settings",
 )

@@ -256,7 +256,7 @@ class Group:
                 self._stop_leading(broker)
             case actions.LeftSet() | actions.Log() | actions.ShowTrouble():
                 pass
-            case actions.Renew() | actions.ReportRenewal() | actions.Watch():
+            case actions.Renew() | actions.Report() | actions.Watch():
                 line = actions.Watch if isinstance(action, actions.Watch) else actions.Renew
                 assert line not in broker.beside, "two calls of one line"
                 broker.beside[line] = number = next(self._order)
@@ -314,7 +314,7 @@ class Group:
         elif fate == "late":
             broker.late.append(effect)
         problem: events.Event = events.Unanswered("no answer")
-        if isinstance(call, actions.Renew | actions.ReportRenewal):
+        if isinstance(call, actions.Renew | actions.Report):
             problem = events.NotRenewed("no answer")
         elif isinstance(call, actions.Leave):
             problem = events.Done()
@@ -333,7 +333,7 @@ class Group:
                 return lambda: self._read(broker)
             case actions.Announce(note):
                 return lambda: events.Done() if engine.announce(lease, note) else gone
-            case actions.ReportRenewal(note):
+            case actions.Report(note):
                 lost = events.NotRenewed("the lease is gone")
                 return lambda: events.Reported() if engine.announce(lease, note) else lost
             case actions.Renew():
@@ -474,4 +474,4 @@ class Group:
 
 
 def _written(version: int) -> events.Event:
-    return events.Accepted(version) if version else events.ClaimRefused()
+    return events.Accepted(version) if version else events.Declined()

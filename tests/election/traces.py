@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 LIMITS = ElectionLimits(lease=5, renew=1.5, margin=1, patience=1, first=5, members_min=1)
 PLAIN: dict[str, events.Event] = {
-    "started": events.Started(), "done": events.Done(), "refused": events.ClaimRefused(),
+    "started": events.Started(), "done": events.Done(), "declined": events.Declined(),
     "renewed": events.Renewed(), "lease gone": events.LeaseGone(), "reported": events.Reported(),
     "group changed": events.GroupChanged(), "watch lost": events.WatchLost(), "rang": events.Rang(),
     "stopped": events.Stopped(),
@@ -162,7 +162,7 @@ def said(action: actions.Action) -> str:
             return f"open {seconds:g} s"
         case actions.Announce(mine):
             return f"announce {mine.end} ready {mine.ready}" + (f" ({mine.unable})" if mine.unable else "")
-        case actions.ReportRenewal(mine):
+        case actions.Report(mine):
             return f"report {mine.end} ready {mine.ready}" + (f" ({mine.unable})" if mine.unable else "")
         case actions.Claim(state, leader, version):
             return f"claim e{state.epoch} set={numbers(state.members)} as {leader.claim} at v{version}"

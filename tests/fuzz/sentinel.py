@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzz.facts import Facts
+from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_pop.requests import PopMessage
 from mqframe_testing.simulation import SimulatedClock
 from popping import Popped, popped
@@ -48,7 +49,7 @@ class Sentinel:
         for topic in (TOPIC, LATER, POPPED):
             made = admin.UpdateAndCreateTopic(topic=topic, read_queue_nums=1, write_queue_nums=1, perm=6)
             await self._ok(made)
-        await self._ok(admin.UpdateAndCreateSubscriptionGroup(), dumps(SubscriptionGroupConfig(GROUP)))
+        await self._ok(UpdateAndCreateSubscriptionGroup(), dumps(SubscriptionGroupConfig(GROUP)))
         await self._beat()
 
     async def stop(self) -> None:

@@ -136,11 +136,12 @@ class Scene:
 @pytest.mark.parametrize(
     "features", [pair for pair in combinations(FEATURES, 2) if pair not in IMPOSSIBLE], ids="-".join
 )
-def test_two_features_meet_in_one_handler(
+async def test_two_features_meet_in_one_handler(
     make: Any, running: Any, topic: str, until: Any, features: tuple[str, ...]
 ) -> None:
     scene = Scene(make, topic, features)
-    running(scene.broker, lambda: scene.story(until))
+    async with running(scene.broker):
+        await scene.story(until)
     asked = [41] if scene.has("request") else []
     assert scene.seen == [*NUMBERS, *asked]
     if scene.has("hook"):
@@ -152,9 +153,12 @@ def test_two_features_meet_in_one_handler(
         assert {number + 1 for number in NUMBERS} <= set(scene.published)
 
 
-def test_all_that_go_together_meet_in_one_handler(make: Any, running: Any, topic: str, until: Any) -> None:
+async def test_all_that_go_together_meet_in_one_handler(
+    make: Any, running: Any, topic: str, until: Any
+) -> None:
     scene = Scene(make, topic, tuple(each for each in FEATURES if each != "plain"))
-    running(scene.broker, lambda: scene.story(until))
+    async with running(scene.broker):
+        await scene.story(until)
     assert scene.seen == [*NUMBERS, 41]
 
 

@@ -1,4 +1,3 @@
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -36,9 +35,9 @@ def put(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def persist(store: LocalOffsetStore, offset: int) -> None:
+async def persist(store: LocalOffsetStore, offset: int) -> None:
     store.update(QUEUE, offset, increase_only=False)
-    asyncio.run(store.persist([QUEUE]))
+    await store.persist([QUEUE])
 
 
 def test_lies_where_the_java_client_looks(store: LocalOffsetStore, tmp_path: Path) -> None:
@@ -63,17 +62,17 @@ async def test_reads_what_the_java_client_wrote(store: LocalOffsetStore) -> None
     assert store.snapshot("orders") == {QUEUE: 42}
 
 
-def test_writes_the_form_of_the_java_client(store: LocalOffsetStore) -> None:
-    persist(store, 7)
+async def test_writes_the_form_of_the_java_client(store: LocalOffsetStore) -> None:
+    await persist(store, 7)
     text = store.path.read_bytes()
     assert text == b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"orders"}:7}}'
     assert loose_json.loads(text) == {"offsetTable": {QUEUE: 7}}
 
 
-def test_the_version_before_is_kept(store: LocalOffsetStore) -> None:
-    persist(store, 7)
+async def test_the_version_before_is_kept(store: LocalOffsetStore) -> None:
+    await persist(store, 7)
     first = store.path.read_bytes()
-    persist(store, 8)
+    await persist(store, 8)
     assert store.path.with_name("offsets.json.bak").read_bytes() == first
 
 
@@ -83,7 +82,7 @@ async def test_a_damaged_file_is_replaced_by_its_backup(store: LocalOffsetStore,
     put(store.path.with_name("offsets.json.bak"), JAVA_FILE)
     await store.load()
     assert await store.read(QUEUE, ReadFrom.STORE) == 42
-    persist(store, 43)
+    await persist(store, 43)
     assert loose_json.loads(store.path.read_bytes()) == {"offsetTable": {QUEUE: 43}}
     assert store.path.with_name("offsets.json.bak").read_bytes() == JAVA_FILE
 

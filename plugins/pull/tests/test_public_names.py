@@ -23,7 +23,7 @@ def rooms(use: str) -> set[str]:
 
 
 def test_it_has_what_readers_need() -> None:
-    assert mqframe_pull.__all__ == sorted((*OFFERED, "RawPull"))
+    assert mqframe_pull.__all__ == sorted(OFFERED)
     with pytest.raises(AttributeError, match="'mqframe_pull' has no attribute 'Pusher'"):
         mqframe_pull.Pusher  # noqa: B018
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mqframe_pull import RawPull
+from mqframe_pull.puller.raw_pull import RawPull
 
 from mqframe.core.cluster.route import TopicRoute
 from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData

@@ -3,6 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mqframe_admin import bodies as admin_bodies
+from mqframe_admin.access import bodies as access_bodies
+from mqframe_assignment.rules import bodies as assignment_bodies
 from recorded import FRAMES, Recorded
 from request_kinds import ROCKETMQ_S
 
@@ -17,7 +20,7 @@ BODIES = {
     name: kind
     for module in (
         bodies, client_bodies, filter_bodies, group_config, route_bodies, topic_bodies,
-        wire_bodies,
+        wire_bodies, admin_bodies, access_bodies, assignment_bodies,
     )
     for name, kind in vars(module).items()
     if isinstance(kind, type) and issubclass(kind, wire_bodies.Body)

@@ -1,6 +1,6 @@
 """Pulls: lite pull consumers, which poll for a group, and pullers, which read a queue at any offset.
 
-Everything public is here, imported when it is first used. Clients and settings are names of `mqframe`, too.
+Everything public is here, imported when it is first used. The names are those of `mqframe`, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mqframe_pull.lite_pull.consumer import AsyncLitePullConsumer as AsyncLitePullConsumer
     from mqframe_pull.puller.blocking_puller import Puller as Puller
     from mqframe_pull.puller.puller import AsyncPuller as AsyncPuller
-    from mqframe_pull.puller.raw_pull import RawPull as RawPull
     from mqframe_pull.settings import LitePullSettings as LitePullSettings
 
 _HOME = {
@@ -22,7 +21,6 @@ _HOME = {
     "LitePullConsumer": "mqframe_pull.lite_pull.blocking_consumer",
     "LitePullSettings": "mqframe_pull.settings",
     "Puller": "mqframe_pull.puller.blocking_puller",
-    "RawPull": "mqframe_pull.puller.raw_pull",
 }
 
 

@@ -106,7 +106,7 @@ def test_a_message_that_cannot_be_listed_whole_leaves_those_of_others_whole(
             raise ValueError("nobody foresaw it")
         return queue_code(topic, text, store_timestamp, levels)
 
-    monkeypatch.setattr("mqframe.core.storage.dispatch_facts.queue_code", odd)
+    monkeypatch.setattr("mqframe_replication.store.dispatch_facts.queue_code", odd)
     monkeypatch.setattr("mqframe.store.appending.appender.queue_code", odd)
     told: list[tuple[str, int, int]] = []
     slave.dispatch.watch(lambda place, problem: told.append(place[:3]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from mqframe_pull import RawPull
+from mqframe_pull.puller.raw_pull import RawPull
 
 from mqframe import Admin, Puller, Sql
 from mqframe.core.cluster.route import TopicRoute

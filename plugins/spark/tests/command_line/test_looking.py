@@ -5,7 +5,7 @@ import sys
 from datetime import datetime
 
 import pytest
-from mqframe_spark.jobs.reporting import Report
+from mqframe_spark.jobs.reporting import ReportPlan
 from mqframe_spark.jobs.searching import Found, Search
 
 from mqframe import Admin, MessageQueue, Puller
@@ -100,8 +100,8 @@ def test_a_report_counts_between_times_and_measures_groups_against_the_ends(
         "lag": [{"group": "g", "lag": 7}],
     }
     where = {"topics": "t", "mode": "files", "path": files[1]}
-    assert sent == [(sessions, Report(source={**where, **BOUNDS}, by="hour"))]
-    assert behind == [(Report(source=where, by="hour", groups=("g", "h")),)]
+    assert sent == [(sessions, ReportPlan(source={**where, **BOUNDS}, by="hour"))]
+    assert behind == [(ReportPlan(source=where, by="hour", groups=("g", "h")),)]
     [options] = sessions.opened
     assert (options.name, options.master, options.conf) == ("report", "local[2]", {"a": "b"})
     assert sessions.stopped == 1

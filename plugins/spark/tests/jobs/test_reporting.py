@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from mqframe_spark.jobs.reporting import Report, by_topic, check_report, lags, report
+from mqframe_spark.jobs.reporting import ReportPlan, by_topic, check_report, lags, report
 
 from mqframe import Admin, Message, MessageQueue, Producer, Puller
 from mqframe.core.errors import SettingError
@@ -25,7 +25,7 @@ def test_queues_without_an_offset_do_not_count_as_lag() -> None:
 
 def test_an_unknown_grouping_is_named() -> None:
     with pytest.raises(SettingError, match="--by minute: choose one of topic, queue, hour"):
-        check_report(Report(source={}, by="minute"))
+        check_report(ReportPlan(source={}, by="minute"))
 
 
 def test_lags_come_from_brokers_and_from_a_stores_files(mqframe_cluster) -> None:
@@ -52,18 +52,18 @@ def test_lags_come_from_brokers_and_from_a_stores_files(mqframe_cluster) -> None
             "lag": lag,
         }
 
-    found = lags(Report(source=brokers, by="queue", groups=("slow",)))
+    found = lags(ReportPlan(source=brokers, by="queue", groups=("slow",)))
     assert found == [line(first, 1, 4, 3), line(second, None, 3, None)]
     summed = {"group": "slow", "topic": "lagging", "queues": 2, "without_offset": 1, "lag": 3}
-    assert lags(Report(source=brokers, groups=("slow",))) == [summed]
+    assert lags(ReportPlan(source=brokers, groups=("slow",))) == [summed]
     with pytest.raises(SettingError, match=r"group slwo .* topic lagging; those with progress: slow"):
-        lags(Report(source=brokers, groups=("slwo",)))
+        lags(ReportPlan(source=brokers, groups=("slwo",)))
     cluster.stop_broker()
     files = {"mode": "files", "path": str(cluster.directory / "broker-a"), "topic": "lagging"}
-    found = lags(Report(source=files, by="queue", groups=("slow",)))
+    found = lags(ReportPlan(source=files, by="queue", groups=("slow",)))
     assert found == [line(first, 1, 4, 3), line(second, None, 3, None)]
     with pytest.raises(SettingError, match=r"group slwo .* topic lagging; those with progress: slow"):
-        lags(Report(source=files, groups=("slwo",)))
+        lags(ReportPlan(source=files, groups=("slwo",)))
 
 
 def test_a_report_counts_by_topic_queue_and_hour(spark, place) -> None:
@@ -76,7 +76,7 @@ def test_a_report_counts_by_topic_queue_and_hour(spark, place) -> None:
         keys = ("topic", "queue", "hour", "messages", "bytes")
         return [
             tuple(row[key] for key in keys if key in row)
-            for row in report(spark, Report(source=source, by=by))
+            for row in report(spark, ReportPlan(source=source, by=by))
         ]
 
     assert counted("topic") == [(first, 5, 10), (second, 3, 9)]
@@ -87,7 +87,7 @@ def test_a_report_counts_by_topic_queue_and_hour(spark, place) -> None:
     for _, hour, messages, _ in counted("hour"):
         by_hour[hour] += messages
     assert by_hour == hours
-    row = report(spark, Report(source=source))[0]
+    row = report(spark, ReportPlan(source=source))[0]
     seconds = (datetime.fromisoformat(row["last"]) - datetime.fromisoformat(row["first"])).total_seconds()
     if seconds:
         assert row["messages_per_second"] == pytest.approx(5 / seconds, rel=0.01)

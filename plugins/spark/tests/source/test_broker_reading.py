@@ -1,7 +1,7 @@
 import itertools
 
 import pytest
-from mqframe_pull import RawPull
+from mqframe_pull.puller.raw_pull import RawPull
 from mqframe_spark import pull_window
 from mqframe_spark.source import broker_reading
 from mqframe_spark.source.broker_reading import BrokerSpanReader

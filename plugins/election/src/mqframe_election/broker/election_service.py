@@ -208,7 +208,7 @@ class ElectionService:
         match call:
             case actions.Renew():
                 return events.Renewed() if await engine.renew() else events.LeaseGone()
-            case actions.ReportRenewal(note):
+            case actions.Report(note):
                 await engine.announce(encode_note(note))
                 return events.Reported()
             case actions.Watch():
@@ -241,7 +241,7 @@ class ElectionService:
                 log.log(_LEVELS[level], event, **values)
             case actions.ShowTrouble(problem):
                 self._show(problem)
-            case actions.Renew() | actions.ReportRenewal() | actions.Watch():
+            case actions.Renew() | actions.Report() | actions.Watch():
                 task = asyncio.ensure_future(self._make_beside(action))
                 self._beside.add(task)
                 task.add_done_callback(self._beside.discard)
@@ -271,7 +271,7 @@ class ElectionService:
 
 
 def _written(version: int) -> events.Event:
-    return events.Accepted(version) if version else events.ClaimRefused()
+    return events.Accepted(version) if version else events.Declined()
 
 
 def _not_done(call: actions.SideAction, problem: str) -> events.Event:

@@ -89,7 +89,7 @@ class Renew:
 
 
 @attrs.frozen
-class ReportRenewal:
+class Report:
     """As `Announce`, after a renewal."""
 
     note: ReplicaNote
@@ -136,5 +136,5 @@ class ShowTrouble:
 
 EngineCall = Open | Read | Announce | Claim | Change | StepDown | Leave
 MainAction = EngineCall | Lead | Follow
-SideAction = Renew | ReportRenewal | Watch
+SideAction = Renew | Report | Watch
 Action = MainAction | SideAction | EndCalls | StopStoring | LeftSet | Log | ShowTrouble

@@ -213,7 +213,7 @@ class Elector:
         assert self.turns is not None
         self._renewal.succeeded(self._lease)
         self._renewal.said = self.turns.note.unable
-        self._out.do(actions.ReportRenewal(self.turns.note))
+        self._out.do(actions.Report(self.turns.note))
 
     def _reported(self, event: events.Reported) -> None:
         assert self.turns is not None
@@ -258,7 +258,7 @@ _ANYWHERE: Final[Mapping[type[events.Event], _Step]] = {
 _OF_TURNS: Final[tuple[type[events.Event], ...]] = (
     events.Saw,
     events.Accepted,
-    events.ClaimRefused,
+    events.Declined,
     events.Led,
     events.Done,
     events.Unanswered,

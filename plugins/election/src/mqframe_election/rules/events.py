@@ -56,7 +56,7 @@ class Accepted:
 
 
 @attrs.frozen
-class ClaimRefused:
+class Declined:
     """A claim, or a change of the set, did not take effect and never will."""
 
 
@@ -159,7 +159,7 @@ class Stopped:
 
 
 Event = (
-    Started | Opened | Saw | Accepted | ClaimRefused | Led | Done | Unanswered | Failed
+    Started | Opened | Saw | Accepted | Declined | Led | Done | Unanswered | Failed
     | Renewed | LeaseGone | Reported | NotRenewed | GroupChanged | WatchLost
     | Rang | Resigned | Looked | Due | Stopped
 )  # fmt: skip

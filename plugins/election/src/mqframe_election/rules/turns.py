@@ -20,14 +20,14 @@ end with, written once. What no row names cannot happen in that state.
     looking again  saw                 somebody leads, or it left  <end of turn>  log?, watch?
     looking again  saw                 nobody leads still          <choice>       log?, watch?
     claiming       accepted                                        <won>
-    claiming       refused                                         <end of turn>
+    claiming       declined                                        <end of turn>
     withdrawing    done                                            <end of turn>
     taking over    led                                             <end of turn>
     taking over    unanswered, failed                              giving back    step down
     giving back    done                                            over
     giving back    unanswered, failed                              over
     changing       accepted                                        <end of turn>  log
-    changing       refused                                         <end of turn>
+    changing       declined                                        <end of turn>
     abdicating     done                                            deposing       log, follow
     abdicating     unanswered                                      <end of turn>
     deposing       done                                            <end of turn>
@@ -381,7 +381,7 @@ _STEPS: Final[dict[tuple[TurnState, type[events.Event]], _Step]] = {
     (TurnState.DECLARING, events.Done): Turns._declared,
     (TurnState.LOOKING_AGAIN, events.Saw): Turns._saw_again,
     (TurnState.CLAIMING, events.Accepted): Turns._won,
-    (TurnState.CLAIMING, events.ClaimRefused): Turns._refused,
+    (TurnState.CLAIMING, events.Declined): Turns._refused,
     (TurnState.WITHDRAWING, events.Done): Turns._done,
     (TurnState.TAKING_OVER, events.Led): Turns._led,
     (TurnState.TAKING_OVER, events.Unanswered): Turns._not_led,
@@ -390,7 +390,7 @@ _STEPS: Final[dict[tuple[TurnState, type[events.Event]], _Step]] = {
     (TurnState.GIVING_BACK, events.Unanswered): Turns._gave_back,
     (TurnState.GIVING_BACK, events.Failed): Turns._gave_back,
     (TurnState.CHANGING, events.Accepted): Turns._changed,
-    (TurnState.CHANGING, events.ClaimRefused): Turns._refused,
+    (TurnState.CHANGING, events.Declined): Turns._refused,
     (TurnState.ABDICATING, events.Done): Turns._abdicated,
     (TurnState.ABDICATING, events.Unanswered): Turns._not_abdicated,
     (TurnState.DEPOSING, events.Done): Turns._done,

@@ -72,10 +72,10 @@ def report(
     begin, end = typed_moment("--from", begin, conf), typed_moment("--to", end, conf)
     bounds = {"startingTimestamp": begin, "endingTimestamp": end}
     # Groups are measured against where the queues end, whatever times are looked at.
-    behind = reporting.Report(
+    behind = reporting.ReportPlan(
         source=source_options(option, options_file, **where), by=by, groups=tuple(group or ())
     )
-    sent = reporting.Report(source=source_options(option, options_file, **where, **bounds), by=by)
+    sent = reporting.ReportPlan(source=source_options(option, options_file, **where, **bounds), by=by)
     spark_options = session_options("report", master, conf, log_level)
     reporting.check_report(sent)
     lag = reporting.lags(behind) if group else []

@@ -29,7 +29,7 @@ GROUPINGS: Final = {
 
 
 @attrs.frozen(kw_only=True)
-class Report:
+class ReportPlan:
     """What to look at. `source`: options of the source, bounds among them; `by`: topic, queue or hour (UTC);
     `groups`: whose lag is told."""
 
@@ -38,13 +38,13 @@ class Report:
     groups: tuple[str, ...] = ()
 
 
-def check_report(options: Report) -> None:
+def check_report(options: ReportPlan) -> None:
     """Raise `SettingError` when `options` contradict each other."""
     if options.by not in GROUPINGS:
         raise SettingError(f"--by {options.by}: choose one of {', '.join(GROUPINGS)}")
 
 
-def report(spark: SparkSession, options: Report) -> list[dict[str, Any]]:
+def report(spark: SparkSession, options: ReportPlan) -> list[dict[str, Any]]:
     """Messages, bytes of bodies (decompressed), first and last time, and rates between these two."""
     from pyspark.sql import functions as f
 
@@ -91,7 +91,7 @@ def _time(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def lags(options: Report) -> list[dict[str, Any]]:
+def lags(options: ReportPlan) -> list[dict[str, Any]]:
     """How far each group is behind the ends of the queues. Nothing is read of the messages.
 
     `consumed` and `lag` are `None` where a group has no offset; by topic such queues do not count. Raises

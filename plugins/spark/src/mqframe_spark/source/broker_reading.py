@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from mqframe_pull import RawPull
+from mqframe_pull.puller.raw_pull import RawPull
 
 from mqframe import Sql
 from mqframe.core.consuming.pull import PullStatus

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Unpack
 
-from mqframe.client.sending.producer_parts import ProducerOptions
 from mqframe.core.messages.message import MessageQueue
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe_transactions.client.batch_producer import NO_PROPERTIES, AsyncBatchTransactionProducer, Check
 from mqframe_transactions.client.checks import WAITING_MAX, WORKERS
+from mqframe_transactions.client.producer import ProducerOptions
 from mqframe_transactions.client.producer_thread import BatchTransactionThread
 from mqframe_transactions.rules.half_batch import EndStatus, PreparedHalf
 
