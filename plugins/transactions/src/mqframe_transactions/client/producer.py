@@ -7,7 +7,9 @@ from typing import Any, Unpack
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.pipeline import Randomness
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.sending.producer_parts import ProducerOptions as ProducerOptions  # the blocking twin takes these
+from mqframe.client.sending.producer_parts import (
+    ProducerOptions as ProducerOptions,  # the blocking twin takes these
+)
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.messages.names import DEFAULT_TOPIC, HALF_TOPIC
