@@ -18,10 +18,8 @@ tests with a Spark has its own one.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import importlib
-import inspect
 import os
 import re
 import shlex
@@ -29,8 +27,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
-from functools import cache, wraps
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -50,9 +48,10 @@ ROOT = Path(__file__).parent
 # What tests of several distributions share is imported by name: `recorded`, `strategies`.
 sys.path.insert(0, str(ROOT / "tests"))
 
+from async_tests import pytest_pyfunc_call  # noqa: E402
 from simulated_places import place, simulation, watched_thread_pools  # noqa: E402
 
-__all__ = ["place", "simulation", "watched_thread_pools"]
+__all__ = ["place", "pytest_pyfunc_call", "simulation", "watched_thread_pools"]
 
 # Each Spark of the tests lives for seconds: what its JVM compiles well would seldom be used.
 os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -316,45 +315,6 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     told = told or inside in (("README.md",), ("CONTRIBUTING.md",))
     told = told or (inside[0] in ("packages", "plugins") and inside[2:] == ("README.md",))
     return Page.from_parent(parent, path=file_path, sybils=[_pages]) if told else None
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run tests that are `async def` in a loop of their own, in which a hang becomes an error.
-
-    One that takes the fixture `simulation` runs in that, in simulated time. With hypothesis each example has
-    a loop of its own.
-    """
-    test = pyfuncitem.obj
-    examples = getattr(test, "hypothesis", None)
-    if examples is not None and inspect.iscoroutinefunction(examples.inner_test):
-        examples.inner_test = in_own_loop(examples.inner_test)
-        return None
-    if not inspect.iscoroutinefunction(test):
-        return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(test).parameters}
-    simulation = arguments.get("simulation")
-    if simulation is not None:
-        simulation.run(test(**arguments))
-    elif pyfuncitem.get_closest_marker("long"):
-        asyncio.run(test(**arguments))
-    else:
-        in_own_loop(test)(**arguments)
-    return True
-
-
-def in_own_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """`test` as a plain function."""
-
-    async def bounded(*args: Any, **named: Any) -> None:
-        async with asyncio.timeout(SECONDS_MAX):
-            await test(*args, **named)
-
-    @wraps(test)
-    def run(*args: Any, **named: Any) -> None:
-        asyncio.run(bounded(*args, **named))
-
-    return run
 
 
 @pytest.fixture(scope="session")

@@ -154,9 +154,10 @@ def test_every_plugin_is_in_an_extra_and_in_the_workspace() -> None:
 
 
 SUBJECTS = tuple(
-    f"mqframe-plugin-{name}" for name in "delay metrics pop replication requestreply transactions".split()
+    f"mqframe-plugin-{name}"
+    for name in "assignment delay index metrics pop requestreply trace transactions admin replication".split()
 )
-"""Distributions of what brokers and clients do, which need neither each other nor the command line."""
+"""Distributions of what brokers and clients do: without the command line, each with those before it."""
 
 
 @pytest.mark.slow
@@ -309,5 +310,7 @@ def test_the_newest_and_the_lowest_of_what_is_needed_do_their_work(
 
     suites = conformance_suites(set(plugins) - (NEEDS_SERVERS if plugins == LIGHT else set()), tmp_path)
     assert {path.relative_to(tmp_path).parts[0] for path in suites} > {"acl", "avro", "offsetstore", "sql92"}
+    shutil.copy(ROOT / "tests/async_tests.py", tmp_path)
     words = [python, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider", *suites]
+    words += ["-p", "async_tests"]
     assert " passed" in run(*words, cwd=tmp_path, path=str(python.parent))
