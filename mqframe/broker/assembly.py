@@ -57,7 +57,7 @@ def make_parts(
         ProgressProcessor(shared),
         QueueLockProcessor(state.locks, registry),
         LookupProcessor(shared, _why_no_index(state)),
-        TopicProcessor(shared, registration.announced),
+        TopicProcessor(shared, administration),
         GroupProcessor(shared),
         dispatch_lag,
         RuntimeProcessor(

@@ -112,7 +112,7 @@ class Catalog:
 
     def runs_at_slaves(self, service: str) -> bool:
         """As `PluginManager.runs_at_slaves`."""
-        return getattr(self._factory(kind_of("broker_service"), service), "at_slaves", False) is True
+        return getattr(self._factory(kind_of(_SERVICE), service), "at_slaves", False) is True
 
     def cut_backs(self) -> list[CutBack]:
         """As `PluginManager.cut_backs`."""

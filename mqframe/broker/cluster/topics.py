@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
 import msgspec
 
+from mqframe.broker.administration import Administration
 from mqframe.broker.service import Processor
 from mqframe.broker.tables.shared import Shared
-from mqframe.broker.tables.topic_limits import TopicLimits
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import parse_attributes
 from mqframe.core.requests.admin import GetAllTopicConfig, GetTopicConfig, UpdateAndCreateTopic
+from mqframe.core.requests.lasting import unaware_remark
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.bodies import DataVersion
 from mqframe.hooks.table_reply import table_reply
 
 
 class TopicProcessor(Processor):
-    """Makes and shows topics.
+    """Makes and shows topics."""
 
-    `announced`: waits until name servers know of a change, and returns those that do not yet.
-    """
-
-    def __init__(self, shared: Shared, announced: Callable[[], Awaitable[list[str]]]) -> None:
+    def __init__(self, shared: Shared, administration: Administration) -> None:
         super().__init__(shared)
-        self._announced = announced
-        self._limits = TopicLimits(self._topics, self._live)
+        self._administration = administration
 
     @serves(UpdateAndCreateTopic)
     def put_topic(self, fields: UpdateAndCreateTopic, call: Call) -> Awaitable[Reply]:
@@ -40,16 +37,12 @@ class TopicProcessor(Processor):
             order=fields.order,
             attributes=parse_attributes(fields.attributes),
         )
-        self._limits.check(topic)
+        self._administration.check_topic(topic)
         self._topics.put(topic)
         return self._done()
 
     async def _done(self) -> Reply:
-        unaware = await self._announced()
-        # A success to every client, whatever its remark says.
-        return Reply(
-            remark=f"name servers that do not know of it yet: {', '.join(unaware)}" if unaware else None
-        )
+        return Reply(remark=unaware_remark(await self._administration.announced()))
 
     @serves(GetTopicConfig)
     def show_topic(self, fields: GetTopicConfig, call: Call) -> TopicConfig:

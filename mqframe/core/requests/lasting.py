@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from mqframe.core.codes import ResponseCode
@@ -49,3 +50,11 @@ def not_saved() -> Refusal:
         "the change is in force, but it cannot be saved and ends with the broker: see the broker's"
         " log, free some space or mend the disk, and ask again",
     )
+
+
+def unaware_remark(nameservers: Sequence[str]) -> str | None:
+    """What the answer to a change remarks; `nameservers`: those that do not know of it yet.
+
+    It is a success to every client, whatever its remark says.
+    """
+    return f"name servers that do not know of it yet: {', '.join(nameservers)}" if nameservers else None

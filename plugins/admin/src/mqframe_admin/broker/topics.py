@@ -8,7 +8,7 @@ from mqframe.core.cluster.route_bodies import TopicList
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.messages.names import is_path_part
-from mqframe.core.requests.lasting import not_saved
+from mqframe.core.requests.lasting import not_saved, unaware_remark
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.wire.loose_json import dumps
 from mqframe.turns import in_turns
@@ -44,11 +44,7 @@ class AdminTopicProcessor(AdminProcessor):
                 self._topics.put(topic)
         if not await self._save():
             raise not_saved()
-        unaware = await self._administration.announced()
-        # A success to every client, whatever its remark says.
-        return Reply(
-            remark=f"name servers that do not know of it yet: {', '.join(unaware)}" if unaware else None
-        )
+        return Reply(remark=unaware_remark(await self._administration.announced()))
 
     @serves(DeleteTopicInBroker)
     async def delete_topic(self, fields: DeleteTopicInBroker, call: Call) -> Reply:
