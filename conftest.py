@@ -48,7 +48,7 @@ ROOT = Path(__file__).parent
 # What tests of several distributions share is imported by name: `recorded`, `strategies`.
 sys.path.insert(0, str(ROOT / "tests"))
 
-from async_tests import pytest_pyfunc_call  # noqa: E402
+from async_tests import SECONDS_MAX, pytest_pyfunc_call  # noqa: E402
 from simulated_places import place, simulation, watched_thread_pools  # noqa: E402
 
 __all__ = ["place", "pytest_pyfunc_call", "simulation", "watched_thread_pools"]
@@ -64,7 +64,6 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", java_options)
 
 ADDRESS = "127.0.0.1:9876"
 METRICS_PORT = "5557"
-SECONDS_MAX = 280
 FILE_NAME = re.compile(r"# ([\w./-]+\.(?:py|toml))\n")
 ONCE = re.compile(r'<!-- once: "[^"]+" -->\s*\Z')
 PAGE_ONCE = re.compile(r'^<!-- once: page "[^"]+" -->$', re.MULTILINE)

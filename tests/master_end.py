@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -49,16 +49,6 @@ async def connected(end: End) -> AsyncIterator[End]:
         end.writer.close()
         server.close()
         await server.wait_closed()
-
-
-def play_at(make: Callable[[], End], scenario: Callable[[End], Coroutine[Any, Any, None]]) -> None:
-    """Run `scenario` at a connected end that `make` makes."""
-
-    async def whole() -> None:
-        async with connected(make()) as end:
-            await scenario(end)
-
-    asyncio.run(whole())
 
 
 class Target:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -22,10 +20,9 @@ class Disk:
         return await self.begun[-1]
 
 
-@asynccontextmanager
-async def staged() -> AsyncIterator[tuple[Disk, SharedSaves]]:
+def staged() -> tuple[Disk, SharedSaves]:
     disk = Disk()
-    yield (disk, SharedSaves(disk.save))
+    return disk, SharedSaves(disk.save)
 
 
 async def settle() -> None:
@@ -34,48 +31,48 @@ async def settle() -> None:
 
 
 async def test_all_who_ask_before_it_begins_share_a_save_and_later_ones_the_next() -> None:
-    async with staged() as (disk, saves):
-        assert not saves.active
-        first, same = saves.ask(), saves.ask()
-        assert first is same
-        assert (saves.active, saves.current, disk.begun) == (True, None, [])
-        await settle()
-        assert saves.current is first
-        second, third = saves.ask(), saves.ask()
-        assert second is third is not first
-        await settle()
-        assert len(disk.begun) == 1, "one at a time"
-        disk.begun[0].set_result(False)
-        await settle()
-        assert (first.result(), second.done(), saves.current) == (False, False, second)
-        disk.begun[1].set_result(True)
-        await settle()
-        assert (second.result(), saves.active, saves.current) == (True, False, None)
-        saves.ask()
-        await settle()
-        assert len(disk.begun) == 3
-        saves.cancel()
+    disk, saves = staged()
+    assert not saves.active
+    first, same = saves.ask(), saves.ask()
+    assert first is same
+    assert (saves.active, saves.current, disk.begun) == (True, None, [])
+    await settle()
+    assert saves.current is first
+    second, third = saves.ask(), saves.ask()
+    assert second is third is not first
+    await settle()
+    assert len(disk.begun) == 1, "one at a time"
+    disk.begun[0].set_result(False)
+    await settle()
+    assert (first.result(), second.done(), saves.current) == (False, False, second)
+    disk.begun[1].set_result(True)
+    await settle()
+    assert (second.result(), saves.active, saves.current) == (True, False, None)
+    saves.ask()
+    await settle()
+    assert len(disk.begun) == 3
+    saves.cancel()
 
 
 async def test_an_error_is_a_save_that_failed(caplog: pytest.LogCaptureFixture) -> None:
-    async with staged() as (disk, saves):
-        first = saves.ask()
-        await settle()
-        disk.begun[0].set_exception(RuntimeError("odd"))
-        assert not await first
-        assert "tables were not saved" in caplog.text
-        again = saves.ask()
-        await settle()
-        disk.begun[1].set_result(True)
-        assert await again
+    disk, saves = staged()
+    first = saves.ask()
+    await settle()
+    disk.begun[0].set_exception(RuntimeError("odd"))
+    assert not await first
+    assert "tables were not saved" in caplog.text
+    again = saves.ask()
+    await settle()
+    disk.begun[1].set_result(True)
+    assert await again
 
 
 async def test_whoever_waits_at_the_end_is_cancelled() -> None:
-    async with staged() as (disk, saves):
-        first = saves.ask()
-        await settle()
-        second = saves.ask()
-        saves.cancel()
-        await settle()
-        assert (first.cancelled(), second.cancelled(), saves.active) == (True, True, False)
-        assert disk.begun[0].cancelled()
+    disk, saves = staged()
+    first = saves.ask()
+    await settle()
+    second = saves.ask()
+    saves.cancel()
+    await settle()
+    assert (first.cancelled(), second.cancelled(), saves.active) == (True, True, False)
+    assert disk.begun[0].cancelled()

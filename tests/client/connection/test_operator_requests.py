@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
@@ -65,43 +64,38 @@ class Scene:
         return await answer if inspect.isawaitable(answer) else answer
 
 
-@asynccontextmanager
-async def staged():
-    yield Scene()
-
-
 async def test_a_reset_goes_to_its_group_and_to_nobody_else():
     body = b'{"offsetTable":{{"brokerName":"broker-a","queueId":1,"topic":"orders"}:5}}'
 
-    async with staged() as scene:
-        for group in ("billing", "audit"):
-            reset = ResetConsumerClientOffset("orders", group, 0)
-            assert isinstance(await scene.ask(reset, body), Reply)
-        assert scene.consumer.resets == [("orders", {QUEUE: 5})]
+    scene = Scene()
+    for group in ("billing", "audit"):
+        reset = ResetConsumerClientOffset("orders", group, 0)
+        assert isinstance(await scene.ask(reset, body), Reply)
+    assert scene.consumer.resets == [("orders", {QUEUE: 5})]
 
 
 async def test_remembered_offsets_of_a_group_that_is_not_here_are_none():
-    async with staged() as scene:
-        found = await scene.ask(GetConsumerStatusFromClient("orders", "billing"))
-        assert found.message_queue_table == {QUEUE: 7}
-        scene.requests.remove("billing")
-        found = await scene.ask(GetConsumerStatusFromClient("orders", "billing"))
-        assert found.message_queue_table == {}
+    scene = Scene()
+    found = await scene.ask(GetConsumerStatusFromClient("orders", "billing"))
+    assert found.message_queue_table == {QUEUE: 7}
+    scene.requests.remove("billing")
+    found = await scene.ask(GetConsumerStatusFromClient("orders", "billing"))
+    assert found.message_queue_table == {}
 
 
 async def test_running_info_is_completed_by_what_the_client_knows():
-    async with staged() as scene:
-        found = await scene.ask(GetConsumerRunningInfo("billing", "c"))
-        assert found.properties == {
-            "own": "1",
-            "PROP_NAMESERVER_ADDR": "n:1;n:2;",
-            "PROP_CLIENT_VERSION": "V5_3_3",
-        }
-        assert found.jstack is None
-        found = await scene.ask(GetConsumerRunningInfo("billing", "c", True))
-        assert "MainThread" in found.jstack
-        with pytest.raises(Refusal, match="consumer group audit does not consume in this client"):
-            await scene.ask(GetConsumerRunningInfo("audit", "c"))
+    scene = Scene()
+    found = await scene.ask(GetConsumerRunningInfo("billing", "c"))
+    assert found.properties == {
+        "own": "1",
+        "PROP_NAMESERVER_ADDR": "n:1;n:2;",
+        "PROP_CLIENT_VERSION": "V5_3_3",
+    }
+    assert found.jstack is None
+    found = await scene.ask(GetConsumerRunningInfo("billing", "c", True))
+    assert "MainThread" in found.jstack
+    with pytest.raises(Refusal, match="consumer group audit does not consume in this client"):
+        await scene.ask(GetConsumerRunningInfo("audit", "c"))
 
 
 async def test_a_message_is_consumed_directly_by_its_group():
@@ -110,31 +104,31 @@ async def test_a_message_is_consumed_directly_by_its_group():
         born_timestamp=1, born_host=HOST, store_timestamp=2, store_host=HOST,
     )  # fmt: skip
 
-    async with staged() as scene:
-        request = ConsumeMessageDirectly("billing", "c", "id", "broker-a")
-        assert (await scene.ask(request, record)).consume_result is DirectOutcome.SUCCESS
-        assert scene.consumer.consumed == [(QUEUE, 9, b"paid")]
-        with pytest.raises(Refusal, match="the request's body is no message"):
-            await scene.ask(request, b"short")
-        with pytest.raises(Refusal, match="audit does not consume"):
-            await scene.ask(ConsumeMessageDirectly("audit"), record)
-        assert len(scene.consumer.consumed) == 1
+    scene = Scene()
+    request = ConsumeMessageDirectly("billing", "c", "id", "broker-a")
+    assert (await scene.ask(request, record)).consume_result is DirectOutcome.SUCCESS
+    assert scene.consumer.consumed == [(QUEUE, 9, b"paid")]
+    with pytest.raises(Refusal, match="the request's body is no message"):
+        await scene.ask(request, b"short")
+    with pytest.raises(Refusal, match="audit does not consume"):
+        await scene.ask(ConsumeMessageDirectly("audit"), record)
+    assert len(scene.consumer.consumed) == 1
 
 
 async def test_stacks_show_threads_and_tasks_innermost_frame_first():
     async def inner():
         return stacks()
 
-    async with staged():
+    Scene()
 
-        async def waits_for_ever():
-            await asyncio.Event().wait()
+    async def waits_for_ever():
+        await asyncio.Event().wait()
 
-        task = asyncio.create_task(waits_for_ever(), name="stuck")
-        await asyncio.sleep(0)
-        text = await inner()
-        task.cancel()
+    task = asyncio.create_task(waits_for_ever(), name="stuck")
+    await asyncio.sleep(0)
+    text = await inner()
+    task.cancel()
 
-        assert "MainThread" in text
-        assert text.index("inner(") < text.index("test_stacks_show_threads_and_tasks_innermost_frame_first(")
-        assert any(line.startswith("stuck") and "waits_for_ever(" in line for line in text.splitlines())
+    assert "MainThread" in text
+    assert text.index("inner(") < text.index("test_stacks_show_threads_and_tasks_innermost_frame_first(")
+    assert any(line.startswith("stuck") and "waits_for_ever(" in line for line in text.splitlines())

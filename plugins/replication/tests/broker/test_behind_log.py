@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,49 +31,48 @@ class Store:
         self.log = SimpleNamespace(max_offset=40)
 
 
-@asynccontextmanager
-async def staged() -> AsyncIterator[tuple[Master, Store, BehindLog, list[str]]]:
+def staged() -> tuple[Master, Store, BehindLog, list[str]]:
     master, store = Master(), Store()
-    yield (master, store, BehindLog(store, master), [])  # type: ignore[arg-type]
+    return master, store, BehindLog(store, master), []
 
 
 async def test_it_counts_when_the_log_is_as_long_as_the_masters_was_then() -> None:
-    async with staged() as (master, store, behind, taken):
-        await behind.offer("timer", "m", lambda: taken.append("first"))
-        master.end = 200
-        store.log.max_offset = 99
-        behind.settle()
-        assert taken == []
-        store.log.max_offset = 100
-        behind.settle()
-        behind.settle()
-        assert taken == ["first"]
+    master, store, behind, taken = staged()
+    await behind.offer("timer", "m", lambda: taken.append("first"))
+    master.end = 200
+    store.log.max_offset = 99
+    behind.settle()
+    assert taken == []
+    store.log.max_offset = 100
+    behind.settle()
+    behind.settle()
+    assert taken == ["first"]
 
 
 async def test_what_has_its_messages_already_counts_at_once() -> None:
-    async with staged() as (_master, store, behind, taken):
-        store.log.max_offset = 100
-        await behind.offer("timer", "m", lambda: taken.append("first"))
-        assert taken == ["first"]
+    _master, store, behind, taken = staged()
+    store.log.max_offset = 100
+    await behind.offer("timer", "m", lambda: taken.append("first"))
+    assert taken == ["first"]
 
 
 async def test_a_slave_that_stays_behind_takes_the_earlier_one_and_then_a_later_one() -> None:
-    async with staged() as (master, store, behind, taken):
-        for number in range(1, 6):
-            master.end = 100 * number
-            store.log.max_offset = 100 * number - 60
-            await behind.offer("timer", "m", lambda number=number: taken.append(str(number)))  # type: ignore[misc]
-            await behind.offer("delays", "m", lambda: None)
-        assert taken == ["1", "3"]
+    master, store, behind, taken = staged()
+    for number in range(1, 6):
+        master.end = 100 * number
+        store.log.max_offset = 100 * number - 60
+        await behind.offer("timer", "m", lambda number=number: taken.append(str(number)))  # type: ignore[misc]
+        await behind.offer("delays", "m", lambda: None)
+    assert taken == ["1", "3"]
 
 
 async def test_a_master_that_does_not_say_how_long_its_log_is_leaves_all_as_it_was() -> None:
-    async with staged() as (master, store, behind, taken):
-        master.code = 1
-        with pytest.raises(AnswerError):
-            await behind.offer("timer", "m", lambda: taken.append("first"))
-        master.code, store.log.max_offset = 0, 100
-        behind.settle()
-        assert taken == []
-        await behind.offer("timer", "m", lambda: taken.append("second"))
-        assert taken == ["second"]
+    master, store, behind, taken = staged()
+    master.code = 1
+    with pytest.raises(AnswerError):
+        await behind.offer("timer", "m", lambda: taken.append("first"))
+    master.code, store.log.max_offset = 0, 100
+    behind.settle()
+    assert taken == []
+    await behind.offer("timer", "m", lambda: taken.append("second"))
+    assert taken == ["second"]

@@ -265,9 +265,5 @@ class Peerless:
     address = "127.0.0.1:1"
 
 
-class Unused:
-    """A writer that nothing may come through."""
-
-
 def renamed(fields: dict[str, Any]) -> dict[str, Any]:
     return {("outcome" if name == "commit_or_rollback" else name): value for name, value in fields.items()}
