@@ -43,6 +43,6 @@ async def test_a_refusal_keeps_no_other_queue_from_its_beginning(caplog) -> None
         scene.broker.script(UpdateConsumerOffset, AnswerError(26, "no group", "b:1"))
         await begun.keep()
         assert scene.broker.offsets == {("g", scene.broker.queue("orders", 1)): 1}
-    assert [each.levelname for each in caplog.records if "where the group begins" in each.message] == [
+    assert [each.levelname for each in caplog.records if "where the group begins" in each.getMessage()] == [
         "WARNING"
     ]
