@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 
-from elected.members import Member, Members, log_of
+from elected.members import Member, Members
 from elected.promises import Acknowledged, Broken, Log, Promises, Queue, Readable, Seen
 from mqframe_election.rules.group import GroupState, ReplicaNote, decode_note
 from mqframe_testing.coordination import MemoryCoordination
 from mqframe_testing.simulation import Simulation
+from stories.machines import a_send, log_of, messages_of
 from trust.disk import Disk
-from trust.seam import Seam
 
 from mqframe.broker.broker import Broker
 from mqframe.core.codes import PullFlag
 from mqframe.core.errors import MqframeError
 from mqframe.core.requests.election import ForceElection
-from mqframe.core.requests.messages import PullMessage, SendMessageV2
+from mqframe.core.requests.messages import PullMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.hooks.interfaces import GroupPlace
 from mqframe.net.client import Client
@@ -32,15 +31,14 @@ LOOKS_WHOLE = 8
 class Group:
     """Its members, who sends and reads, and what was promised to them.
 
-    The seed of `simulation` says what follows; `loses_power`: what is written is recorded. `confirmed`: the
-    beginning of the log that anybody called confirmed, which has to be that of all from then on.
+    The seed of `simulation` says what follows; `disk`: where writes are recorded. `confirmed`: the beginning
+    of the log that anybody called confirmed, which has to be that of all from then on.
     """
 
-    def __init__(self, folder: Path, simulation: Simulation, *, loses_power: bool) -> None:
+    def __init__(self, folder: Path, simulation: Simulation, disk: Disk | None) -> None:
         chance = self.chance = Random(f"group {simulation.seed}")
         self.simulation, self.network, self.clock = simulation, simulation.network, simulation.clock
-        self.disk = Disk() if loses_power else None
-        self.members = Members(folder, simulation, chance.choice((2, 2, 3)), self.disk)
+        self.members = Members(folder, simulation, chance.choice((2, 2, 3)), disk)
         self.members.flush = chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH"))
         self.members.replication = {
             "batch_bytes": chance.choice((37, 700, 32_768)),
@@ -59,8 +57,19 @@ class Group:
         """Who was told last to lead, and did not answer; the newest epoch then."""
         self._epoch_seen = 0
 
-    def watched(self) -> AbstractContextManager[object]:
-        return nullcontext() if self.disk is None else Seam(self.members.folder, self.disk.take).in_force()
+    # Members
+
+    def names(self) -> list[str]:
+        return list(self.members.all)
+
+    def runs(self, name: str) -> bool:
+        return self.members.all[name].broker is not None
+
+    async def start(self, name: str) -> None:
+        await self.members.start(name)
+
+    async def stop(self, name: str, *, kill: bool) -> None:
+        await self.members.stop(name, kill=kill)
 
     # Messages
 
@@ -73,11 +82,7 @@ class Group:
     async def _send(self, client: Client, target: Member) -> bool:
         self.count += 1
         body = b"<%d:" % self.count + b"." * self.chance.randint(*self.lengths) + b">"
-        request = SendMessageV2(
-            topic="t", producer_group="p", default_topic="TBW102", default_topic_queue_nums=4,
-            queue_id=self.count % 2, sys_flag=0, born_timestamp=self.clock.now_ms(), flag=0,
-            properties=f"KEYS\x01k{self.count:06d}\x02",
-        )  # fmt: skip
+        request = a_send(self.count, self.clock.now_ms())
         try:
             answer = await client.invoke(target.address, request, body, timeout=30)
         except MqframeError:
@@ -195,6 +200,21 @@ class Group:
                 assert member.inner is not None
                 self._check_leader(member, member.inner)
 
+    def are_alike(self) -> bool:
+        """Whether one leads, and all others follow it and have what it has, all of it confirmed."""
+        inner = [each.inner for each in self.members.running()]
+        ends = {None if each is None else each.store.log.max_offset for each in inner}
+        confirmed = {None if each is None else each.store.log.confirmed_offset for each in inner}
+        return len(ends) == 1 and ends == confirmed and None not in ends and self._follow_one()
+
+    def promised(self) -> object:
+        return self.promises.sends
+
+    def _follow_one(self) -> bool:
+        followers = [each.inner for each in self.members.running() if not each.leads]
+        follow = [each is not None and each.counters()["replicationFollows"] == "true" for each in followers]
+        return len(self.members.leaders()) == 1 and all(follow)
+
     def _check_alone(self, member: Member, broker: Broker) -> None:
         """What `member` calls confirmed is what was confirmed; of one that leads its term's log is, too."""
         store = broker.store
@@ -240,11 +260,5 @@ class Group:
 
 def readable(broker: Broker, queue: Queue) -> Readable:
     """All that can be read of a queue."""
-    store = broker.store
-    first = at = store.queues.min_offset(*queue)
-    end, bodies = store.queues.max_offset(*queue), []
-    while at < end:
-        result = store.reads.get(*queue, at, 100, bytes_max=1 << 30)
-        bodies += [message.body for part in result.parts for message in decode_records(part)]
-        at = max(result.next_offset, at + 1)
-    return Readable(first, bodies)
+    first = broker.store.queues.min_offset(*queue)
+    return Readable(first, [body for _, body in messages_of(broker, *queue)])

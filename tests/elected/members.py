@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from json import loads
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from mqframe_delay.settings import DelaySettings
 from mqframe_election.broker.role_by_election import RoleByElection
 from mqframe_election.rules.history import EpochHistory
 from mqframe_election.settings import ElectionSettings
-from mqframe_index.settings import IndexSettings
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.coordination import MemoryCoordination, MemoryEngine
 from mqframe_testing.simulation import FailingCoordination, Simulation
-from trust.crashes import lay_out
+from stories.machines import NAMES_PORT, SERVICES, bring_back, small_store
 from trust.disk import Disk
 
 from mqframe import hookimpl
@@ -28,18 +25,8 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import CoordinationError, StoreError
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
-from mqframe.store.settings import StoreSettings
 
-FILE_BYTES = 16 << 10
-NAMES_PORT = 9876
 NUMBERS = {"one": 1, "two": 2, "three": 3}
-DELAY = DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200)
-STORE: dict[str, Any] = {
-    "commit_log_file_bytes": FILE_BYTES,
-    "queue_file_bytes": 20 * 64,
-    "disk_limits": False,
-    "property_crc": True,  # so that each bit of a record that turns is noticed
-}
 
 
 class Mortal(FailingCoordination):
@@ -146,10 +133,10 @@ class Members:
     def sections(self, member: Member) -> BrokerSections:
         return BrokerSections(
             BrokerSettings(port=member.port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
-            StoreSettings(directory=self.folder / member.folder, flush=self.flush, **STORE),
+            small_store(self.folder / member.folder, self.flush),
             replication=ReplicationSettings(role="ELECTED", id=member.number, **self.replication),
             added=(ElectionSettings(coordination="memory"),),
-            services=(DELAY, IndexSettings(slots=50, entries=200)),
+            services=SERVICES,
         )
 
     async def start(self, name: str) -> None:
@@ -183,16 +170,7 @@ class Members:
         await self.stop(name, kill=True)
         member.disk_life += 1
         member.boot += 1
-        inside = [path.partition("/")[2] for path in image.folders if path.startswith(f"{old}/")]
-        files = {
-            path.partition("/")[2]: each for path, each in image.files.items() if path.startswith(f"{old}/")
-        }
-        place = self.folder / member.folder
-        lay_out(image._replace(folders=inside, files=files), place)
-        for path in (place, *place.rglob("*"), self.folder):
-            descriptor = os.open(path, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+        bring_back(image, self.folder, old, member.folder)
         return image.how
 
     # What lies on their disks
@@ -206,17 +184,3 @@ class Members:
         paths = (self.folder / member.folder / "quarantine").glob("*.json")
         reports = [loads(path.read_bytes()) for path in paths]
         return [(each["start"], each["end"]) for each in reports]
-
-
-def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
-    """The bytes of a running broker's log."""
-    store, parts = broker.store, []
-    end = store.log.max_offset if end is None else end
-    start = max(start, store.log.min_offset)
-    while start < end:
-        size = min(end - start, FILE_BYTES - start % FILE_BYTES)
-        part = store.log.log_bytes(start, size)
-        assert part is not None
-        parts.append(bytes(part))
-        start += size
-    return b"".join(parts)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Self
 
-from elected.members import NAMES_PORT, Member, Members
+from elected.members import Member, Members
 from mqframe_testing.simulation import Simulation
+from stories.machines import name_server
 
 from mqframe.core.codes import PullFlag
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame
 from mqframe.nameserver.server import NameServer
-from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
 
 
@@ -32,10 +32,7 @@ class Scene:
         self._names: NameServer | None = None
 
     async def __aenter__(self) -> Self:
-        host = self.simulation.host("names")
-        settings = NameServerSettings(port=NAMES_PORT, directory=self.place / "names")
-        self._names = NameServer(settings, host.clock)
-        await host.run(self._names.start())
+        self._names = await name_server(self.place, self.simulation)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *more: object) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elected.members import NAMES_PORT, Member
+from elected.members import Member
 from elected.scene import Scene
 from mqframe_admin.rules.replica import Replica
 from mqframe_testing.simulation import Simulation
+from stories.machines import NAMES_PORT
 
 from mqframe import AsyncAdmin
 

@@ -4,45 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import AbstractContextManager, nullcontext
 from json import loads
 from pathlib import Path
 from random import Random
-from typing import Any
 
-from mqframe_delay.settings import DelaySettings
-from mqframe_index.settings import IndexSettings
 from mqframe_replication.rules.in_sync import InSync
 from mqframe_replication.settings import ReplicationSettings
 from mqframe_testing.simulation import Simulation
-from trust.crashes import lay_out
+from stories.machines import NAMES_PORT, SERVICES, a_send, bring_back, log_of, small_store
 from trust.disk import Disk
-from trust.seam import Seam
 
 from mqframe.broker.broker import Broker
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import MqframeError
-from mqframe.core.requests.messages import SendMessageV2
-from mqframe.nameserver.server import NameServer
-from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.client import Client
-from mqframe.store.settings import StoreSettings
 
-FILE_BYTES = 16 << 10
-NAMES_PORT = 9876
 PORTS = {"master": 10911, "one": 10921, "two": 10931}
-DELAY = DelaySettings(timer_log_file_bytes=1 << 20, timer_window_slots=7200)
-STORE: dict[str, Any] = {
-    "commit_log_file_bytes": FILE_BYTES,
-    "queue_file_bytes": 20 * 64,
-    "disk_limits": False,
-    "property_crc": True,  # so that each bit of a record that turns is noticed
-}
-
-
-class Broken(AssertionError):
-    """A promise of replication that was not kept."""
 
 
 class Member:
@@ -61,9 +39,9 @@ class Member:
 
 
 class Group:
-    """All of it. The seed of `simulation` says what follows; `loses_power`: what is written is recorded."""
+    """All of it. The seed of `simulation` says what follows; `disk`: what takes note of writes, if any."""
 
-    def __init__(self, folder: Path, simulation: Simulation, *, loses_power: bool) -> None:
+    def __init__(self, folder: Path, simulation: Simulation, disk: Disk | None) -> None:
         self.chance = Random(f"group {simulation.seed}")
         self.simulation = simulation
         self.clock, self.network = simulation.clock, simulation.network
@@ -77,7 +55,7 @@ class Group:
         self.hello = Random(f"hello {simulation.seed}").choice(("as_needed", "always"))
         self.lengths = self.chance.choice(((1, 300), (1, 300), (40, 40)))
         """Of bodies, in six bytes. Where all are alike, records of logs that differ have the same places."""
-        self.disk = Disk() if loses_power else None
+        self.disk = disk
         self.least = self.chance.choice((1, 1, 2))
         """Of brokers in sync, for messages to be taken; a SYNC_MASTER asks for two."""
         self.every = self.chance.random() < 0.3
@@ -92,6 +70,12 @@ class Group:
 
     # Members
 
+    def names(self) -> list[str]:
+        return list(self.members)
+
+    def runs(self, name: str) -> bool:
+        return self.members[name].broker is not None
+
     def settings(self, member: Member) -> BrokerSections:
         port, is_master = PORTS[member.name], member.name == "master"
         replication = ReplicationSettings(
@@ -105,9 +89,9 @@ class Group:
         directory = self.folder / f"{member.name}{member.life}"
         return BrokerSections(
             BrokerSettings(port=port, nameservers=(f"127.0.0.1:{NAMES_PORT}",)),
-            StoreSettings(directory=directory, flush=self.flush, **STORE),
+            small_store(directory, self.flush),
             replication=replication,
-            services=(DELAY, IndexSettings(slots=50, entries=200)),
+            services=SERVICES,
         )
 
     async def start(self, name: str) -> None:
@@ -168,47 +152,30 @@ class Group:
         self.network.lose_power(name)
         await self.stop(name, kill=True)
         member.life += 1
-        inside = [path.partition("/")[2] for path in image.folders if path.startswith(f"{old}/")]
-        files = {
-            path.partition("/")[2]: each for path, each in image.files.items() if path.startswith(f"{old}/")
-        }
-        place = self.folder / f"{name}{member.life}"
-        lay_out(image._replace(folders=inside, files=files), place)
-        for path in (place, *place.rglob("*")):
-            descriptor = os.open(path, os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
-        descriptor = os.open(self.folder, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        bring_back(image, self.folder, old, f"{name}{member.life}")
         return image.how
 
-    def spoil(self, name: str) -> bool:
-        """Turn bits in the middle of the log of a slave that does not run; whether there was enough of it."""
+    def spoil(self, name: str) -> None:
+        """Turn bits in the middle of the log of a slave that does not run, if there is enough of it."""
         member = self.members[name]
         paths = sorted((self.folder / f"{name}{member.life}" / "commitlog").glob("[0-9]*"))
         if not paths:
-            return False
+            return
         path = paths[-1]
         end = len(path.read_bytes().rstrip(b"\0"))
         if end < 400:
-            return False
+            return
         descriptor = os.open(path, os.O_RDWR)
         os.pwrite(descriptor, b"\xff\x01\xff", self.chance.randrange(end - 3))
         os.close(descriptor)
-        return True
 
     # Messages
 
-    def send(self, client: Client) -> asyncio.Task[None]:
+    def send(self, client: Client) -> list[asyncio.Task[None]]:
         """Send one message to the master; what is answered is looked at the moment it comes."""
         self.count += 1
         body = b"%06d" % self.count * self.chance.randint(*self.lengths)
-        request = SendMessageV2(
-            topic="t", producer_group="p", default_topic="TBW102", default_topic_queue_nums=4,
-            queue_id=self.count % 2, sys_flag=0, born_timestamp=self.clock.now_ms(), flag=0,
-            properties=f"KEYS\x01k{self.count:06d}\x02",
-        )  # fmt: skip
+        request = a_send(self.count, self.clock.now_ms())
 
         async def ask() -> None:
             try:
@@ -218,7 +185,7 @@ class Group:
             if answer.code == 0 and self.role == "SYNC_MASTER":
                 self._acknowledged(body)
 
-        return asyncio.ensure_future(ask())
+        return [asyncio.ensure_future(ask())]
 
     def _acknowledged(self, body: bytes) -> None:
         for member in self.slaves():
@@ -228,15 +195,15 @@ class Group:
                 self.acknowledged[at + len(body)] = body
                 return
         if all(member.broker is not None for member in self.slaves()):
-            raise Broken(f"{body[:6]!r} was acknowledged, and no slave has it")
+            raise AssertionError(f"{body[:6]!r} was acknowledged, and no slave has it")
         self.acknowledged[-self.count] = body
 
     # What has to hold
 
     def check(self) -> None:
-        """Raise `Broken` for what does not hold now."""
+        """Raise `AssertionError` for what does not hold now."""
         for wrong in self.problems:
-            raise Broken(wrong)
+            raise AssertionError(wrong)
         master = self.members["master"].broker
         for member in self.members.values():
             if member.broker is not None:
@@ -244,33 +211,43 @@ class Group:
                 if master is not None and member.name != "master":
                     self._check_copy(member, member.broker, master)
 
+    def are_alike(self) -> bool:
+        """Whether all that run have as much, and slaves follow."""
+        brokers = [member.broker for member in self.members.values() if member.broker is not None]
+        ends = {broker.store.log.max_offset for broker in brokers}
+        return len(ends) == 1 and all(follows_now(broker) for broker in brokers[1:])
+
+    def promised(self) -> object:
+        return self.acknowledged
+
     def _check_alone(self, member: Member, broker: Broker) -> None:
         store = broker.store
         seen = store.log.max_offset, store.log.confirmed_offset
         if seen[0] < member.seen[0] or seen[1] < member.seen[1]:
-            raise Broken(f"{member.name}: ends went back from {member.seen} to {seen}")
+            raise AssertionError(f"{member.name}: ends went back from {member.seen} to {seen}")
         member.seen = seen
         for topic, queue in store.queues:
             end = store.queues.max_offset(topic, queue)
             for place, size, _ in store.reads.entries(topic, queue, end - 1, 1):
                 if size == 0x7FFFFFFF:
                     continue  # a filler stands for what this log has lost
+                where = f"{member.name}: {topic}:{queue} shows {place}"
                 if place + size > seen[1]:
-                    raise Broken(f"{member.name}: {topic}:{queue} shows {place}, confirmed is {seen[1]}")
+                    raise AssertionError(f"{where}, confirmed is {seen[1]}")
                 if store.log.replicas is not None and 0 <= self.readable < place + size:
-                    raise Broken(f"{topic}:{queue} shows {place}, slaves have {self.readable}")
+                    raise AssertionError(f"{where}, slaves have {self.readable}")
 
     def _check_copy(self, member: Member, slave: Broker, master: Broker) -> None:
         if not follows_now(slave) or not self._is_heard(member):
             return
         start, end = member.compared, min(slave.store.log.max_offset, master.store.log.max_offset)
         if slave.store.log.max_offset > master.store.log.max_offset:
-            raise Broken(
+            raise AssertionError(
                 f"{member.name} follows with {slave.store.log.max_offset - end} bytes more than the master"
             )
         theirs, mine = log_of(slave, start, end), log_of(master, start, end)
         if theirs != mine and not self.differs_in_holes(start, theirs, mine):
-            raise Broken(f"{member.name}: the log differs between {start} and {end}")
+            raise AssertionError(f"{member.name}: the log differs between {start} and {end}")
         member.compared = end
 
     def differs_in_holes(self, start: int, theirs: bytes, mine: bytes) -> bool:
@@ -290,9 +267,6 @@ class Group:
         sides = [side for pair in self.network.between(member.name, "master") for side in pair]
         return any(side.port == port and not side.is_dead for side in sides)
 
-    def watched(self) -> AbstractContextManager[object]:
-        return nullcontext() if self.disk is None else Seam(self.folder, self.disk.take).in_force()
-
 
 def follows_now(slave: Broker) -> bool:
     return slave.counters().get("replicationFollows") == "true"
@@ -305,28 +279,3 @@ def without(log: bytes, parts: list[tuple[int, int]]) -> bytes:
         size = len(left[start : max(end, start)])
         left[start : start + size] = bytes(size)
     return bytes(left)
-
-
-def log_of(broker: Broker, start: int, end: int | None = None) -> bytes:
-    """The bytes of a running broker's log."""
-    store, parts = broker.store, []
-    end = store.log.max_offset if end is None else end
-    start = max(start, store.log.min_offset)
-    while start < end:
-        size = min(end - start, FILE_BYTES - start % FILE_BYTES)
-        part = store.log.log_bytes(start, size)
-        assert part is not None
-        parts.append(bytes(part))
-        start += size
-    return b"".join(parts)
-
-
-async def name_server(group: Group) -> NameServer:
-    """The name server of `group`, on a host that never fails."""
-    settings, host = (
-        NameServerSettings(port=NAMES_PORT, directory=group.folder / "names"),
-        group.simulation.host("names"),
-    )
-    server = NameServer(settings, host.clock)
-    await host.run(server.start())
-    return server

@@ -6,9 +6,9 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from elected.members import NAMES_PORT
 from elected.scene import Scene
 from mqframe_testing.simulation import Simulation
+from stories.machines import NAMES_PORT
 
 from mqframe.broker.cluster.registration import LISTED_SECONDS
 from mqframe.core.cluster.route_bodies import MemberGroupBody
