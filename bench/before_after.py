@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two checkouts of this project side by side, in turns: what a change costs.
 
-    before_after.py BEFORE [AFTER] [--rounds 5] [--parts append,client,broker] [--clients submit,…]
+    before_after.py BEFORE [AFTER] [--rounds 5] [--parts append,client,broker,start] [--clients submit,…]
 
 BEFORE and AFTER (this checkout unless said otherwise) are folders that hold a clone with its `.venv`.
 Prints both medians of each figure, the ratio after / before, and that of the best of each, which other load
@@ -9,7 +9,8 @@ on the machine disturbs least. `append` is `store_append.py`: processor time of 
 `client` is `python_client.py` of each checkout against its own server: messages a second, and processor
 time of the client. `broker` drives both servers with the same Java client (needs java, javac and mvn):
 processor time of the server for a message; `pipelined` does so with plain frames, which leave in windows and
-come in the same pieces each time. Rates are called so, more is better; times are in µs.
+come in the same pieces each time. `start`: what the command, the library and a server take until they are
+there, and the memory of that server. Rates are called so, more is better; other units stand beside names.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -72,6 +74,12 @@ class Checkout:
             cwd=self.folder, stdout=subprocess.PIPE, text=True, check=True,
         )  # fmt: skip
         return done.stdout
+
+    def seconds(self, *command: str) -> float:
+        """How long a program of it runs, elapsed."""
+        began = time.perf_counter()
+        subprocess.run([self.python, *command], cwd=self.scratch, stdout=subprocess.DEVNULL, check=True)
+        return time.perf_counter() - began
 
     def server(self, name: str) -> Server:
         name_port, broker_port = free_ports()
@@ -145,6 +153,33 @@ def pipelined_sends(checkout: Checkout) -> Figures:
         shutil.rmtree(checkout.scratch / "pipelined")
 
 
+def start(checkout: Checkout) -> Figures:
+    """Elapsed time until something is there, Python's own start with it."""
+    yield "start: mqframe --help, ms", checkout.seconds("-m", "mqframe", "--help") * 1e3
+    yield "start: mqframe.Producer, ms", checkout.seconds("-c", "import mqframe; mqframe.Producer") * 1e3
+    name_port, broker_port = free_ports()
+    command = [checkout.python, "-m", "mqframe", "server", "--nameserver-port", str(name_port)]
+    command += ["--broker-port", str(broker_port), "--data", str(checkout.scratch / "start")]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, cwd=checkout.scratch, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("ready"):
+                break
+        else:
+            sys.exit(f"the server of {checkout.folder} did not start")
+        yield "start: a server is ready, ms", (time.perf_counter() - began) * 1e3
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        resident = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
+        assert resident is not None
+        yield "start: its memory, MiB", int(resident[1]) / 1024
+    finally:
+        process.terminate()
+        process.wait(30)
+        shutil.rmtree(checkout.scratch / "start")
+
+
 def in_turns(
     pair: tuple[Checkout, Checkout], turn: int, work: Callable[[Checkout], Figures], table: Table
 ) -> None:
@@ -166,6 +201,8 @@ def compare(
             in_turns(pair, turn, append, table)
         if "pipelined" in parts:
             in_turns(pair, turn, pipelined_sends, table)
+        if "start" in parts:
+            in_turns(pair, turn, start, table)
         for part in clients if "client" in parts else ():
             in_turns(pair, turn, lambda checkout, part=part: client(checkout, part), table)  # type: ignore[misc]
     if "broker" in parts:

@@ -14,6 +14,7 @@ from mqframe.core.storage.record import decode_records
 from mqframe.core.storage.stored import Stored
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
+from mqframe.store.reader import StoreReader
 
 
 def bodies(found: Found) -> list[bytes]:
@@ -54,6 +55,13 @@ def open_below(directory: Path) -> list[str]:
         with contextlib.suppress(FileNotFoundError):  # closed since
             found.append(os.readlink(f"/proc/self/fd/{number}"))
     return sorted(path for path in found if Path(path).is_relative_to(directory))
+
+
+def all_records(reader: StoreReader) -> list[ReceivedMessage]:
+    """All messages of all queues, in the order of the log."""
+    queues = [(topic, queue) for topic in reader.topics() for queue in reader.queue_ids(topic)]
+    found = [message for queue in queues for message in reader.records(*queue, 0, 1 << 40)]
+    return sorted(found, key=lambda message: message.commit_log_offset)
 
 
 def as_listed(message: ReceivedMessage) -> dict[str, Any]:

@@ -40,7 +40,7 @@ _BELOW = LEVELS["store"]
 for _name in ("nameserver", "broker", "client"):
     LEVELS[_name] = _BELOW | {_name}
 LEVELS["__init__"] = _BELOW | {"nameserver", "broker", "client"}
-LEVELS["__main__"] = {"__main__"}
+LEVELS["__main__"] = {"__main__", "hooks"}
 """What each part of the kernel may import:
 
 broker, nameserver, client → store → net → hooks → core."""
@@ -82,8 +82,8 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
-        {"dialects", "failed_requests", "interfaces", "specs", "table_reply"},
-        {"options"},
+        {"failed_requests", "installed", "interfaces", "specs", "table_reply"},
+        {"dialects", "options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
         | {"averagely", "hash_selector", "remote_offset_store"},
         {"isolate_listeners", "isolate_services", "names", "plugin_info"},

@@ -10,8 +10,7 @@ import copy
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
@@ -22,6 +21,7 @@ from mqframe.core.config.plugin_options import PLUGINS, PluginOptions
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import built_in, specs
+from mqframe.hooks.installed import entry_points, name_and_version
 from mqframe.hooks.interfaces import Plugins
 from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
@@ -326,17 +326,14 @@ class Catalog:
         return PluginInfo(offer.kind.name, offer.name, offer.distribution, offer.version, described, problem)
 
 
-@cache
 def _installed_entry_points() -> Iterable[EntryPoint]:
-    # Distributions stay what they are while a program runs, and a look at them all takes milliseconds.
-    return tuple(entry_points(group=GROUP))
+    return entry_points(group=GROUP)
 
 
 def _installed(entry_point: EntryPoint) -> _Offer | None:
-    distribution = entry_point.dist
-    if distribution is None:
+    if entry_point.dist is None:
         return _offer(entry_point, entry_point.module, "")
-    return _offer(entry_point, distribution.name, distribution.version)
+    return _offer(entry_point, *name_and_version(entry_point.dist))
 
 
 def _offer(entry_point: EntryPoint, distribution: str, version: str) -> _Offer | None:

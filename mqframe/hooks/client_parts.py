@@ -6,10 +6,11 @@ One is named by an entry point of the group `mqframe.client_parts`, which leads 
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from mqframe.core.errors import FixError
+from mqframe.hooks.installed import by_name, entry_points
 from mqframe.hooks.known_distributions import KNOWN_CLIENT_PARTS
 from mqframe.hooks.names import install_line
 
@@ -19,7 +20,7 @@ GROUP: Final = "mqframe.client_parts"
 @cache
 def offered_parts() -> dict[str, EntryPoint]:
     """What is installed, by name."""
-    return {each.name: each for each in entry_points(group=GROUP)}
+    return by_name(entry_points(group=GROUP))
 
 
 def load_part(name: str) -> Any:

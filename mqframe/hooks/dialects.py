@@ -7,10 +7,10 @@ A dialect is named by an entry point of the group `mqframe.dialects`, which lead
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Final
 
 from mqframe.core.errors import PluginError
+from mqframe.hooks.installed import entry_points
 
 GROUP: Final = "mqframe.dialects"
 

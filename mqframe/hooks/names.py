@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Final
 
+from mqframe.hooks.installed import by_name, entry_points
 from mqframe.hooks.known_distributions import KNOWN_NAMES, STANDARD
 
 GROUP: Final = "mqframe.names"
@@ -13,11 +14,8 @@ GROUP: Final = "mqframe.names"
 
 @cache
 def offered_names() -> dict[str, EntryPoint]:
-    """What is installed, by name. Where two distributions offer one name, the first that is found has it."""
-    found: dict[str, EntryPoint] = {}
-    for each in entry_points(group=GROUP):
-        found.setdefault(each.name, each)
-    return found
+    """What is installed, by name."""
+    return by_name(entry_points(group=GROUP))
 
 
 def load_name(name: str) -> Any:

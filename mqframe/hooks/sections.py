@@ -9,11 +9,12 @@ instead.
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from mqframe.core.config.programs import ALL_SECTIONS, PARTS
 from mqframe.core.errors import PluginError
+from mqframe.hooks.installed import by_name, entry_points
 from mqframe.hooks.known_distributions import KNOWN_SECTIONS
 from mqframe.hooks.names import install_line
 
@@ -22,12 +23,9 @@ GROUP: Final = "mqframe.sections"
 
 @cache
 def _offered() -> dict[tuple[str, str], EntryPoint]:
-    """What is installed, by program and section. Of two that are called alike the first that is found is."""
-    found: dict[tuple[str, str], EntryPoint] = {}
-    for each in entry_points(group=GROUP):
-        program, _, section = each.name.partition(".")
-        found.setdefault((program, section), each)
-    return found
+    """What is installed, by program and section."""
+    found = [(name.partition("."), offer) for name, offer in by_name(entry_points(group=GROUP)).items()]
+    return {(program, section): offer for (program, _, section), offer in found}
 
 
 def added_sections(program: str = "") -> dict[str, EntryPoint]:

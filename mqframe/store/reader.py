@@ -21,7 +21,7 @@ from mqframe.core.consuming.group_config import SubscriptionGroupTable
 from mqframe.core.errors import StoreError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.agreement import LIGHT_PREFIX, place_of
-from mqframe.core.storage.log_scan import first_unsound, is_blank
+from mqframe.core.storage.log_scan import first_unsound
 from mqframe.core.storage.record import RecordError, decode_record
 from mqframe.core.wire.loose_json import decode
 from mqframe.store.files.config_file import ConfigFile
@@ -183,41 +183,6 @@ class StoreReader:
         if not files:
             return 0
         return behind(self._entry(files, self._queue_end(files[-1]) - 1))
-
-    def log_records(self, start: int, end: int) -> Iterator[ReceivedMessage]:
-        """All messages of all topics in [start, end) of the commit log, in order.
-
-        `start` must be where a record or the blank end of a file starts; a record that begins before `end` is
-        given whole. Raises `RecordError` for a damaged record, `StoreError` when `start` is no longer kept.
-        """
-        files = _files(self._layout.commit_log)
-        oldest = files[0][0] if files else end
-        if start < min(end, oldest):
-            raise StoreError(f"commit-log offset {start} is not kept any more, the log starts at {oldest}")
-        for base, path, size in files:
-            if base + size > start and base < end:
-                yield from self._file_records(path, base, size, max(start, base), end)
-
-    def _file_records(
-        self, path: Path, base: int, size: int, start: int, end: int
-    ) -> Iterator[ReceivedMessage]:
-        at = start - base
-        with open(path, "rb", buffering=0) as file:
-            chunk, chunk_at = b"", at
-            while at < size and base + at < end:
-                room = len(chunk) - (at - chunk_at)
-                needed = int.from_bytes(chunk[at - chunk_at : at - chunk_at + 4], "big") if room >= 8 else 8
-                if room < max(8, needed) and not (room >= 8 and is_blank(chunk, at - chunk_at)):
-                    chunk, chunk_at = os.pread(file.fileno(), max(_READ_BYTES, needed), at), at
-                    needed = int.from_bytes(chunk[:4], "big")
-                    if needed > len(chunk):
-                        chunk = os.pread(file.fileno(), needed, at)
-                if is_blank(chunk, at - chunk_at):
-                    return
-                begin = at - chunk_at
-                message = self._decoded(chunk[begin : begin + max(needed, 0)], base + at)
-                yield message
-                at += message.store_size
 
 
 def _files(directory: Path) -> list[tuple[int, Path, int]]:

@@ -43,8 +43,8 @@ class Distribution:
     """What `EntryPoint.dist` gives."""
 
     def __init__(self, name: str, version: str = "1.0") -> None:
-        self.name = name
-        self.version = version
+        self.name, self.version = name, version
+        self.metadata = {"Name": name, "Version": version}
 
 
 def entry(name: str, value: str = "acme_selectors", distribution: str = "acme-selectors") -> EntryPoint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from stores import as_listed
+from stores import all_records, as_listed
 
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
@@ -85,9 +85,8 @@ def test_offsets_by_time_agree_with_a_plain_search(recorded, opened):
 def test_written_again_gives_the_same_bytes(recorded, opened, tmp_path, clock):
     root, _ = recorded
     reader = StoreReader(root)
-    low, high = reader.log_range()
     store = opened(tmp_path / "again")
-    for old in reader.log_records(low, high):
+    for old in all_records(reader):
         clock.advance((old.store_timestamp - clock.now_ms()) / 1000)
         store.writes.put(
             Incoming(
