@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from contextlib import asynccontextmanager
 
 import attrs
 import pytest
-from mqframe_testing import AsyncCluster, ManualClock
+from mqframe_testing import ClusterScene
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeHook, ConsumeResult, Message
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -32,6 +31,8 @@ SELDOM = {
     },
 }
 """Hours on the manual clock take as long as the timers that fire in them."""
+IN_THREADS = 2400.0
+"""Seconds on the manual clock for listeners in threads, which take real time."""
 
 
 @attrs.frozen
@@ -50,24 +51,25 @@ class Got:
     properties: dict[str, str]
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.consumers: list[AsyncPushConsumer] = []
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
-        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+class RetryScene(ClusterScene):
+    """A cluster with topic `orders` of two queues, and consumers whose listeners note what they get."""
+
+    def __init__(self, brokers: int = 1, **options) -> None:
+        super().__init__(brokers, topics={"orders": 2}, **options)
         self.got: list[Got] = []
+
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
+        self.admin = await self.open(AsyncAdmin(nameserver=self.nameserver, clock=self.clock))
 
     def consumer(self, name: str = "m1", group: str = GROUP, **options) -> AsyncPushConsumer:
         client = ClientSettings(
-            nameserver=self.cluster.nameserver, instance_name=name, **options.pop("client_fields", {})
+            nameserver=self.nameserver, instance_name=name, **options.pop("client_fields", {})
         )
-        made = AsyncPushConsumer(
+        return AsyncPushConsumer(
             group, clock=self.clock, client=client, **{"consume_from": "first", **options}
         )
-        self.consumers.append(made)
-        return made
 
     def listener(self, answer):
         """Notes what it gets; `answer(message, context)` says what becomes of it."""
@@ -97,8 +99,7 @@ class Scene:
     async def join(self, answer, name: str = "m1", topic: str = "orders", **options) -> AsyncPushConsumer:
         made = self.consumer(name, **options)
         made.subscribe(topic, "*", self.listener(answer))
-        await made.start()
-        return made
+        return await self.open(made)
 
     async def send(self, *bodies: bytes, topic: str = "orders", **fields) -> list:
         return [await self.producer.send(Message(topic, body, **fields)) for body in bodies]
@@ -111,53 +112,17 @@ class Scene:
             await self.clock.aadvance(5.0)
         raise AssertionError("something lags")
 
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
-
-    async def until(self, condition, seconds: float = 40.0) -> None:
-        for _ in range(int(seconds * 10)):
-            if condition():
-                return
-            await self.clock.aadvance(0.1)
-            await asyncio.sleep(0.0005)
-        # What is done in threads takes real time.
-        for _ in range(60_000):
-            if condition():
-                return
-            await self.clock.aadvance(0)
-            await asyncio.sleep(0.002)
-        raise AssertionError(f"not reached: {self.got}")
-
     async def dead(self, group: str = GROUP):
         await self.admin.dead_letters.open(group)
         return await self.admin.dead_letters.list(group)
 
     @property
-    def bodies(self) -> list[bytes]:
+    def heard(self) -> list[bytes]:
         return [each.body for each in self.got]
 
 
-@asynccontextmanager
-async def staged(brokers: int = 1, **options):
-    clock = ManualClock()
-    async with AsyncCluster(brokers, clock=clock, **options) as cluster:
-        await cluster.create_topic("orders", 2)
-        scene = Scene(cluster, clock)
-        await scene.producer.start()
-        try:
-            yield scene
-        finally:
-            for consumer in scene.consumers:
-                await scene.finish(consumer.stop())
-            await scene.finish(scene.producer.stop())
-            await scene.admin.stop()
-
-
 async def test_sixteen_returns_over_hours_and_then_a_dead_letter() -> None:
-    async with staged(**SELDOM) as scene:
+    async with RetryScene(**SELDOM) as scene:
         await scene.join(
             lambda message, context: LATER,
             settings=ConsumerSettings(
@@ -192,18 +157,18 @@ async def test_sixteen_returns_over_hours_and_then_a_dead_letter() -> None:
 
 
 async def test_first_return_of_a_new_group_is_not_late() -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.send(*[b"m%d" % n for n in range(8)])
         await scene.join(lambda message, context: LATER if message.reconsume_times == 0 else OK)
         await scene.until(lambda: len(scene.got) == 16, seconds=13.0)
-        assert Counter(scene.bodies) == Counter([b"m%d" % n for n in range(8)] * 2)
+        assert Counter(scene.heard) == Counter([b"m%d" % n for n in range(8)] * 2)
         for each in scene.got[8:]:
             assert each.times == 1
             assert 10.0 <= each.at - scene.got[0].at <= 12.0
 
 
 async def test_on_two_brokers_each_takes_its_own_back() -> None:
-    async with staged(brokers=2) as scene:
+    async with RetryScene(brokers=2) as scene:
         await scene.join(lambda message, context: LATER if message.reconsume_times == 0 else OK)
         await scene.send(*[b"m%d" % n for n in range(16)])
         await scene.until(lambda: len(scene.got) == 32, seconds=15.0)
@@ -220,7 +185,7 @@ async def test_listeners_of_several_topics_get_what_is_theirs() -> None:
         def before(self, context):
             seen.extend((message.topic, message.reconsume_times) for message in context.messages)
 
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.cluster.create_topic("refunds", 2)
         consumer = scene.consumer(consume_hooks=[Noting()])
         by_topic = {"orders": [], "refunds": []}
@@ -235,14 +200,10 @@ async def test_listeners_of_several_topics_get_what_is_theirs() -> None:
             by_topic["refunds"] += [(m.topic, m.body, m.reconsume_times) for m in messages]
             return LATER if messages[0].reconsume_times == 0 else OK
 
-        await consumer.start()
+        await scene.open(consumer)
         await scene.send(b"o1", b"o2", tag="paid")
         await scene.send(b"r1", b"r2", topic="refunds")
-        for _ in range(24_000):
-            if sum(map(len, by_topic.values())) == 8:
-                break
-            await scene.clock.aadvance(0.1)
-            await asyncio.sleep(0.002)  # listeners in threads take real time
+        await scene.until(lambda: sum(map(len, by_topic.values())) == 8, IN_THREADS)
         assert sorted(by_topic["orders"]) == [("orders", b, n) for b in (b"o1", b"o2") for n in (0, 1)]
         assert sorted(by_topic["refunds"]) == [("refunds", b, n) for b in (b"r1", b"r2") for n in (0, 1)]
         assert {topic for topic, _ in seen} == {"orders", "refunds"}
@@ -255,7 +216,7 @@ async def test_listener_names_the_wait(level, seconds) -> None:
         context.delay_level_when_next_consume = level
         return LATER if message.reconsume_times == 0 else OK
 
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.join(answer)
         await scene.send(b"m")
         await scene.until(lambda: len(scene.got) == 2)
@@ -267,18 +228,18 @@ async def test_listener_gives_a_message_up_at_once() -> None:
         context.delay_level_when_next_consume = -1
         return LATER
 
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.join(answer)
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(60.0)
-        assert scene.bodies == [b"m"]
+        assert scene.heard == [b"m"]
         (letter,) = await scene.dead()
         assert (letter.message.body, letter.message.reconsume_times) == (b"m", 1)
 
 
 async def test_maximum_of_the_consumer() -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=1))
         await scene.send(b"m")
         await scene.until(lambda: len(scene.got) == 2)
@@ -289,7 +250,7 @@ async def test_maximum_of_the_consumer() -> None:
 
 @pytest.mark.parametrize(("named", "returns"), [(-1, 1), (0, 1), (3, 3)])
 async def test_the_group_says_how_often_unless_the_consumer_names_a_maximum(named: int, returns: int) -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.admin.groups.create(SubscriptionGroupConfig(GROUP, retry_max_times=1))
         await scene.join(lambda message, context: LATER, settings=ConsumerSettings(max_reconsume_times=named))
         await scene.send(b"m")
@@ -302,7 +263,7 @@ async def test_the_group_says_how_often_unless_the_consumer_names_a_maximum(name
 async def test_schedule_of_the_group() -> None:
     policy = GroupRetryPolicy("EXPONENTIAL", None, ExponentialRetryPolicy(2000, 8000, 2))
 
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.admin.groups.create(
             SubscriptionGroupConfig(GROUP, group_retry_policy=policy, retry_max_times=4)
         )
@@ -317,7 +278,7 @@ async def test_schedule_of_the_group() -> None:
 
 
 async def test_broker_that_died_does_not_take_its_failures_along() -> None:
-    async with staged(brokers=2) as scene:
+    async with RetryScene(brokers=2) as scene:
         gate = asyncio.Event()
 
         async def hang_then_fail(messages, context):
@@ -328,14 +289,14 @@ async def test_broker_that_died_does_not_take_its_failures_along() -> None:
 
         consumer = scene.consumer(settings=ConsumerSettings(consume_tasks=64))
         consumer.subscribe("orders", "*", hang_then_fail)
-        await consumer.start()
+        await scene.open(consumer)
         await scene.send(*[b"m%d" % n for n in range(16)])
         await scene.until(lambda: len(scene.got) == 16)
         await scene.cluster.kill_broker(0)
         gate.set()
         # Copies of what lay on the dead broker are sent to the other one.
         await scene.until(
-            lambda: {each.body for each in scene.got if each.times == 1} == set(scene.bodies[:16])
+            lambda: {each.body for each in scene.got if each.times == 1} == set(scene.heard[:16])
         )
         survivors = {each.offset_id[:16] for each in scene.got if each.times == 1}
         assert len(survivors) == 1
@@ -346,7 +307,7 @@ async def test_broker_that_died_does_not_take_its_failures_along() -> None:
 
 
 async def test_what_nobody_takes_back_is_consumed_again_and_not_committed() -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.admin.topics.create(f"%RETRY%{GROUP}", queues=1, perm=4)
         await scene.join(lambda message, context: LATER if message.reconsume_times < 2 else OK)
         await scene.send(b"m")
@@ -362,7 +323,7 @@ async def test_what_nobody_takes_back_is_consumed_again_and_not_committed() -> N
 
 
 async def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None:
-    async with staged(**SELDOM) as scene:
+    async with RetryScene(**SELDOM) as scene:
         gate = asyncio.Event()
 
         async def hang_first(messages, context):
@@ -374,7 +335,7 @@ async def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None
 
         consumer = scene.consumer()
         consumer.subscribe("orders", "*", hang_first)
-        await consumer.start()
+        await scene.open(consumer)
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(895.0)
@@ -390,7 +351,7 @@ async def test_message_whose_listener_hangs_for_15_minutes_comes_again() -> None
 
 
 async def test_prefix_of_a_batch_is_acknowledged_and_the_rest_comes_again() -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         batches = []
 
         async def first_two(messages, context):
@@ -402,63 +363,63 @@ async def test_prefix_of_a_batch_is_acknowledged_and_the_rest_comes_again() -> N
         await scene.send(b"a", b"b", b"c", b"d", topic="line")
         consumer = scene.consumer()
         consumer.subscribe("line", "*", first_two, batch_max=4)
-        await consumer.start()
+        await scene.open(consumer)
         await scene.until(lambda: sum(map(len, batches)) == 6)
         assert batches[0] == [(b"a", 0), (b"b", 0), (b"c", 0), (b"d", 0)]
         assert sorted(each for batch in batches[1:] for each in batch) == [(b"c", 1), (b"d", 1)]
 
 
 async def test_maximum_of_the_member_that_started_last_wins() -> None:
-    async with staged() as scene:
-        await scene.join(
+    async with RetryScene() as scene:
+        one = await scene.join(
             lambda message, context: LATER, "m1", settings=ConsumerSettings(max_reconsume_times=1)
         )
-        await scene.until(lambda: len(scene.consumers[0].queues) == 2)
-        await scene.join(
+        await scene.until(lambda: len(one.queues) == 2)
+        two = await scene.join(
             lambda message, context: LATER, "m2", settings=ConsumerSettings(max_reconsume_times=2)
         )
-        await scene.until(lambda: [len(each.queues) for each in scene.consumers] == [1, 1])
+        await scene.until(lambda: (len(one.queues), len(two.queues)) == (1, 1))
         await scene.send(*[b"early%d" % n for n in range(4)])
         await scene.clock.aadvance(15.0)  # by now the second has handed something back, and is known
         await scene.send(*[b"m%d" % n for n in range(8)])
         await scene.clock.aadvance(60.0)
-        counts = Counter(body for body in scene.bodies if body.startswith(b"m"))
+        counts = Counter(body for body in scene.heard if body.startswith(b"m"))
         assert counts == {b"m%d" % n: 3 for n in range(8)}
 
 
 async def test_what_nobody_listens_to_waits_for_a_member_that_does() -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.cluster.create_topic("refunds", 1)
         first = await scene.join(lambda message, context: LATER, topic="refunds")
         await scene.send(b"r", topic="refunds")
         await scene.until(lambda: scene.got)
-        await scene.finish(first.stop())
+        await scene.close(first)
         # The only member now knows nothing of refunds.
         other = await scene.join(lambda message, context: OK, "m2")
         await scene.clock.aadvance(20.0)
-        assert scene.bodies == [b"r"]
+        assert scene.heard == [b"r"]
         other.subscribe("refunds", "*", scene.listener(lambda message, context: OK))
         await scene.until(lambda: len(scene.got) == 2)
         assert (scene.got[1].topic, scene.got[1].body, scene.got[1].times) == ("refunds", b"r", 2)
 
 
 async def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_path) -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
         consumer = await scene.join(lambda message, context: LATER, **options)
         await scene.send(b"a", b"b")
         await scene.until(lambda: len(scene.got) == 2)
         await scene.clock.aadvance(60.0)
-        assert sorted(scene.bodies) == [b"a", b"b"]
+        assert sorted(scene.heard) == [b"a", b"b"]
         known = await scene.finish(scene.admin.members.consumers(consumer.group))
         assert list(known.subscription_table) == ["orders"]
         # Its progress lies in a file of its own, and goes on from there.
-        await scene.finish(consumer.stop())
+        await scene.close(consumer)
         await scene.send(b"c")
         await scene.join(lambda message, context: OK, **options)
         await scene.until(lambda: len(scene.got) == 3)
         await scene.clock.aadvance(5.0)
-        assert scene.bodies[2:] == [b"c"]
+        assert scene.heard[2:] == [b"c"]
         assert list(tmp_path.rglob("offsets.json"))
 
 
@@ -474,7 +435,7 @@ async def test_broadcasting_drops_what_failed_and_subscribes_no_retry_topic(tmp_
     ],
 )
 async def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_of_them) -> None:
-    async with staged(**SELDOM) as scene:
+    async with RetryScene(**SELDOM) as scene:
         gate = asyncio.Event()
         settings = ConsumerSettings(consume_timeout_seconds=7200.0, consume_tasks=4, **limits)
 
@@ -486,7 +447,7 @@ async def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_
 
         consumer = scene.consumer(settings=settings)
         consumer.subscribe("orders", "*", hang)
-        await consumer.start()
+        await scene.open(consumer)
         await scene.until(lambda: len(consumer.queues) == 2)
         for _ in range(40):
             await scene.producer.send_batch([Message("orders", b"x" * 100)] * 25)
@@ -507,7 +468,7 @@ async def test_slow_listener_keeps_its_queues_and_its_limits(limits, least, all_
 
 
 async def test_suspended_consumer_pulls_nothing_and_keeps_its_queues() -> None:
-    async with staged(**SELDOM) as scene:
+    async with RetryScene(**SELDOM) as scene:
         consumer = await scene.join(lambda message, context: OK)
         await scene.until(lambda: len(consumer.queues) == 2)
         consumer.suspend()
@@ -517,11 +478,11 @@ async def test_suspended_consumer_pulls_nothing_and_keeps_its_queues() -> None:
         assert scene.got == []
         assert len(consumer.queues) == 2
         consumer.resume()
-        await scene.until(lambda: sorted(scene.bodies) == [b"a", b"b"])
+        await scene.until(lambda: sorted(scene.heard) == [b"a", b"b"])
 
 
 async def test_listener_in_a_thread_fails_and_gets_its_message_again() -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         seen = []
         failed = threading.Event()
 
@@ -534,13 +495,9 @@ async def test_listener_in_a_thread_fails_and_gets_its_message_again() -> None:
 
         consumer = scene.consumer()
         consumer.subscribe("orders", "*", listen)
-        await consumer.start()
+        await scene.open(consumer)
         await scene.send(b"m")
-        for _ in range(24_000):
-            if len(seen) == 2:
-                break
-            await scene.clock.aadvance(0.1)
-            await asyncio.sleep(0.001)
+        await scene.until(lambda: len(seen) == 2, IN_THREADS)
         assert seen == [("orders", 0), ("orders", 1)]
 
 
@@ -550,7 +507,7 @@ OLD, NEW = [b"old%d" % n for n in range(4)], [b"new%d" % n for n in range(4)]
 @pytest.mark.parametrize(("where", "expected"), [("last", []), ("first", OLD + NEW), ("time", NEW)])
 async def test_where_a_new_group_begins(where, expected) -> None:
     # A broker lets a new group begin at 0 where a queue lies near the end of the log; nothing lies near here.
-    async with staged(store={"hot_bytes": 0}) as scene:
+    async with RetryScene(store={"hot_bytes": 0}) as scene:
         await scene.send(*OLD)
         await scene.clock.aadvance(100.0)
         moment = scene.clock.now_ms() - 50_000
@@ -558,22 +515,22 @@ async def test_where_a_new_group_begins(where, expected) -> None:
         await scene.clock.aadvance(1.0)
         consumer = scene.consumer(consume_from=moment if where == "time" else where)
         consumer.subscribe("orders", "*", scene.listener(lambda message, context: OK))
-        await consumer.start()
+        await scene.open(consumer)
         await scene.until(lambda: len(consumer.queues) == 2)
         await scene.send(b"late0", b"late1")
         await scene.until(lambda: len(scene.got) == len(expected) + 2)
         await scene.clock.aadvance(5.0)
-        assert Counter(scene.bodies) == Counter([*expected, b"late0", b"late1"])
+        assert Counter(scene.heard) == Counter([*expected, b"late0", b"late1"])
 
 
 @pytest.mark.parametrize("threaded", [False, True])
 async def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threaded) -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         before = await scene.join(lambda message, context: LATER)
         await scene.send(b"m")
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(1.0)
-        await scene.finish(before.stop())
+        await scene.close(before)
 
         def in_a_thread(messages, context):
             scene.note(messages[0])
@@ -581,12 +538,8 @@ async def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threa
 
         after = scene.consumer("m2", ordered=True)
         after.subscribe("orders", "*", in_a_thread if threaded else scene.listener(lambda m, context: OK))
-        await after.start()
-        for _ in range(24_000):
-            if len(scene.got) == 2:
-                break
-            await scene.clock.aadvance(0.1)
-            await asyncio.sleep(0.001)
+        await scene.open(after)
+        await scene.until(lambda: len(scene.got) == 2, IN_THREADS)
         assert [(each.topic, each.body, each.times) for each in scene.got] == [
             ("orders", b"m", 0),
             ("orders", b"m", 1),
@@ -596,7 +549,7 @@ async def test_group_that_turned_to_order_gets_what_is_still_to_come_again(threa
 
 
 async def test_ordered_message_that_failed_too_often_is_a_dead_letter() -> None:
-    async with staged() as scene:
+    async with RetryScene() as scene:
         await scene.join(
             lambda message, context: LATER if message.body == b"bad" else OK,
             ordered=True,
