@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import pytest
-from mqframe_testing import AsyncCluster, ManualClock
+from mqframe_testing import ClusterScene
 from mqframe_testing.consuming import AllQueues, MemoryOffsets
 
 from mqframe import (
@@ -28,7 +25,6 @@ from mqframe import (
     ReceivedMessage,
     TransactionProducer,
 )
-from mqframe.client.settings import ClientSettings
 
 GROUP = "billing"
 SECRET = "4711-secret"
@@ -44,27 +40,26 @@ class Parcel(msgspec.Struct):
     weight: float
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster, self.clock = cluster, clock
-        client = ClientSettings(nameserver=cluster.nameserver)
-        self.producer = AsyncProducer("shop", client=client, clock=clock)
-        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
-        self.consumer = AsyncPushConsumer(GROUP, client=client, clock=clock, consume_from="first")
+class Scene(ClusterScene):
+    """A cluster with topic `orders` of one queue, an administrator and a producer; it makes consumers."""
+
+    def __init__(self) -> None:
+        super().__init__(topics={"orders": 1})
+
+    async def start(self) -> None:
+        await super().start()
+        self.admin = await self.open(AsyncAdmin(nameserver=self.nameserver, clock=self.clock))
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
 
     def make(self, **options) -> AsyncPushConsumer:
-        client = ClientSettings(nameserver=self.cluster.nameserver)
         options = {"consume_from": "first", **options}
-        self.consumer = AsyncPushConsumer(GROUP, client=client, clock=self.clock, **options)
-        return self.consumer
+        return AsyncPushConsumer(GROUP, nameserver=self.nameserver, clock=self.clock, **options)
 
-    async def until(self, condition, seconds: float = 60.0) -> None:
-        for _ in range(int(seconds * 10)):
-            if condition():
-                return
-            await self.clock.aadvance(0.1)
-            await asyncio.sleep(0.0005)
-        raise AssertionError("it did not come to pass")
+    async def send(self, *messages: Message | bytes) -> None:
+        """Send messages; bytes are a body for `orders`."""
+        for each in messages:
+            message = Message("orders", each) if isinstance(each, bytes) else each
+            await self.finish(self.producer.send(message))
 
     async def done_with(self, offset: int) -> None:
         """Until the queue is committed up to `offset`."""
@@ -73,15 +68,9 @@ class Scene:
             (found,) = [each.consumer_offset for queue, each in stats.items() if queue.topic == "orders"]
             if found == offset:
                 return
-            await self.clock.aadvance(0.5)
+            await self.pass_time(0.5)
             await asyncio.sleep(0.0005)
         raise AssertionError(f"committed: {found}")
-
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
 
     async def dead(self):
         async def read():
@@ -94,33 +83,19 @@ class Scene:
         return await self.finish(read())
 
 
-@asynccontextmanager
-async def staged() -> AsyncIterator[Any]:
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock) as cluster:
-        await cluster.create_topic("orders", 1)
-        scene = Scene(cluster, clock)
-        await scene.producer.start()
-        await scene.admin.start()
-        try:
-            yield scene
-        finally:
-            for each in (scene.consumer, scene.producer, scene.admin):
-                await scene.finish(each.stop())
-
-
 async def test_a_handler_gets_the_value_that_was_sent() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         got = []
+        consumer = scene.make()
 
-        @scene.consumer.on("orders", type=Order)
+        @consumer.on("orders", type=Order)
         async def handle(order: Order, message: ReceivedMessage, context) -> None:
             got.append((order, message.tag, message.properties["contentType"], context.group))
 
-        await scene.consumer.start()
+        await scene.open(consumer)
         message = scene.producer.message("orders", Order(7, ["tea"]), tag="paid", keys=["k1"])
         assert (message.body, message.keys) == (b'{"id":7,"articles":["tea"]}', ["k1"])
-        await scene.finish(scene.producer.send(message))
+        await scene.send(message)
         await scene.until(lambda: got)
         assert got == [(Order(7, ["tea"]), "paid", "application/json", GROUP)]
 
@@ -131,7 +106,7 @@ async def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(
     ordered, is_async, caplog
 ) -> None:
     with caplog.at_level("DEBUG"):
-        async with staged() as scene:
+        async with Scene() as scene:
             got = []
             if is_async:
 
@@ -148,9 +123,8 @@ async def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(
             bad = Message(
                 "orders", f'{{"id":"{SECRET}","articles":[]}}'.encode(), properties={"mine": "x"}, tag="t"
             )
-            for each in (Message.of("orders", Order(1, [])), bad, Message.of("orders", Order(2, []))):
-                await scene.finish(scene.producer.send(each))
-            await consumer.start()
+            await scene.send(Message.of("orders", Order(1, [])), bad, Message.of("orders", Order(2, [])))
+            await scene.open(consumer)
             await scene.until(lambda: len(got) == 2)
             assert (got if ordered else sorted(got)) == [1, 2]
             await scene.done_with(3)
@@ -164,15 +138,15 @@ async def test_what_cannot_be_decoded_is_a_dead_letter_at_once_that_says_why(
 
 
 async def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
 
         def handle(order: Order) -> None:
             raise AssertionError("nothing can be decoded")
 
         consumer = scene.make(settings=ConsumerSettings(max_reconsume_times=2, on_decode_error="retry"))
         consumer.subscribe("orders", "*", handle, codec="json")
-        await consumer.start()
-        await scene.finish(scene.producer.send(Message("orders", b"{")))
+        await scene.open(consumer)
+        await scene.send(b"{")
         await scene.done_with(1)
         assert await scene.dead() == []
         letters = []
@@ -180,7 +154,7 @@ async def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() 
             letters = await scene.dead()
             if letters:
                 break
-            await scene.clock.aadvance(5)
+            await scene.pass_time(5.0)
             await asyncio.sleep(0.01)
         (letter,) = letters
         assert letter.reason == "json: Input data was truncated"
@@ -189,7 +163,7 @@ async def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() 
 
 @pytest.mark.parametrize("ordered", [False, True])
 async def test_with_drop_it_is_gone(ordered) -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         got = []
         consumer = scene.make(ordered=ordered)
 
@@ -197,16 +171,15 @@ async def test_with_drop_it_is_gone(ordered) -> None:
         async def handle(numbers) -> None:
             got.append(numbers)
 
-        for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.finish(scene.producer.send(Message("orders", body)))
-        await consumer.start()
+        await scene.send(b"[1]", b'["x"]', b"[2]")
+        await scene.open(consumer)
         await scene.done_with(3)
         assert sorted(got) == [[1], [2]]
         assert await scene.dead() == []
 
 
 async def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_says_why() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         got = []
         settings = ConsumerSettings(max_reconsume_times=2, on_decode_error="retry")
         consumer = scene.make(ordered=True, settings=settings)
@@ -215,9 +188,8 @@ async def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_
         async def handle(numbers) -> None:
             got.append((scene.clock.monotonic(), numbers))
 
-        for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.finish(scene.producer.send(Message("orders", body)))
-        await consumer.start()
+        await scene.send(b"[1]", b'["x"]', b"[2]")
+        await scene.open(consumer)
         await scene.done_with(3)
         (first, one), (second, two) = got
         assert (one, two) == ([1], [2])
@@ -230,7 +202,7 @@ async def test_in_order_a_retried_body_holds_its_queue_up_to_the_limit_and_then_
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("choice", ["dead_letter", "retry", "drop"])
 async def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice, tmp_path) -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         got = []
         consumer = scene.make(
             broadcasting=True, ordered=ordered, offset_store=("local", {"directory": tmp_path})
@@ -240,9 +212,8 @@ async def test_in_broadcasting_what_cannot_be_decoded_is_dropped(ordered, choice
         async def handle(numbers) -> None:
             got.append(numbers)
 
-        for body in (b"[1]", b'["x"]', b"[2]"):
-            await scene.finish(scene.producer.send(Message("orders", body)))
-        await consumer.start()
+        await scene.send(b"[1]", b'["x"]', b"[2]")
+        await scene.open(consumer)
         if ordered and choice == "retry":
             await scene.until(lambda: got == [[1]])  # as with every failure in order, its queue waits
         else:
@@ -273,7 +244,7 @@ async def test_without_a_choice_the_content_type_names_the_codec() -> None:
     plugins = PluginManager(list)
     plugins.register(Plugin())
 
-    async with staged() as scene:
+    async with Scene() as scene:
         got = []
         options = {"allocate": AllQueues(), "offset_store": MemoryOffsets()}
         consumer = scene.make(plugins=plugins, **options)
@@ -283,8 +254,8 @@ async def test_without_a_choice_the_content_type_names_the_codec() -> None:
             got.append((order.id, message.properties["contentType"]))
 
         for number, codec in enumerate((JsonCodec(), Backwards())):
-            await scene.finish(scene.producer.send(Message.of("orders", Order(number, []), codec=codec)))
-        await consumer.start()
+            await scene.send(Message.of("orders", Order(number, []), codec=codec))
+        await scene.open(consumer)
         await scene.until(lambda: len(got) == 2)
         assert sorted(got) == [(0, "application/json"), (1, "application/avro")]
 
@@ -331,7 +302,7 @@ def test_clients_take_their_codec_from_a_configuration(mqframe_cluster, tmp_path
 
 
 async def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         got = []
         consumer = scene.make()
 
@@ -347,7 +318,7 @@ async def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none(
             Message.of("orders", Order(2, [])),
         ]
         await scene.finish(scene.producer.send_batch(batch))
-        await consumer.start()
+        await scene.open(consumer)
         await scene.done_with(3)
         await scene.until(lambda: len(got) == 2)
         assert sorted(got) == [1, 2]
@@ -357,17 +328,18 @@ async def test_a_batch_listener_that_decodes_loses_the_one_message_that_is_none(
 
 
 async def test_other_errors_of_a_typed_handler_are_failures_as_ever() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         times = []
+        consumer = scene.make()
 
-        @scene.consumer.on("orders", type=Order)
+        @consumer.on("orders", type=Order)
         async def handle(order: Order, message: ReceivedMessage) -> None:
             times.append(message.reconsume_times)
             if message.reconsume_times == 0:
                 raise ValueError("not now")
 
-        await scene.consumer.start()
-        await scene.finish(scene.producer.send(Message.of("orders", Order(1, []))))
+        await scene.open(consumer)
+        await scene.send(Message.of("orders", Order(1, [])))
         await scene.until(lambda: len(times) == 2)
         assert times == [0, 1]
         assert await scene.dead() == []
