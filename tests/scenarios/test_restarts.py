@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 import pytest
 from mqframe_pop.requests import AckMessage, BatchAckMessage, PopMessage
-from mqframe_testing.cluster import AsyncCluster, Cluster
-from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.cluster import Cluster
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.client.producer import AsyncTransactionProducer
 from real_time import until
 
@@ -39,47 +38,27 @@ from mqframe.core.errors import Refusal
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
 from mqframe.core.requests.serving import Call
-from mqframe.core.storage.record import decode_records
 
 T = TypeVar("T")
 QUEUES = 4
 FIRST = asyncio.FIRST_COMPLETED
-Play = Callable[["Scene"], Awaitable[None]]
 
 
-class Scene:
-    """A cluster with topics `orders`, `questions` and `work`, and clients that run."""
+class Scene(ClusterScene):
+    """A cluster with topics `orders`, `questions` and `work`; its time passes slowly, for busy machines."""
 
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.open: list[Any] = []
-
-    async def started(self, client: Any) -> Any:
-        await client.start()
-        self.open.append(client)
-        return client
+    def __init__(self) -> None:
+        super().__init__(topics=dict.fromkeys(("orders", "questions", "work"), QUEUES))
 
     async def producer(self, group: str = "shop", **options: Any) -> AsyncProducer:
-        made: AsyncProducer = await self.started(
-            AsyncProducer(group, nameserver=self.cluster.nameserver, clock=self.clock, **options)
-        )
-        return made
+        return await self.open(AsyncProducer(group, nameserver=self.nameserver, clock=self.clock, **options))
 
-    async def finish(self, work: Awaitable[T]) -> T:
-        """The result of `work`; time passes, slowly enough for a busy machine."""
-        return await self.clock.finish(work, 0.01)
+    async def finish(self, work: Awaitable[T], step: float = 0.01) -> T:
+        return await super().finish(work, step)
 
-    def bodies(self, topic: str = "orders") -> list[list[bytes]]:
-        """What is stored, queue by queue."""
-        store = self.cluster.broker.store
-        found: list[list[bytes]] = []
-        for queue_id in range(QUEUES):
-            bodies: list[bytes] = []
-            while parts := store.reads.get(topic, queue_id, len(bodies), 1000, bytes_max=1 << 30).parts:
-                bodies += [record.body for part in parts for record in decode_records(part)]
-            found.append(bodies)
-        return found
+    def orders(self) -> list[list[bytes]]:
+        """What is stored in `orders`, queue by queue."""
+        return [self.bodies("orders", queue_id) for queue_id in range(QUEUES)]
 
     def refuse(self, count: int, *kinds: type[Request]) -> Counter[int]:
         """Have the next `count` requests of these kinds answered by SYSTEM_BUSY; counts them."""
@@ -97,38 +76,24 @@ class Scene:
         return refused
 
 
-@asynccontextmanager
-async def staged() -> AsyncIterator[Any]:
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock) as cluster:
-        for topic in ("orders", "questions", "work"):
-            await cluster.create_topic(topic, QUEUES)
-        scene = Scene(cluster, clock)
-        try:
-            yield scene
-        finally:
-            for client in reversed(scene.open):
-                await scene.finish(client.stop())
-
-
 @pytest.mark.parametrize("how", ["stop_broker", "kill_broker"])
 async def test_a_broker_that_restarts(how: str) -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         clock = scene.clock
         producer = await scene.producer()
-        transactions = await scene.started(
-            AsyncTransactionProducer("pay", nameserver=scene.cluster.nameserver, clock=clock)
+        transactions = await scene.open(
+            AsyncTransactionProducer("pay", nameserver=scene.nameserver, clock=clock)
         )
         responder = AsyncPushConsumer(
-            "answers", nameserver=scene.cluster.nameserver, clock=clock, consume_from="first"
+            "answers", nameserver=scene.nameserver, clock=clock, consume_from="first"
         )
         responder.subscribe("questions", "*", lambda message: reply_to(message, message.body.upper()))
-        await scene.started(responder)
+        await scene.open(responder)
         worker = AsyncSimpleConsumer(
-            "workers", nameserver=scene.cluster.nameserver, clock=clock, consume_from="first"
+            "workers", nameserver=scene.nameserver, clock=clock, consume_from="first"
         )
         worker.subscribe("work")
-        await scene.started(worker)
+        await scene.open(worker)
         assert (await scene.finish(producer.request(Message("questions", b"before")))).body == b"BEFORE"
         for body in (b"1", b"2", b"3"):
             await producer.send(Message("work", body))
@@ -136,7 +101,7 @@ async def test_a_broker_that_restarts(how: str) -> None:
         while len(got) < 3:
             got += await scene.finish(worker.receive(1, await_duration=5.0))
         delayed = await producer.send(Message("orders", b"taken back"), delay=3600)
-        puller = await scene.started(AsyncPuller(nameserver=scene.cluster.nameserver, clock=clock))
+        puller = await scene.open(AsyncPuller(nameserver=scene.nameserver, clock=clock))
         assert len(await puller.queues("work")) == QUEUES
         half_done, over = asyncio.Event(), asyncio.Event()
 
@@ -190,7 +155,7 @@ async def test_a_broker_that_restarts(how: str) -> None:
         wanted = [b"free", b"by key", b"batch 1", b"batch 2", b"one-way", b"half before", b"half meanwhile"]
         wanted += [b"submitted %d" % n for n in range(200)]
         await clock.aadvance(1.0)
-        stored = scene.bodies()
+        stored = scene.orders()
         assert Counter(body for queue in stored for body in queue) == Counter(wanted)
         for key in (1, 2):  # the order of each key
             [queue] = [queue for queue in stored if b"submitted %d" % key in queue]
@@ -205,7 +170,7 @@ async def test_a_broker_that_restarts(how: str) -> None:
 
 
 async def test_a_name_server_that_restarts() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         clock, cluster = scene.clock, scene.cluster
         port = int(cluster.nameserver.rpartition(":")[2])
         producer = await scene.producer()
@@ -223,7 +188,7 @@ async def test_a_name_server_that_restarts() -> None:
         for task in tasks:
             await scene.finish(task)
         await scene.finish(producer.flush())
-        assert sorted(body for queue in scene.bodies() for body in queue) == [
+        assert sorted(body for queue in scene.orders() for body in queue) == [
             b"one-way",
             b"sent",
             b"submitted",
@@ -231,7 +196,7 @@ async def test_a_name_server_that_restarts() -> None:
 
 
 async def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         clock = scene.clock
         producer, answers = await scene.producer(), await scene.producer("answers")
         asked, over = asyncio.Event(), asyncio.Event()
@@ -242,10 +207,10 @@ async def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
             await answers.send(reply_to(message, message.body.upper()))
 
         responder = AsyncPushConsumer(
-            "answers", nameserver=scene.cluster.nameserver, clock=clock, consume_from="first"
+            "answers", nameserver=scene.nameserver, clock=clock, consume_from="first"
         )
         responder.subscribe("questions", "*", answer)
-        await scene.started(responder)
+        await scene.open(responder)
         asking = asyncio.ensure_future(producer.request(Message("questions", b"why"), timeout=30.0))
         await scene.finish(asked.wait())
         await scene.cluster.stop_broker()
@@ -257,14 +222,14 @@ async def test_a_reply_that_is_made_while_the_broker_is_away() -> None:
 
 
 async def test_a_broker_that_is_busy_for_a_while() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         clock = scene.clock
         producer = await scene.producer()
         worker = AsyncSimpleConsumer(
-            "workers", nameserver=scene.cluster.nameserver, clock=clock, consume_from="first"
+            "workers", nameserver=scene.nameserver, clock=clock, consume_from="first"
         )
         worker.subscribe("work")
-        await scene.started(worker)
+        await scene.open(worker)
         await producer.send(Message("work", b"1"))
         refused = scene.refuse(4, PopMessage)
         [message] = await scene.finish(worker.receive(1))
@@ -275,7 +240,7 @@ async def test_a_broker_that_is_busy_for_a_while() -> None:
         for number in range(3):
             await scene.finish(producer.send(Message("orders", b"%d" % number), sharding_key="k"))
         assert refused == {SendMessageV2.CODE: 5}
-        assert [queue for queue in scene.bodies() if queue] == [[b"0", b"1", b"2"]]
+        assert [queue for queue in scene.orders() if queue] == [[b"0", b"1", b"2"]]
         scene.refuse(1000, SendMessageV2)
         with pytest.raises(AnswerError, match="too much to do") as caught:
             await scene.finish(producer.send(Message("orders", b"never")))
@@ -285,7 +250,7 @@ async def test_a_broker_that_is_busy_for_a_while() -> None:
 async def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
     count = 50_000
 
-    async with staged() as scene:
+    async with Scene() as scene:
         producer = await scene.producer(settings=ProducerSettings(waiting_messages_max=count))
         refused = scene.refuse(60, SendBatchMessage, SendMessageV2)
         futures = []
@@ -295,7 +260,7 @@ async def test_submitted_messages_of_which_a_broker_refuses_many() -> None:
         await scene.finish(producer.flush())
         assert refused.total() == 60
         places = [(future.result().queue.queue_id, future.result().queue_offset) for future in futures]
-        stored = scene.bodies()
+        stored = scene.orders()
         assert len(set(places)) == count
         assert [stored[queue_id][offset] for queue_id, offset in places] == [b"%d" % n for n in range(count)]
         assert sum(map(len, stored)) == count
