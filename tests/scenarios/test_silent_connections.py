@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from mqframe_testing.cluster import AsyncCluster
-from mqframe_testing.manual_clock import ManualClock
-from mqframe_testing.thread_pools import at_rest
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.client.listener import TransactionListener
 from mqframe_transactions.client.producer import AsyncTransactionProducer
 
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import RetryError
 from mqframe.core.messages.message import Message
@@ -62,28 +57,22 @@ def cables(monkeypatch: pytest.MonkeyPatch) -> Cables:
     return Cables(monkeypatch)
 
 
-class Scene:
-    """A cluster on a manual clock, and a consumer of group `g`."""
+class Scene(ClusterScene):
+    """A cluster with topic `orders` of two queues, and what its consumers got."""
 
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster, self.clock = cluster, clock
+    def __init__(self) -> None:
+        super().__init__(topics={"orders": 2})
         self.got: list[bytes] = []
 
-    @property
-    def client(self) -> ClientSettings:
-        return ClientSettings(nameserver=self.cluster.nameserver)
+    async def producer(self) -> AsyncProducer:
+        return await self.open(AsyncProducer("p", nameserver=self.nameserver, clock=self.clock))
 
     async def take(self, messages: Any, context: Any) -> ConsumeResult:
         self.got += [message.body for message in messages]
         return ConsumeResult.SUCCESS
 
-    async def until(self, done: Any, seconds: int) -> None:
-        for _ in range(seconds * 4):
-            if done():
-                return
-            await self.clock.aadvance(0.25)
-            await at_rest()
-        assert done(), f"not within {seconds} s"
+    async def until(self, condition: Any, seconds: float = 60.0, step: float = 0.25) -> None:
+        await super().until(condition, seconds, step)
 
     def members(self, group: str) -> list[str]:
         """Who the broker knows in `group` on a connection that it can still reach."""
@@ -91,27 +80,17 @@ class Scene:
         return [] if online is None else [member.address for member in online.members.values()]
 
 
-@asynccontextmanager
-async def staged() -> AsyncIterator[Any]:
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock) as cluster:
-        await cluster.create_topic("orders", 2)
-        yield Scene(cluster, clock)
-
-
 @pytest.mark.parametrize("ordered", [False, True])
 async def test_a_consumer_goes_on_over_a_new_connection_and_is_a_member_at_once(
     cables: Cables, ordered: bool
 ) -> None:
-    async with (
-        staged() as scene,
-        AsyncProducer("p", nameserver=scene.cluster.nameserver, clock=scene.clock) as producer,
-    ):
+    async with Scene() as scene:
+        producer = await scene.producer()
         consumer = AsyncPushConsumer(
-            "g", clock=scene.clock, client=scene.client, consume_from="first", ordered=ordered
+            "g", nameserver=scene.nameserver, clock=scene.clock, consume_from="first", ordered=ordered
         )
         consumer.subscribe("orders", "*", scene.take)
-        await consumer.start()
+        await scene.open(consumer)
         await producer.send(Message("orders", b"before"))
         await scene.until(lambda: scene.got == [b"before"], 60)
         [old] = scene.members("g")
@@ -124,7 +103,6 @@ async def test_a_consumer_goes_on_over_a_new_connection_and_is_a_member_at_once(
         behind = asyncio.ensure_future(send_until_stored(producer, b"behind"))
         await scene.until(behind.done, 30)
         await scene.until(lambda: b"behind" in scene.got, 5)
-        await consumer.stop()
 
 
 async def send_until_stored(producer: AsyncProducer, body: bytes) -> None:
@@ -140,10 +118,8 @@ async def send_until_stored(producer: AsyncProducer, body: bytes) -> None:
 async def test_a_send_that_nobody_answers_ends_in_time_and_the_next_one_is_stored_at_once(
     cables: Cables,
 ) -> None:
-    async with (
-        staged() as scene,
-        AsyncProducer("p", nameserver=scene.cluster.nameserver, clock=scene.clock) as producer,
-    ):
+    async with Scene() as scene:
+        producer = await scene.producer()
         await producer.send(Message("orders", b"1"))
         cables.cut(scene.cluster.broker.address)
         lost = asyncio.ensure_future(producer.send(Message("orders", b"2")))
@@ -156,7 +132,7 @@ async def test_a_send_that_nobody_answers_ends_in_time_and_the_next_one_is_store
 
 
 async def test_transactions_are_checked_back_over_the_new_connection(cables: Cables) -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         asked: list[bytes] = []
 
         class Listener(TransactionListener):
@@ -167,10 +143,10 @@ async def test_transactions_are_checked_back_over_the_new_connection(cables: Cab
                 asked.append(message.body)
                 return TransactionOutcome.COMMIT
 
-        producer = AsyncTransactionProducer("tp", Listener(), client=scene.client, clock=scene.clock)
-        async with producer:
-            await producer.send_in_transaction(Message("orders", b"half"))
-            cables.cut(scene.cluster.broker.address)
-            lost = asyncio.ensure_future(send_until_stored(producer, b"other"))
-            await scene.until(lost.done, 30)
-            await scene.until(lambda: b"half" in asked, 120)
+        producer = AsyncTransactionProducer("tp", Listener(), nameserver=scene.nameserver, clock=scene.clock)
+        await scene.open(producer)
+        await producer.send_in_transaction(Message("orders", b"half"))
+        cables.cut(scene.cluster.broker.address)
+        lost = asyncio.ensure_future(send_until_stored(producer, b"other"))
+        await scene.until(lost.done, 30)
+        await scene.until(lambda: b"half" in asked, 120)
