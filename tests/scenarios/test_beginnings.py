@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 
 import pytest
-from mqframe_testing.cluster import AsyncCluster
-from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing import ClusterScene
 
 from mqframe import (
     AsyncAdmin,
@@ -28,7 +26,7 @@ ASSIGNED = [MessageQueue("orders", "broker-a", number) for number in range(2)]
 class Member:
     """A consumer of one kind; `got`: the bodies of what it got, in any order."""
 
-    def __init__(self, scene: Scene, kind: str, name: str, options) -> None:
+    def __init__(self, scene: GroupScene, kind: str, name: str, options) -> None:
         self.got: list[bytes] = []
         self._kind, self._taking = kind, None
         options = {
@@ -74,29 +72,38 @@ class Member:
         await self.consumer.stop()
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
+class GroupScene(ClusterScene):
+    """A cluster with topic `orders`, and members of one group whose time is that of the test."""
+
+    def __init__(self, *, queues: int | None = 2) -> None:
+        super().__init__(topics={} if queues is None else {"orders": queues})
         self.members: list[Member] = []
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
-        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(self.make_producer())
+        self.admin = await self.open(AsyncAdmin(nameserver=self.nameserver, clock=self.clock))
+
+    def make_producer(self) -> AsyncProducer:
+        return AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock)
+
+    async def renew_producer(self) -> None:
+        """The next one knows the queues that there are by now."""
+        await self.close(self.producer)
+        self.producer = await self.open(self.make_producer())
 
     async def join(self, kind: str = "push", name: str = "m1", **options) -> Member:
         member = Member(self, kind, name, options)
-        self.members.append(member)
-        await self.finish(member.start())
+        await self.finish(self.enter(member))
         return member
+
+    async def enter(self, member: Member) -> None:
+        self.members.append(member)
+        await self.open(member)
 
     async def leave(self, member: Member) -> None:
         self.members.remove(member)
-        await self.finish(member.stop())
-
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
+        await self.close(member)
 
     async def send(self, *bodies: bytes, to: int | None = None) -> None:
         """One message after the other to the queues in turn, or all `to` one."""
@@ -106,30 +113,10 @@ class Scene:
 
     async def got(self, *bodies: bytes) -> None:
         """Members got exactly `bodies`, and get nothing more."""
-        for _ in range(600):
-            if sum(len(member.got) for member in self.members) >= len(bodies):
-                break
-            await self.clock.aadvance(0.1)
+        # What an ordered group that was left had locked is free after 60 s.
+        await self.until(lambda: sum(len(member.got) for member in self.members) >= len(bodies), 61.0)
         await self.clock.aadvance(2.0)
         assert sorted(body for member in self.members for body in member.got) == sorted(bodies)
-
-
-@asynccontextmanager
-async def staged(*, queues: int | None = 2):
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock) as cluster:
-        if queues is not None:
-            await cluster.create_topic("orders", queues)
-        scene = Scene(cluster, clock)
-        await scene.producer.start()
-        await scene.admin.start()
-        try:
-            yield scene
-        finally:
-            for member in list(scene.members):
-                await scene.leave(member)
-            await scene.finish(scene.admin.stop())
-            await scene.finish(scene.producer.stop())
 
 
 KINDS = ["push", "ordered", "lite", "manual", "assigned", "simple"]
@@ -137,7 +124,7 @@ KINDS = ["push", "ordered", "lite", "manual", "assigned", "simple"]
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_new_group_begins_with_what_comes_once_it_was_started(kind: str) -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.send(*OLD)
         await scene.join(kind)
         await scene.send(b"new", b"newer")
@@ -146,7 +133,7 @@ async def test_a_new_group_begins_with_what_comes_once_it_was_started(kind: str)
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_new_group_begins_with_the_first_message_where_it_says_so(kind: str) -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.send(*OLD)
         await scene.join(kind, consume_from="first")
         await scene.got(*OLD)
@@ -154,7 +141,7 @@ async def test_a_new_group_begins_with_the_first_message_where_it_says_so(kind: 
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "assigned"])
 async def test_a_new_group_begins_at_a_moment(kind: str) -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.send(*OLD[:4])
         await scene.clock.aadvance(60.0)
         moment = scene.clock.now_ms()
@@ -166,7 +153,7 @@ async def test_a_new_group_begins_at_a_moment(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
 async def test_members_that_start_together_begin_at_the_same_place(kind: str) -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.send(*OLD)
         await asyncio.gather(*(scene.join(kind, name) for name in ("m1", "m2")))
         await scene.send(b"new", b"newer")
@@ -175,7 +162,7 @@ async def test_members_that_start_together_begin_at_the_same_place(kind: str) ->
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
 async def test_what_comes_after_a_group_was_there_is_read_by_whoever_comes_next(kind: str) -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.send(*OLD)
         await scene.leave(await scene.join(kind))
         await scene.send(b"new", b"newer")
@@ -185,25 +172,21 @@ async def test_what_comes_after_a_group_was_there_is_read_by_whoever_comes_next(
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "simple"])
 async def test_a_queue_that_is_added_is_read_from_its_beginning(kind: str) -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.send(*OLD)
         await scene.join(kind)
         await scene.admin.topics.create("orders", queues=3)
-        await scene.finish(scene.producer.stop())
-        scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
-        await scene.producer.start()
+        await scene.renew_producer()
         await scene.send(b"new", b"newer", to=2)
         await scene.got(b"new", b"newer")
 
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "simple"])
 async def test_a_queue_that_was_added_while_nobody_ran_is_read_from_its_beginning(kind: str) -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.leave(await scene.join(kind))
         await scene.admin.topics.create("orders", queues=3)
-        await scene.finish(scene.producer.stop())
-        scene.producer = AsyncProducer("shop", nameserver=scene.cluster.nameserver, clock=scene.clock)
-        await scene.producer.start()
+        await scene.renew_producer()
         await scene.send(b"new", b"newer", to=2)
         await scene.join(kind, "m2")
         await scene.got(b"new", b"newer")
@@ -211,10 +194,8 @@ async def test_a_queue_that_was_added_while_nobody_ran_is_read_from_its_beginnin
 
 @pytest.mark.parametrize("kind", ["push", "ordered", "lite", "manual", "simple"])
 async def test_a_topic_that_is_made_later_is_read_from_its_beginning(kind: str) -> None:
-    async with staged(queues=None) as scene:
-        member = Member(scene, kind, "m1", {})
-        scene.members.append(member)
-        starting = asyncio.ensure_future(member.start())
+    async with GroupScene(queues=None) as scene:
+        starting = asyncio.ensure_future(scene.enter(Member(scene, kind, "m1", {})))
         await scene.clock.aadvance(1.0)
         await starting
         await scene.cluster.create_topic("orders", 2)
@@ -223,7 +204,7 @@ async def test_a_topic_that_is_made_later_is_read_from_its_beginning(kind: str) 
 
 
 async def test_a_subscription_that_is_added_begins_with_what_comes_then() -> None:
-    async with staged() as scene:
+    async with GroupScene() as scene:
         await scene.cluster.create_topic("other", 1)
         await scene.send(*OLD)
         for kind in ("push", "lite"):
@@ -233,8 +214,7 @@ async def test_a_subscription_that_is_added_begins_with_what_comes_then() -> Non
                 member.consumer.subscribe("other", "*", lambda messages, context: ConsumeResult.SUCCESS)
             else:
                 member.consumer.subscribe("other")
-            scene.members.append(member)
-            await scene.finish(member.start())
+            await scene.finish(scene.enter(member))
             await scene.clock.aadvance(1.0)
             if kind == "push":
                 member.consumer.subscribe("orders", "*", member.take)
