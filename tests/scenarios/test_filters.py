@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_pull.puller.blocking_puller import Puller
-from mqframe_testing import AsyncCluster, Cluster, ManualClock
+from mqframe_testing import Cluster, ClusterScene
 
 from mqframe import (
     AsyncProducer,
@@ -31,19 +29,22 @@ from mqframe.hooks.manager import PluginManager
 GROUP = "billing"
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
-        self.consumers: list[AsyncPushConsumer] = []
+class FilterScene(ClusterScene):
+    """A cluster with topic `orders`, whose messages have amounts, and consumers that choose by them."""
+
+    def __init__(self, **options) -> None:
+        super().__init__(topics={"orders": 2}, **options)
         self.got: list[int] = []
 
-    def consumer(self, name: str = "m1", group: str = GROUP) -> AsyncPushConsumer:
-        client = ClientSettings(nameserver=self.cluster.nameserver, instance_name=name)
-        made = AsyncPushConsumer(group, clock=self.clock, client=client, consume_from="first")
-        self.consumers.append(made)
-        return made
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
+
+    async def join(self, expression, listener=None, name: str = "m1") -> AsyncPushConsumer:
+        client = ClientSettings(nameserver=self.nameserver, instance_name=name)
+        consumer = AsyncPushConsumer(GROUP, clock=self.clock, client=client, consume_from="first")
+        consumer.subscribe("orders", expression, listener or self.take)
+        return await self.open(consumer)
 
     async def take(self, messages, context):
         self.got += [int(m.properties["amount"]) for m in messages]
@@ -53,41 +54,11 @@ class Scene:
         for amount in amounts:
             await self.producer.send(Message("orders", b"x", properties={"amount": str(amount)}))
 
-    async def until(self, condition) -> None:
-        for _ in range(400):
-            if condition():
-                return
-            await self.clock.aadvance(0.1)
-        raise AssertionError(f"not reached: {self.got}")
-
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
-
-
-@asynccontextmanager
-async def staged(**options):
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock, **options) as cluster:
-        await cluster.create_topic("orders", 2)
-        scene = Scene(cluster, clock)
-        await scene.producer.start()
-        try:
-            yield scene
-        finally:
-            for consumer in scene.consumers:
-                await scene.finish(consumer.stop())
-            await scene.finish(scene.producer.stop())
-
 
 async def test_a_listener_gets_what_its_expression_wants_old_and_new() -> None:
-    async with staged() as scene:
+    async with FilterScene() as scene:
         await scene.send(*range(40))
-        consumer = scene.consumer()
-        consumer.subscribe("orders", Sql("amount >= 30 OR amount = 7"), scene.take)
-        await consumer.start()
+        await scene.join(Sql("amount >= 30 OR amount = 7"))
         await scene.until(lambda: len(scene.got) == 11)
         await scene.send(1, 2, 99, 3)
         await scene.until(lambda: len(scene.got) == 12)
@@ -96,18 +67,13 @@ async def test_a_listener_gets_what_its_expression_wants_old_and_new() -> None:
 
 
 async def test_progress_is_made_past_what_is_not_wanted() -> None:
-    async with staged() as scene:
-        first = scene.consumer()
-        first.subscribe("orders", Sql("amount > 100"), scene.take)
-        await first.start()
+    async with FilterScene() as scene:
+        first = await scene.join(Sql("amount > 100"))
         await scene.send(*range(20))
         await scene.clock.aadvance(30)
-        scene.consumers.remove(first)
-        await scene.finish(first.stop())
+        await scene.close(first)
         # What the first one passed over is not looked at again.
-        second = scene.consumer("m2")
-        second.subscribe("orders", "*", scene.take)
-        await second.start()
+        await scene.join("*", name="m2")
         await scene.send(20)
         await scene.until(lambda: scene.got)
         await scene.clock.aadvance(30)
@@ -115,10 +81,8 @@ async def test_progress_is_made_past_what_is_not_wanted() -> None:
 
 
 async def test_another_expression_takes_the_place_of_the_first() -> None:
-    async with staged() as scene:
-        consumer = scene.consumer()
-        consumer.subscribe("orders", Sql("amount < 10"), scene.take)
-        await consumer.start()
+    async with FilterScene() as scene:
+        consumer = await scene.join(Sql("amount < 10"))
         await scene.send(1, 11)
         await scene.until(lambda: scene.got == [1])
         await scene.clock.aadvance(20)  # 11 is passed over, also by a pull that waited when it came
@@ -131,25 +95,19 @@ async def test_another_expression_takes_the_place_of_the_first() -> None:
 
 
 async def test_an_expression_that_is_none_stops_the_start_and_says_where() -> None:
-    async with staged() as scene:
-        consumer = scene.consumer()
-        consumer.subscribe("orders", Sql("amount > 10 AND"), scene.take)
+    async with FilterScene() as scene:
         with pytest.raises(AnswerFix, match=r"23 SUBSCRIPTION_PARSE_FAILED.*character 16"):
-            await consumer.start()
-        scene.consumers.clear()
+            await scene.join(Sql("amount > 10 AND"))
 
 
 async def test_a_broker_without_the_plugin_says_how_to_install_it() -> None:
-    async with staged(plugins=PluginManager(list)) as scene:
-        consumer = scene.consumer()
-        consumer.subscribe("orders", Sql("amount > 10"), scene.take)
+    async with FilterScene(plugins=PluginManager(list)) as scene:
         with pytest.raises(AnswerError, match="pip install mqframe-plugin-sql92"):
-            await consumer.start()
-        scene.consumers.clear()
+            await scene.join(Sql("amount > 10"))
 
 
 async def test_a_broker_that_is_too_old_is_refused(monkeypatch) -> None:
-    async with staged() as scene:
+    async with FilterScene() as scene:
         call = ClientInstance.call
 
         async def old(self, *args, **options):
@@ -158,11 +116,8 @@ async def test_a_broker_that_is_too_old_is_refused(monkeypatch) -> None:
             return answer
 
         monkeypatch.setattr(ClientInstance, "call", old)
-        consumer = scene.consumer()
-        consumer.subscribe("orders", Sql("amount > 10"), scene.take)
         with pytest.raises(FixError, match="of protocol version 231 cannot filter by SQL92"):
-            await consumer.start()
-        scene.consumers.clear()
+            await scene.join(Sql("amount > 10"))
 
 
 def test_threads_and_plain_pulls() -> None:
@@ -193,16 +148,14 @@ def test_threads_and_plain_pulls() -> None:
 
 
 async def test_a_failed_message_comes_again_whatever_the_expression_says() -> None:
-    async with staged() as scene:
+    async with FilterScene() as scene:
         times: list[int] = []
 
         async def fail_once(messages, context):
             times.extend(m.reconsume_times for m in messages)
             return ConsumeResult.SUCCESS if times[-1] else ConsumeResult.RECONSUME_LATER
 
-        consumer = scene.consumer()
-        consumer.subscribe("orders", Sql("amount > 10"), fail_once)
-        await consumer.start()
+        await scene.join(Sql("amount > 10"), fail_once)
         await scene.send(5, 15)
         await scene.until(lambda: times == [0, 1])
 
