@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import asynccontextmanager
 
 import pytest
 from mqframe_pull.puller.puller import AsyncPuller
-from mqframe_testing.cluster import AsyncCluster
-from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.simulation.pools import work_at_once
 
 from mqframe import AsyncAdmin
@@ -33,7 +31,7 @@ class Member:
         self.consumer = AsyncPushConsumer(
             GROUP,
             clock=scene.clock,
-            client=ClientSettings(nameserver=scene.cluster.nameserver, instance_name=name),
+            client=ClientSettings(nameserver=scene.nameserver, instance_name=name),
             **{"consume_from": "first", **options},
         )
         self.consumer.subscribe(topic, expression, self.take, batch_max=8)
@@ -51,57 +49,39 @@ class Member:
         return [queue.queue_id for queue in self.consumer.queues]
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
+class Scene(ClusterScene):
+    """A cluster with topic `orders` of four queues, a producer, and members of one group."""
+
+    def __init__(self) -> None:
+        super().__init__(topics={"orders": 4})
         self.members: list[Member] = []
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
         self.sent: list[bytes] = []
+
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
 
     async def join(self, name: str, topic: str = "orders", expression: str = "*", **options) -> Member:
         member = Member(self, name, topic, expression, options)
-        await member.consumer.start()
+        await self.open(member.consumer)
         self.members.append(member)
         return member
 
     async def leave(self, member: Member) -> None:
         self.members.remove(member)
-        await self.finish(member.consumer.stop())
-
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
+        await self.close(member.consumer)
 
     async def send(self, *bodies: bytes, topic: str = "orders", tag: str | None = None) -> None:
         for body in bodies:
             await self.producer.send(Message(topic, body, tag))
         self.sent += bodies
 
-    async def until(self, condition) -> None:
-        """Let everything settle, moving time a little, until `condition` holds."""
-        for _ in range(400):
-            if condition():
-                return
-            await self.clock.aadvance(0.1)
-        raise AssertionError(f"not reached: {[(m.queues, len(m.got)) for m in self.members]}")
-
-
-@asynccontextmanager
-async def staged(**options):
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock, **options) as cluster:
-        await cluster.create_topic("orders", 4)
-        scene = Scene(cluster, clock)
-        await scene.producer.start()
+    async def until(self, condition, seconds: float = 40.0, step: float = 0.1) -> None:
         try:
-            yield scene
-        finally:
-            for member in list(scene.members):
-                await scene.leave(member)
-            await scene.finish(scene.producer.stop())
+            await super().until(condition, seconds, step)
+        except AssertionError as problem:
+            problem.add_note(f"members: {[(m.queues, len(m.got)) for m in self.members]}")
+            raise
 
 
 def numbered(prefix: bytes, count: int) -> list[bytes]:
@@ -109,12 +89,12 @@ def numbered(prefix: bytes, count: int) -> list[bytes]:
 
 
 async def test_two_members_share_queues_and_each_message_comes_once() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         one, two = await scene.join("m1"), await scene.join("m2")
         await scene.until(lambda: (one.queues, two.queues) == ([0, 1], [2, 3]))
         await scene.send(*numbered(b"m", 100))
         await scene.until(lambda: len(one.got) + len(two.got) >= 100)
-        await scene.clock.aadvance(10.0)
+        await scene.pass_time(10.0)
         assert Counter(one.bodies + two.bodies) == Counter(scene.sent)
         assert {queue_id for queue_id, _, _ in one.got} == {0, 1}
         assert {queue_id for queue_id, _, _ in two.got} == {2, 3}
@@ -125,7 +105,7 @@ async def test_two_members_share_queues_and_each_message_comes_once() -> None:
 
 
 async def test_members_join_and_leave_and_nothing_is_lost() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         one = await scene.join("m1")
         await scene.until(lambda: one.queues == [0, 1, 2, 3])
         await scene.send(*numbered(b"a", 40))
@@ -140,7 +120,7 @@ async def test_members_join_and_leave_and_nothing_is_lost() -> None:
 
 
 async def test_offsets_go_on_after_a_restart_of_consumer_and_broker() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         one = await scene.join("m1")
         await scene.send(*numbered(b"a", 20))
         await scene.until(lambda: len(one.got) == 20)
@@ -149,25 +129,25 @@ async def test_offsets_go_on_after_a_restart_of_consumer_and_broker() -> None:
         await scene.send(*numbered(b"b", 20))
         again = await scene.join("m1")
         await scene.until(lambda: len(again.got) >= 20)
-        await scene.clock.aadvance(10.0)
+        await scene.pass_time(10.0)
         assert Counter(again.bodies) == Counter(numbered(b"b", 20))
 
 
 async def test_broker_that_was_away_is_consumed_again() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         one = await scene.join("m1")
         await scene.send(*numbered(b"a", 8))
         await scene.until(lambda: len(one.got) == 8)
         await scene.cluster.stop_broker()
-        await scene.clock.aadvance(10.0)
+        await scene.pass_time(10.0)
         await scene.cluster.start_broker()
-        await scene.clock.aadvance(40.0)
+        await scene.pass_time(40.0)
         await scene.send(*numbered(b"b", 8))
         await scene.until(lambda: set(one.bodies) >= set(scene.sent))
 
 
 async def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         options = {"broadcasting": True, "settings": ConsumerSettings(offset_directory=tmp_path)}
         one, two = await scene.join("m1", **options), await scene.join("m2", **options)
         await scene.send(*numbered(b"m", 30))
@@ -178,7 +158,7 @@ async def test_broadcasting_gives_every_member_everything(tmp_path) -> None:
         await scene.send(b"later")
         again = await scene.join("m1", **options)
         await scene.until(lambda: again.got)
-        await scene.clock.aadvance(10.0)
+        await scene.pass_time(10.0)
         assert again.bodies == [b"later"]
 
 
@@ -192,17 +172,17 @@ async def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(
     tmp_path, options, held, count
 ) -> None:
     with work_at_once():  # local offsets are read and written in threads
-        async with staged() as scene:
+        async with Scene() as scene:
             settings = ConsumerSettings(offset_directory=tmp_path)
             one = await scene.join("m1", settings=settings, consume_from="last", **options)
-            await scene.clock.aadvance(5.0)
+            await scene.pass_time(5.0)
             await scene.send(*numbered(b"old", 40))
             await scene.until(lambda: len(one.got) == 40)
-            await scene.clock.aadvance(10.0)
+            await scene.pass_time(10.0)
             if held:
                 one.consumer.suspend()
-                await scene.clock.aadvance(40.0)
-            async with AsyncAdmin(nameserver=scene.cluster.nameserver, clock=scene.clock) as admin:
+                await scene.pass_time(40.0)
+            async with AsyncAdmin(nameserver=scene.nameserver, clock=scene.clock) as admin:
                 await admin.topics.delete("orders")
                 await scene.cluster.create_topic("orders", 4)
             new = numbered(b"new", count)
@@ -210,40 +190,40 @@ async def test_a_topic_that_is_deleted_and_made_anew_is_read_from_its_beginning(
             if held:
                 one.consumer.resume()
             await scene.until(lambda: set(new) <= set(one.bodies))
-            await scene.clock.aadvance(30.0)
+            await scene.pass_time(30.0)
             assert Counter(one.bodies[40:]) == Counter(new)
             if "broadcasting" not in options:
                 await scene.leave(one)
                 again = await scene.join("m1")
-                await scene.clock.aadvance(30.0)
+                await scene.pass_time(30.0)
                 assert again.got == []
 
 
 async def test_tags() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         one = await scene.join("m1", expression="Aa || paid")
         await scene.send(*numbered(b"paid", 5), tag="paid")
         await scene.send(*numbered(b"hash", 5), tag="BB")
         await scene.send(*numbered(b"none", 5))
         await scene.send(*numbered(b"Aa", 5), tag="Aa")
         await scene.until(lambda: len(one.got) >= 10)
-        await scene.clock.aadvance(6.0)
+        await scene.pass_time(6.0)
         assert Counter(one.bodies) == Counter(numbered(b"paid", 5) + numbered(b"Aa", 5))
         one.consumer.subscribe("orders", "BB", one.take)
-        await scene.clock.aadvance(6.0)
+        await scene.pass_time(6.0)
         await scene.send(*numbered(b"paid again", 5), tag="paid")
         await scene.send(*numbered(b"BB", 5), tag="BB")
         await scene.until(lambda: len(one.got) >= 15)
-        await scene.clock.aadvance(6.0)
+        await scene.pass_time(6.0)
         assert Counter(one.bodies[10:]) == Counter(numbered(b"BB", 5))
 
 
 async def test_plain_pulls() -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         await scene.send(*numbered(b"m", 8), tag="a")
         await scene.send(*numbered(b"n", 8), tag="b")
-        instance = ClientInstance.connect(ClientSettings(nameserver=scene.cluster.nameserver), scene.clock)
-        await instance.start()
+        settings = ClientSettings(nameserver=scene.nameserver)
+        instance = await scene.open(ClientInstance.connect(settings, scene.clock))
         puller = AsyncPuller(instance=instance)
         queues = await puller.queues("orders")
         assert queues == [MessageQueue("orders", "broker-a", n) for n in range(4)]
@@ -265,17 +245,16 @@ async def test_plain_pulls() -> None:
             assert (beyond.status, beyond.next_offset) == (PullStatus.OFFSET_ILLEGAL, 4)
         assert Counter(found) == Counter(numbered(b"n", 8))
         waiting = asyncio.ensure_future(puller.pull(queues[0], 4, wait=15.0))
-        await scene.clock.aadvance(1.0)
+        await scene.pass_time(1.0)
         assert not waiting.done()
         await scene.producer.send(Message("orders", b"at last"), queue=queues[0])
-        await scene.clock.aadvance(0.0)
+        await scene.pass_time(0.0)
         assert [m.body for m in (await waiting).messages] == [b"at last"]
-        await scene.finish(instance.stop())
 
 
 @pytest.mark.parametrize("strategy", ["averagely", "averagely_by_circle", "consistent_hash"])
 async def test_every_strategy_gives_each_queue_to_one_member(strategy) -> None:
-    async with staged() as scene:
+    async with Scene() as scene:
         members = [await scene.join(f"m{n}", allocate=strategy) for n in range(3)]
         await scene.until(lambda: sorted(q for m in members for q in m.queues) == [0, 1, 2, 3])
         await scene.send(*numbered(b"m", 30))
