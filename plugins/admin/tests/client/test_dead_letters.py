@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import asynccontextmanager
-
 import pytest
-from mqframe_testing import AsyncCluster, ManualClock
+from mqframe_testing import ClusterScene
 
 from mqframe import (
     AsyncAdmin,
@@ -21,24 +18,27 @@ from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.bodies import LockBody, QueueBody
 from mqframe.core.requests.consumers import LockBatchMq
 from mqframe.core.wire.loose_json import dumps
-from mqframe.net.client import Client
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
-        self.admin = AsyncAdmin(nameserver=cluster.nameserver, clock=clock)
+class DeadLetterScene(ClusterScene):
+    """A cluster with topics `orders` and `refunds`, and a group that gives up what it gets."""
+
+    def __init__(self, brokers: int = 1) -> None:
+        super().__init__(brokers, topics={"orders": 2, "refunds": 1})
         self.consumers: list[AsyncPushConsumer] = []
         self.got: list[tuple[str, str, bytes, int]] = []
         self.gives_up = True
 
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
+        self.admin = await self.open(AsyncAdmin(nameserver=self.nameserver, clock=self.clock))
+
     async def join(self, group: str = GROUP) -> AsyncPushConsumer:
-        client = ClientSettings(nameserver=self.cluster.nameserver, instance_name=f"m{len(self.consumers)}")
+        client = ClientSettings(nameserver=self.nameserver, instance_name=f"m{len(self.consumers)}")
         consumer = AsyncPushConsumer(group, clock=self.clock, client=client, consume_from="first")
 
         async def listen(messages, context):
@@ -50,24 +50,10 @@ class Scene:
         for topic in ("orders", "refunds"):
             consumer.subscribe(topic, "*", listen)
         self.consumers.append(consumer)
-        await consumer.start()
-        return consumer
+        return await self.open(consumer)
 
     async def send(self, topic: str, body: bytes, **fields):
         return await self.producer.send(Message(topic, body, **fields))
-
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
-
-    async def until(self, condition) -> None:
-        for _ in range(300):
-            if condition():
-                return
-            await self.clock.aadvance(0.1)
-        raise AssertionError(f"not reached: {self.got}")
 
     async def give_up(self, *messages) -> list:
         """Let the group give these messages up, half a minute apart; gives what was said of their sends."""
@@ -88,29 +74,12 @@ THREE = [
 ]
 
 
-@asynccontextmanager
-async def staged(brokers: int = 1):
-    clock = ManualClock()
-    async with AsyncCluster(brokers, clock=clock) as cluster:
-        await cluster.create_topic("orders", 2)
-        await cluster.create_topic("refunds", 1)
-        scene = Scene(cluster, clock)
-        await scene.producer.start()
-        try:
-            yield scene
-        finally:
-            for consumer in scene.consumers:
-                await scene.finish(consumer.stop())
-            await scene.finish(scene.producer.stop())
-            await scene.admin.stop()
-
-
 def bodies(letters) -> list[bytes]:
     return [letter.message.body for letter in letters]
 
 
 async def test_a_group_that_gave_nothing_up_has_none() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         assert await scene.admin.dead_letters.list(GROUP) == []
         assert await scene.admin.dead_letters.open(GROUP) == []
         assert await scene.admin.dead_letters.get(GROUP, "0A") is None
@@ -119,7 +88,7 @@ async def test_a_group_that_gave_nothing_up_has_none() -> None:
 
 
 async def test_they_can_be_read_until_they_are_closed() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         await scene.give_up(*THREE)
         assert await scene.admin.dead_letters.open(GROUP) == []
         letters = await scene.admin.dead_letters.list(GROUP)
@@ -134,7 +103,7 @@ async def test_they_can_be_read_until_they_are_closed() -> None:
 
 
 async def test_filters_and_limits() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         await scene.give_up(*THREE)
         await scene.admin.dead_letters.open(GROUP)
         read = scene.admin.dead_letters.list
@@ -152,7 +121,7 @@ async def test_filters_and_limits() -> None:
 
 
 async def test_one_is_found_by_either_id_even_while_they_may_not_be_read() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         sent = await scene.give_up(*THREE[:2])
         one = await scene.admin.dead_letters.get(GROUP, sent[0].message_id)
         assert (one.message.body, one.topic, one.place.broker_name) == (b"a", "orders", "broker-a")
@@ -164,7 +133,7 @@ async def test_one_is_found_by_either_id_even_while_they_may_not_be_read() -> No
 
 
 async def test_many_on_two_brokers_come_in_the_order_of_time() -> None:
-    async with staged(brokers=2) as scene:
+    async with DeadLetterScene(brokers=2) as scene:
         messages = [("orders", b"%d" % n, {}) for n in range(8)]
         await scene.give_up(*messages)
         letters = await scene.admin.dead_letters.list(GROUP)
@@ -173,7 +142,7 @@ async def test_many_on_two_brokers_come_in_the_order_of_time() -> None:
 
 
 async def test_sent_again_they_go_to_their_group_alone() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         await scene.join("shipping")
         sent = await scene.give_up(*THREE)
         letters = await scene.admin.dead_letters.list(GROUP)
@@ -196,7 +165,7 @@ async def test_sent_again_they_go_to_their_group_alone() -> None:
 
 
 async def test_sent_to_their_topic_everybody_gets_them() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         await scene.join("shipping")
         await scene.give_up(THREE[0])
         scene.gives_up = False
@@ -211,7 +180,7 @@ async def test_sent_to_their_topic_everybody_gets_them() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("group", "group"), ("group", "topic"), ("topic", "group")])
 async def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         await scene.give_up(*THREE[:2])
         scene.gives_up = False
         scene.got.clear()
@@ -229,7 +198,7 @@ async def test_nothing_is_sent_twice_unless_asked_for(first, second) -> None:
 
 
 async def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         (sent,) = await scene.give_up(THREE[0])
         (first,) = await scene.admin.dead_letters.list(GROUP)
         await scene.admin.dead_letters.resend([first])
@@ -243,25 +212,23 @@ async def test_one_that_failed_again_is_a_dead_letter_of_its_own() -> None:
 
 
 async def test_an_ordered_group_is_told_to_use_the_topic() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         await scene.give_up(THREE[0])
         letters = await scene.admin.dead_letters.list(GROUP)
         lock = LockBody(scene.consumers[0].client_id, GROUP, [QueueBody("broker-a", 0, "orders")])
-        client = Client(scene.clock)
-        await client.invoke(scene.cluster.broker.address, LockBatchMq(), dumps(lock))
+        await scene.client.ok(LockBatchMq(), dumps(lock))
         with pytest.raises(FixError, match="consumes in order"):
             await scene.admin.dead_letters.resend(letters)
-        await client.close()
 
 
 async def test_a_wrong_target_is_no_target() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         with pytest.raises(FixError, match="somewhere"):
             await scene.admin.dead_letters.resend([], to="somewhere")
 
 
 async def test_a_topic_that_is_gone_is_an_error() -> None:
-    async with staged() as scene:
+    async with DeadLetterScene() as scene:
         (sent,) = await scene.give_up(THREE[1])
         letter = await scene.admin.dead_letters.get(GROUP, sent.message_id)
         scene.consumers[0].unsubscribe("refunds")
