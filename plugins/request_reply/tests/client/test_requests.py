@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 from mqframe_request_reply.requests import PushReplyMessageToClient
-from mqframe_testing import AsyncCluster, Cluster, ManualClock
+from mqframe_testing import Cluster, ClusterScene
 from mqframe_testing.consuming import ClientScene
 
 from mqframe import (
@@ -40,33 +40,27 @@ from mqframe.core.requests.serving import Call
 from mqframe.core.wire.frame import Frame
 
 
-class Scene:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock) -> None:
-        self.cluster = cluster
-        self.clock = clock
-        self.open: list = []
+class RequestScene(ClusterScene):
+    """A cluster with topics `questions` and `others`, producers that ask, and consumers that answer."""
+
+    def __init__(self, brokers: int = 1, **options) -> None:
+        super().__init__(brokers, topics={"questions": 2, "others": 2}, **options)
         self.asked: list = []
 
     async def producer(self, name: str, **options) -> AsyncProducer:
         if "instance" not in options:
-            options["client"] = ClientSettings(nameserver=self.cluster.nameserver, instance_name=name)
-        made = AsyncProducer(f"p-{name}", clock=self.clock, **options)
-        await made.start()
-        self.open.append(made)
-        return made
+            options["client"] = ClientSettings(nameserver=self.nameserver, instance_name=name)
+        return await self.open(AsyncProducer(f"p-{name}", clock=self.clock, **options))
 
     async def instance(self, name: str) -> ClientInstance:
         """A client instance for producers to share; it shows who waits for replies."""
-        settings = ClientSettings(nameserver=self.cluster.nameserver, instance_name=name)
-        made = ClientInstance.connect(settings, self.clock)
-        await made.start()
-        self.open.append(made)
-        return made
+        settings = ClientSettings(nameserver=self.nameserver, instance_name=name)
+        return await self.open(ClientInstance.connect(settings, self.clock))
 
     async def responder(
         self, name: str, producer: AsyncProducer, topic: str = "questions", answer=bytes.upper
     ):
-        client = ClientSettings(nameserver=self.cluster.nameserver, instance_name=f"c-{name}")
+        client = ClientSettings(nameserver=self.nameserver, instance_name=f"c-{name}")
         made = AsyncPushConsumer(f"g-{name}", client=client, clock=self.clock, consume_from="first")
 
         async def handle(messages, context):
@@ -77,33 +71,11 @@ class Scene:
             return ConsumeResult.SUCCESS
 
         made.subscribe(topic, "*", handle)
-        await made.start()
-        self.open.append(made)
-        return made
-
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
-
-
-@asynccontextmanager
-async def staged(**options):
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock, **options) as cluster:
-        for topic in ("questions", "others"):
-            await cluster.create_topic(topic, 2)
-        scene = Scene(cluster, clock)
-        try:
-            yield scene
-        finally:
-            for each in reversed(scene.open):
-                await scene.finish(each.stop())
+        return await self.open(made)
 
 
 async def test_a_request_gets_its_reply() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         reply = await scene.finish(asking.request(Message("questions", b"hello"), timeout=30))
@@ -118,7 +90,7 @@ async def test_a_request_gets_its_reply() -> None:
 
 
 async def test_many_at_once_each_get_their_own() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         bodies = [b"q%d" % n for n in range(60)]
@@ -129,7 +101,7 @@ async def test_many_at_once_each_get_their_own() -> None:
 
 
 async def test_two_clients_ask_each_other() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         one, two = await scene.producer("a"), await scene.producer("b")
         await scene.responder("a", one, "questions", lambda body: b"one: " + body)
         await scene.responder("b", two, "others", lambda body: b"two: " + body)
@@ -144,7 +116,7 @@ async def test_two_clients_ask_each_other() -> None:
 
 
 async def test_a_request_to_a_queue_and_by_key() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         queue = (await asking.queues("questions"))[1]
@@ -154,12 +126,11 @@ async def test_a_request_to_a_queue_and_by_key() -> None:
 
 
 async def test_a_reply_may_be_sent_without_waiting_but_not_packed_with_others() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
-        while not scene.asked:
-            await scene.clock.aadvance(0.1)
+        await scene.until(lambda: scene.asked)
         reply = reply_to(scene.asked[0], b"answer")
         with pytest.raises(MessageError, match="cannot be packed"):
             await answering.submit(reply)
@@ -171,7 +142,7 @@ async def test_a_reply_may_be_sent_without_waiting_but_not_packed_with_others() 
 
 
 async def test_large_bodies_are_packed_both_ways() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         body = b"abc" * 20_000
@@ -180,7 +151,7 @@ async def test_large_bodies_are_packed_both_ways() -> None:
 
 
 async def test_nobody_answers_in_time_and_what_comes_late_is_dropped(caplog) -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=5))
@@ -194,14 +165,13 @@ async def test_nobody_answers_in_time_and_what_comes_late_is_dropped(caplog) -> 
         late = [record for record in caplog.records if "nobody waits for a reply" in record.getMessage()]
         assert len(late) == 1
         reply = asyncio.ensure_future(asking.request(Message("questions", b"y"), timeout=5))
-        while len(scene.asked) < 2:
-            await scene.clock.aadvance(0.1)
+        await scene.until(lambda: len(scene.asked) == 2)
         await answering.send(reply_to(scene.asked[1], b"in time"))
         assert (await reply).body == b"in time"
 
 
 async def test_the_default_time_out_is_a_setting() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         settings = ProducerSettings(reply_timeout_seconds=60.0)
         asking = await scene.producer("a", settings=settings)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x")))
@@ -213,13 +183,12 @@ async def test_the_default_time_out_is_a_setting() -> None:
 
 
 async def test_a_request_that_nobody_waits_for_any_more() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         instance = await scene.instance("a")
         asking, answering = await scene.producer("a", instance=instance), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
-        while not scene.asked:
-            await scene.clock.aadvance(0.1)
+        await scene.until(lambda: scene.asked)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
@@ -228,17 +197,17 @@ async def test_a_request_that_nobody_waits_for_any_more() -> None:
 
 
 async def test_a_producer_that_stops_tells_who_waits() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking = await scene.producer("a")
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=30))
         await scene.clock.aadvance(0.5)
-        await scene.finish(asking.stop())
+        await scene.close(asking)
         with pytest.raises(ClosedError, match="before the reply came"):
             await waiting
 
 
 async def test_requests_that_cannot_be_sent() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         instance = await scene.instance("a")
         asking = await scene.producer("a", instance=instance)
         with pytest.raises(MessageError, match="is empty"):
@@ -250,7 +219,7 @@ async def test_requests_that_cannot_be_sent() -> None:
 
 
 async def test_a_topic_that_does_not_exist_yet() -> None:
-    async with staged(broker={"auto_create_topics": False}) as scene:
+    async with RequestScene(broker={"auto_create_topics": False}) as scene:
         instance = await scene.instance("a")
         asking, answering = await scene.producer("a", instance=instance), await scene.producer("b")
         with pytest.raises(RouteError):
@@ -263,32 +232,29 @@ async def test_a_topic_that_does_not_exist_yet() -> None:
 
 
 async def test_a_reply_to_a_client_that_left_fails_at_the_replier() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         waiting = asyncio.ensure_future(asking.request(Message("questions", b"x"), timeout=60))
-        while not scene.asked:
-            await scene.clock.aadvance(0.1)
+        await scene.until(lambda: scene.asked)
         waiting.cancel()
-        scene.open.remove(asking)
-        await scene.finish(asking.stop())
+        await scene.close(asking)
         with pytest.raises(AnswerError, match=r"no producer .* is connected to this broker"):
             await scene.finish(answering.send(reply_to(scene.asked[0], b"late")))
 
 
 async def test_replies_are_not_for_everything() -> None:
-    async with staged() as scene:
+    async with RequestScene() as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering, answer=None)
         await asking.send(Message("questions", b"no request"))
-        while not scene.asked:
-            await scene.clock.aadvance(0.1)
+        await scene.until(lambda: scene.asked)
         with pytest.raises(FixError, match="is no request"):
             reply_to(scene.asked[0], b"answer")
 
 
 async def test_a_reply_finds_its_way_over_any_broker_of_the_cluster() -> None:
-    async with staged(brokers=3) as scene:
+    async with RequestScene(brokers=3) as scene:
         asking, answering = await scene.producer("a"), await scene.producer("b")
         await scene.responder("b", answering)
         for number in range(8):  # replies go round the brokers
