@@ -81,16 +81,19 @@ class Checkout:
         subprocess.run([self.python, *command], cwd=self.scratch, stdout=subprocess.DEVNULL, check=True)
         return time.perf_counter() - began
 
-    def server(self, name: str) -> Server:
+    def starting(self, name: str, stdout: int) -> tuple[Server, int]:
+        """A server that may not be ready yet, and the port of its name server. `stdout`: as for `Popen`."""
         name_port, broker_port = free_ports()
         command = [self.python, "-m", "mqframe", "server", "--nameserver-port", str(name_port)]
         command += ["--broker-port", str(broker_port), "--data", str(self.scratch / name)]
-        process = subprocess.Popen(
-            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        wait(name_port, process)
-        wait(broker_port, process)
-        return Server(process, f"127.0.0.1:{name_port}", broker_port)
+        process = subprocess.Popen(command, cwd=self.folder, stdout=stdout, stderr=subprocess.DEVNULL)
+        return Server(process, f"127.0.0.1:{name_port}", broker_port), name_port
+
+    def server(self, name: str) -> Server:
+        started, name_port = self.starting(name, subprocess.DEVNULL)
+        wait(name_port, started.process)
+        wait(started.broker_port, started.process)
+        return started
 
 
 def append(checkout: Checkout) -> Figures:
@@ -157,26 +160,19 @@ def start(checkout: Checkout) -> Figures:
     """Elapsed time until something is there, Python's own start with it."""
     yield "start: mqframe --help, ms", checkout.seconds("-m", "mqframe", "--help") * 1e3
     yield "start: mqframe.Producer, ms", checkout.seconds("-c", "import mqframe; mqframe.Producer") * 1e3
-    name_port, broker_port = free_ports()
-    command = [checkout.python, "-m", "mqframe", "server", "--nameserver-port", str(name_port)]
-    command += ["--broker-port", str(broker_port), "--data", str(checkout.scratch / "start")]
     began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=checkout.scratch, stdout=subprocess.PIPE, text=True)
+    server, _ = checkout.starting("start", subprocess.PIPE)
     try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("ready"):
-                break
-        else:
+        assert server.process.stdout is not None
+        if not any(line.startswith(b"ready") for line in server.process.stdout):
             sys.exit(f"the server of {checkout.folder} did not start")
         yield "start: a server is ready, ms", (time.perf_counter() - began) * 1e3
-        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
         resident = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
         assert resident is not None
         yield "start: its memory, MiB", int(resident[1]) / 1024
     finally:
-        process.terminate()
-        process.wait(30)
+        server.stop()
         shutil.rmtree(checkout.scratch / "start")
 
 

@@ -30,7 +30,6 @@ from mqframe.store.files.log_files import LogFiles
 from mqframe.store.incoming import ENTRY_BYTES
 from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE, behind, entries_in
 
-_READ_BYTES: Final = 4 << 20
 _ENTRIES_AT_ONCE: Final = 4000
 
 

@@ -19,11 +19,12 @@ class ElectedPlot:
 
     kinds: Final = {
         "send": 45, "time": 40, "read": 12, "block": 9, "heal": 7, "slow": 4, "lossy": 4, "double": 2,
-        "cut": 5, "cut later": 3, "pause": 8, "jump": 4, "kill": 6, "stop": 4, "start": 14, "power": 9,
+        "cut": 9, "cut later": 3, "pause": 8, "jump": 4, "kill": 6, "stop": 4, "start": 14, "power": 9,
         "away": 3, "back": 5, "force": 6, "half": 6, "fall": 6,
     }  # fmt: skip
     pauses: Final = (0.2, 2, 6, 12, 40)
     """Also longer than a lease."""
+    calm_seconds: Final = 240
 
     def __init__(self, story: Story, group: Group) -> None:
         self.story, self.group, self.chance = story, group, story.chance
@@ -33,6 +34,10 @@ class ElectedPlot:
         self.is_sure = story.disk is None or self.members.flush == "SYNC_FLUSH"
         """Whether nobody loses what was acknowledged, so that nobody has to be forced."""
 
+    async def begin(self) -> None:
+        """Mostly somebody leads by then."""
+        await self.group.clock.sleep(self.chance.choice((0, 8, 12, 12)))
+
     def whom(self) -> str:
         leaders = self.members.leaders()
         if leaders and self.chance.random() < 0.4:
@@ -40,6 +45,7 @@ class ElectedPlot:
         return self.chance.choice(self.group.names())
 
     def line(self, name: str) -> tuple[str, str]:
+        """To the engine, too, where cuts end nothing: it is asked without connections."""
         other = self.chance.choice([*(each for each in self.group.names() if each != name), COORDINATION])
         return self.chance.choice(((name, other), (other, name)))
 

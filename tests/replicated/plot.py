@@ -22,10 +22,14 @@ class MasterPlot:
     }  # fmt: skip
     pauses: Final = (0.2, 2, 8, 40, 130)
     """Also longer than any time-out, and than a name server's patience."""
+    calm_seconds: Final = 200
 
     def __init__(self, story: Story, group: Group) -> None:
         self.story, self.group, self.chance = story, group, story.chance
         self.master_lost = False
+
+    async def begin(self) -> None:
+        pass
 
     def whom(self) -> str:
         return self.chance.choice(self.group.names())

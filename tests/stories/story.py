@@ -22,8 +22,6 @@ from mqframe.net.client import Client
 STEPS: Final = 40
 DRIFT: Final = 0.001
 """By what share clocks of hosts may go too fast or too slow."""
-CALM_SECONDS: Final = 240
-"""After the last trouble everything has to be well again within it."""
 CLOCK_JUMPS: Final = (-3600, -2, 2, 3600, 90 * 86_400)
 KINDS: Final = ("time", "block", "heal", "slow", "lossy", "cut", "cut later", "pause", "jump", "kill", "stop")
 """Kinds of steps that happen alike in all stories, beside "send" and "start"."""
@@ -61,6 +59,11 @@ class Plot(Protocol):
     """Kinds of steps, and how often each comes: `KINDS`, "send", "start", and the plot's own."""
     pauses: Sequence[float]
     """Seconds that a host may stand still."""
+    calm_seconds: int
+    """After the last trouble everything has to be well again within it."""
+
+    async def begin(self) -> None:
+        """Before the first step, when all brokers were started."""
 
     def whom(self) -> str:
         """Whom the next step happens to."""
@@ -111,6 +114,7 @@ class Story:
         names = await name_server(self.folder, self.simulation)
         self.client = Client(self.clock)
         await self.start_all()
+        await self.plot.begin()
         for _ in range(STEPS):
             await self._step()
             await self.clock.sleep(0)
@@ -146,7 +150,7 @@ class Story:
 
     async def until_alike(self) -> bool:
         """Let time pass until all brokers are alike, or have had time enough for it; whether they are."""
-        for _ in range(CALM_SECONDS // 5):
+        for _ in range(self.plot.calm_seconds // 5):
             await self.clock.sleep(5)
             await self._look()
             if self.brokers.are_alike():
