@@ -60,10 +60,12 @@ def test_what_was_acknowledged_before_the_copy_began_is_in_it(tmp_path: Path) ->
 
         meanwhile = threading.Thread(target=go_on)
         meanwhile.start()
-        for folder in ("config", "commitlog"):  # in this order
-            shutil.copytree(store / folder, copy / folder)
-        ended.set()
-        meanwhile.join()
+        try:
+            for folder in ("config", "commitlog"):  # in this order
+                shutil.copytree(store / folder, copy / folder, ignore=shutil.ignore_patterns("*.tmp"))
+        finally:
+            ended.set()
+            meanwhile.join()
 
     with ServerProcess(tmp_path / "copy", *SETTINGS) as restored:
         assert read(restored.nameserver, queue, 30) == [b"%d" % n for n in range(20, 50)]
