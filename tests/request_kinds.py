@@ -11,8 +11,8 @@ PACKAGES: Final = (
     "mqframe.", "mqframe_admin.", "mqframe_assignment.", "mqframe_pop.", "mqframe_request_reply.",
 )  # fmt: skip
 """What a name of their modules begins with. Other plugins declare requests that only they know."""
-for _package in PACKAGES[1:]:
-    importlib.import_module(f"{_package}requests")
+for _module in (*(f"{package}requests" for package in PACKAGES[1:]), "mqframe_admin.access.requests"):
+    importlib.import_module(_module)
 ROCKETMQ_S: Final[dict[int, type[Request]]] = {
     code: kind for code, kind in sorted(REQUESTS.items()) if kind.__module__.startswith(PACKAGES)
 }

@@ -113,8 +113,7 @@ class GroupScene(ClusterScene):
 
     async def got(self, *bodies: bytes) -> None:
         """Members got exactly `bodies`, and get nothing more."""
-        # What an ordered group that was left had locked is free after 60 s.
-        await self.until(lambda: sum(len(member.got) for member in self.members) >= len(bodies), 61.0)
+        await self.until(lambda: sum(len(member.got) for member in self.members) >= len(bodies), 30.0)
         await self.clock.aadvance(2.0)
         assert sorted(body for member in self.members for body in member.got) == sorted(bodies)
 

@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+from request_kinds import ROCKETMQ_S
 
 from mqframe.core.errors import BodyError
 from mqframe.core.requests import REQUESTS
@@ -86,17 +87,17 @@ def test_operators_are_those_who_change_or_ask_for_the_cluster() -> None:
 def test_no_slave_needs_a_port_for_operators() -> None:
     """What slaves ask of their masters (replication.md §1.5, §3)."""
     asked = (21, 28, 33, 43, 45, 60, 61, 201, 402, 906)
-    assert [code for code in asked if REQUESTS[code].NEEDS.operators] == []
+    assert [code for code in asked if ROCKETMQ_S[code].NEEDS.operators] == []
 
 
 def test_no_client_needs_a_port_for_operators() -> None:
     """What producers and consumers of every kind send."""
     sent = "10 11 14 15 29 30 31 32 34 35 36 37 38 41 42 46 105 106 310 320 324 325 361 370 400 21320"
-    assert [code for code in sent.split() if REQUESTS[int(code)].NEEDS.operators] == []
+    assert [code for code in sent.split() if ROCKETMQ_S[int(code)].NEEDS.operators] == []
     changing = (
         "17 18 25 100 102 200 205 207 215 216 217 222 225 318 327 353 401 3001 3002 3003 3006 3007 3008"
     )
-    assert [code for code in changing.split() if not REQUESTS[int(code)].NEEDS.changes] == []
+    assert [code for code in changing.split() if not ROCKETMQ_S[int(code)].NEEDS.changes] == []
 
 
 def test_a_body_that_cannot_be_read_is_an_error() -> None:

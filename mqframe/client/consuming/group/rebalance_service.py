@@ -240,12 +240,17 @@ class RebalanceService:
         if todo.dropped:
             await self.give_up(todo.dropped)
         added = todo.added
-        if self._locks is not None and added:
-            # The offset is asked for once the lock is ours: nobody else moves it then.
-            added = await self._locks.lock(added)
-            if len(added) < len(todo.added):
-                self._try_again(REBALANCE_LOCK_SECONDS)
-        found = await asyncio.gather(*map(self._offsets.first, added), return_exceptions=True)
+        try:
+            if self._locks is not None and added:
+                # The offset is asked for once the lock is ours: nobody else moves it then.
+                added = await self._locks.lock(added)
+                if len(added) < len(todo.added):
+                    self._try_again(REBALANCE_LOCK_SECONDS)
+            found = await asyncio.gather(*map(self._offsets.first, added), return_exceptions=True)
+        except asyncio.CancelledError:
+            if self._locks is not None:  # a broker may have given them by now, and others wait for them
+                await self._locks.release(todo.added)
+            raise
         complete = True
         for queue, offset in zip(added, found, strict=True):
             if isinstance(offset, MqframeError):

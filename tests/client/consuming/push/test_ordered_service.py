@@ -18,7 +18,12 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import CallTimeout, ConnectionLost, answer_error
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.requests.consumers import LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
+from mqframe.core.requests.consumers import (
+    LockBatchMq,
+    QueryConsumerOffset,
+    UnlockBatchMq,
+    UpdateConsumerOffset,
+)
 from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.hooks.interfaces import ConsumeHook
 
@@ -110,6 +115,23 @@ class TestLocks:
             scene.free_lock()
             await scene.pass_time(0.5)
             assert listener.offsets() == [2]
+
+    @pytest.mark.parametrize("asked", [LockBatchMq, QueryConsumerOffset])
+    async def test_who_leaves_while_a_queue_is_taken_gives_its_lock_back(self, asked) -> None:
+        """The broker may have given it before its answer, or that about the offset, is there."""
+        async with staged() as scene:
+            first, locks, there = (GROUP, scene.broker.queue(f"%RETRY%{GROUP}", 0)), scene.broker.locks, []
+
+            async def no_answer(request):
+                if asked is LockBatchMq:
+                    locks[first] = scene.instance.client_id
+                there.extend(locks)
+                await asyncio.Event().wait()
+
+            scene.broker.script(asked, no_answer)
+            await scene.consume(CollectingListener())
+            await scene.finish(scene.consumer.stop())
+            assert (there, locks) == ([first], {})
 
     async def test_locks_are_renewed_every_twenty_seconds(self) -> None:
         async with staged() as scene:
