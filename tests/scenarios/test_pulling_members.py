@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
-from mqframe_testing import AsyncCluster, ManualClock
+from mqframe_testing import ClusterScene
 
 from mqframe import (
     AsyncLitePullConsumer,
@@ -27,25 +23,22 @@ GROUP = "workers"
 STEPS = 120
 
 
-class World:
+class World(ClusterScene):
     """A cluster of one broker with a topic of four queues, and members that can be made to crash."""
 
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock, seed: int) -> None:
-        self.cluster = cluster
-        self.clock = clock
+    def __init__(self, seed: int) -> None:
+        super().__init__(topics={"work": 4})
         self.chance = random.Random(seed)
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
         self.sent: list[bytes] = []
         self.members: dict[object, ClientInstance] = {}
         self._names = 0
 
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
+        await self.send_some(20)
 
-    async def send(self, count: int) -> None:
+    async def send_some(self, count: int) -> None:
         for _ in range(count):
             body = b"%d" % len(self.sent)
             await self.finish(self.producer.send(Message("work", body)))
@@ -53,7 +46,7 @@ class World:
 
     async def join(self, kind, **options):
         self._names += 1
-        settings = ClientSettings(nameserver=self.cluster.nameserver, instance_name=f"m{self._names}")
+        settings = ClientSettings(nameserver=self.nameserver, instance_name=f"m{self._names}")
         instance = ClientInstance.connect(settings, self.clock)
         await instance.start()
         member = kind(GROUP, instance=instance, clock=self.clock, consume_from="first", **options)
@@ -85,24 +78,10 @@ class World:
     def any_member(self):
         return self.chance.choice(list(self.members))
 
-    async def close(self) -> None:
+    async def stop(self) -> None:
         for member in list(self.members):
             await self.leave(member)
-        await self.finish(self.producer.stop())
-
-
-@asynccontextmanager
-async def staged(seed: int) -> AsyncIterator[Any]:
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock) as cluster:
-        await cluster.create_topic("work", 4)
-        world = World(cluster, clock, seed)
-        await world.producer.start()
-        await world.send(20)
-        try:
-            yield world
-        finally:
-            await world.close()
+        await super().stop()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -114,12 +93,12 @@ async def test_lite_pull_members_lose_nothing(seed: int) -> None:
         got.extend(message.body for message in messages)
         return len(messages)
 
-    async with staged(seed) as world:
+    async with World(seed) as world:
         await world.join(AsyncLitePullConsumer)
         for _ in range(STEPS):
             step = world.chance.choice(["send", "poll", "poll", "poll", "wait", "join", "end", "restart"])
             if step == "send":
-                await world.send(world.chance.randint(1, 10))
+                await world.send_some(world.chance.randint(1, 10))
             elif step == "poll":
                 await poll(world, world.any_member(), 0.5)
             elif step == "wait":
@@ -163,12 +142,12 @@ async def test_simple_consumers_lose_nothing(seed: int) -> None:
                 continue
             done.add(message.body)
 
-    async with staged(seed) as world:
+    async with World(seed) as world:
         await world.join(AsyncSimpleConsumer, await_duration=0.5)
         for _ in range(STEPS):
             step = world.chance.choice(["send", "receive", "receive", "wait", "join", "end", "restart"])
             if step == "send":
-                await world.send(world.chance.randint(1, 10))
+                await world.send_some(world.chance.randint(1, 10))
             elif step == "receive":
                 member = world.any_member()
                 await work_off(world, member, await receive(world, member), 0.7)

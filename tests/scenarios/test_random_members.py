@@ -13,8 +13,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from mqframe_testing.cluster import AsyncCluster
-from mqframe_testing.manual_clock import ManualClock
+from mqframe_testing import ClusterScene
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.connection.instance import ClientInstance
@@ -59,7 +58,7 @@ class Member:
         self.group = group
         self.name = name
         self.dead = asyncio.Event()
-        settings = ClientSettings(nameserver=world.cluster.nameserver, instance_name=name)
+        settings = ClientSettings(nameserver=world.nameserver, instance_name=name)
         self.instance = ClientInstance.connect(settings, world.clock)
         self.consumer = AsyncPushConsumer(
             group.name,
@@ -103,25 +102,29 @@ class Member:
             raise Dead
 
 
-class World:
-    def __init__(self, seed: int, cluster: AsyncCluster, clock: ManualClock) -> None:
+class World(ClusterScene):
+    def __init__(self, seed: int) -> None:
+        super().__init__(topics={TOPIC: QUEUES})
         self.random = random.Random(seed)
-        self.cluster = cluster
-        self.clock = clock
         self.groups = [Group("ordered", True), Group("concurrent", False)]
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
         self.acknowledged: dict[tuple[int, int], bytes] = {}
         self.sent = 0
         self.names = 0
         self.restarts = 0
 
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.1)
-        return await task
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
+        for group in self.groups:
+            await self.join(group)
 
-    async def send(self) -> None:
+    async def stop(self) -> None:
+        for group in self.groups:
+            for member in tuple(group.members):
+                await self.leave(member)
+        await super().stop()
+
+    async def send_some(self) -> None:
         for _ in range(self.random.randrange(1, 25)):
             number, body = self.random.randrange(QUEUES), b"%d" % self.sent
             self.sent += 1
@@ -168,7 +171,7 @@ class World:
         if restarts and self.random.random() < 0.06:
             await self.restart()
         elif event == "send":
-            await self.send()
+            await self.send_some()
         elif event == "join" and len(group.members) < MEMBERS_MAX:
             await self.join(group)
         elif event == "leave" and group.members:
@@ -209,29 +212,17 @@ def check_redeliveries(group: Group) -> None:
 @pytest.mark.parametrize("restarts", [False, True], ids=["steady", "restarted"])
 @pytest.mark.seeds(2, more=18)
 async def test_whatever_members_do_nothing_is_lost_and_the_order_is_kept(seed: int, restarts: bool) -> None:
-    clock = ManualClock()
-    async with AsyncCluster(clock=clock) as cluster:
-        await cluster.create_topic(TOPIC, QUEUES)
-        world = World(seed, cluster, clock)
-        await world.producer.start()
-        try:
-            for group in world.groups:
-                await world.join(group)
-            for _ in range(STEPS):
-                await world.step(restarts)
-            if restarts and not world.restarts:
-                await world.restart()
-            await world.run_down()
-        finally:
-            for group in world.groups:
-                for member in tuple(group.members):
-                    await world.leave(member)
-            await world.finish(world.producer.stop())
-        assert len(world.acknowledged) > 50
-        for group in world.groups:
-            assert world.acknowledged.items() <= group.bodies.items()
-        ordered = world.groups[0]
-        check_order(ordered)
-        if not restarts:
-            assert ordered.overlaps == []
-            check_redeliveries(ordered)
+    async with World(seed) as world:
+        for _ in range(STEPS):
+            await world.step(restarts)
+        if restarts and not world.restarts:
+            await world.restart()
+        await world.run_down()
+    assert len(world.acknowledged) > 50
+    for group in world.groups:
+        assert world.acknowledged.items() <= group.bodies.items()
+    ordered = world.groups[0]
+    check_order(ordered)
+    if not restarts:
+        assert ordered.overlaps == []
+        check_redeliveries(ordered)

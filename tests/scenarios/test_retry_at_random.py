@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 import pytest
-from mqframe_testing import AsyncCluster, ManualClock
+from mqframe_testing import ClusterScene
 
 from mqframe import AsyncAdmin, AsyncProducer, AsyncPushConsumer, ConsumeResult, Message
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
@@ -29,7 +29,7 @@ class Member:
         self.alive = True
         self.stalled = asyncio.Event()
         self.stalled.set()
-        client = ClientSettings(nameserver=story.cluster.nameserver, instance_name=name)
+        client = ClientSettings(nameserver=story.nameserver, instance_name=name)
         self.instance = ClientInstance.connect(client, story.clock)
         self.consumer = AsyncPushConsumer(
             GROUP,
@@ -53,17 +53,26 @@ class Member:
         return ConsumeResult.SUCCESS
 
 
-class Story:
-    def __init__(self, cluster: AsyncCluster, clock: ManualClock, seed: int) -> None:
-        self.cluster = cluster
-        self.clock = clock
+class Story(ClusterScene):
+    def __init__(self, seed: int) -> None:
+        super().__init__(2, topics={"orders": 2}, store={"delay_levels": LEVELS})
         self.random = random.Random(seed)
         self.members: list[Member] = []
         self.gone: list[Member] = []
         self.names = 0
-        self.producer = AsyncProducer("shop", nameserver=cluster.nameserver, clock=clock)
         self.sent: set[bytes] = set()
         self.done: Counter[bytes] = Counter()
+
+    async def start(self) -> None:
+        await super().start()
+        self.producer = await self.open(AsyncProducer("shop", nameserver=self.nameserver, clock=self.clock))
+
+    async def stop(self) -> None:
+        for member in self.gone + self.members:
+            member.stalled.set()
+            await self.finish(member.consumer.stop())
+            await self.finish(member.instance.stop())
+        await super().stop()
 
     async def join(self) -> None:
         if len(self.members) < MEMBERS_MAX:
@@ -95,7 +104,7 @@ class Story:
         for member in self.members:
             member.stalled.set()
 
-    async def send(self) -> None:
+    async def send_some(self) -> None:
         for _ in range(self.random.randint(1, 12)):
             body = b"%d" % len(self.sent)
             await self.finish(self.producer.send(Message("orders", body)))
@@ -108,15 +117,9 @@ class Story:
         else:
             await self.cluster.restart_broker(0)
 
-    async def finish(self, work):
-        task = asyncio.ensure_future(work)
-        while not task.done():
-            await self.clock.aadvance(0.05)
-        return await task
-
     async def play(self) -> None:
         await self.join()
-        steps = [self.send] * 6 + [self.join] * 3 + [self.leave, self.crash, self.stall]
+        steps = [self.send_some] * 6 + [self.join] * 3 + [self.leave, self.crash, self.stall]
         steps += [self.go_on] * 2 + [self.restart_broker]
         for _ in range(STEPS):
             await self.random.choice(steps)()
@@ -126,43 +129,25 @@ class Story:
         """Wait until each message succeeded or died; gives what died."""
         await self.go_on()
         await self.join()
-        admin = AsyncAdmin(nameserver=self.cluster.nameserver, clock=self.clock)
-        try:
-            dead: set[bytes] = set()
-            for _ in range(120):
-                await self.clock.aadvance(2.0)
-                await admin.dead_letters.open(GROUP)
-                dead = {
-                    letter.message.body for letter in await admin.dead_letters.list(GROUP, max_count=10_000)
-                }
-                if self.sent <= dead | set(self.done):
-                    break
-            await self.clock.aadvance(30.0)
-            assert await admin.groups.lag(GROUP) == 0
-            return dead
-        finally:
-            await admin.stop()
-
-    async def stop(self) -> None:
-        for member in self.gone + self.members:
-            member.stalled.set()
-            await self.finish(member.consumer.stop())
-            await self.finish(member.instance.stop())
-        await self.finish(self.producer.stop())
+        admin = await self.open(AsyncAdmin(nameserver=self.nameserver, clock=self.clock))
+        dead: set[bytes] = set()
+        for _ in range(120):
+            await self.clock.aadvance(2.0)
+            await admin.dead_letters.open(GROUP)
+            letters = await admin.dead_letters.list(GROUP, max_count=10_000)
+            dead = {letter.message.body for letter in letters}
+            if self.sent <= dead | set(self.done):
+                break
+        await self.clock.aadvance(30.0)
+        assert await admin.groups.lag(GROUP) == 0
+        return dead
 
 
 @pytest.mark.seeds(2, more=18)
 async def test_every_message_succeeds_or_dies(seed) -> None:
-    clock = ManualClock()
-    async with AsyncCluster(2, clock=clock, store={"delay_levels": LEVELS}) as cluster:
-        await cluster.create_topic("orders", 2)
-        story = Story(cluster, clock, seed)
-        await story.producer.start()
-        try:
-            await story.play()
-            dead = await story.all_seen_to()
-            missing = story.sent - dead - set(story.done)
-            assert not missing, sorted(missing)
-            assert len(story.sent) > 40
-        finally:
-            await story.stop()
+    async with Story(seed) as story:
+        await story.play()
+        dead = await story.all_seen_to()
+        missing = story.sent - dead - set(story.done)
+        assert not missing, sorted(missing)
+        assert len(story.sent) > 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from dataclasses import dataclass
 
@@ -69,7 +68,7 @@ class Scene(ClusterScene):
             if found == offset:
                 return
             await self.pass_time(0.5)
-            await asyncio.sleep(0.0005)
+            await self.settle()
         raise AssertionError(f"committed: {found}")
 
     async def dead(self):
@@ -155,7 +154,7 @@ async def test_with_retry_only_the_last_failure_is_a_dead_letter_and_says_why() 
             if letters:
                 break
             await scene.pass_time(5.0)
-            await asyncio.sleep(0.01)
+            await scene.settle()
         (letter,) = letters
         assert letter.reason == "json: Input data was truncated"
         assert letter.message.reconsume_times == 3
