@@ -63,7 +63,7 @@ def test_the_worker_is_killed_while_it_feeds_delta_tables(tmp_path, log, monkeyp
 # A table is made by a commit of its own.
 ICEBERG = [("before commit", 1), ("after commit", 3)]
 MORE_ICEBERG = [("before commit", 3), ("before answer", 3), *((point, 5) for point in TABLE_POINTS)]
-"""The others of parquet and delta pass by the same code; each of these takes seconds."""
+"""Each takes seconds."""
 
 
 @pytest.mark.parametrize(
