@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 _BACKLOG: Final = 1024
 """Connections that may wait to be taken: many clients come back together when a server does."""
+
+_TURNS: Final = 3
+"""Turns of the loop from a connection that is accepted to one that its protocol knows, and one more."""
 
 
 async def listen(arrive: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> asyncio.Server:
@@ -24,6 +27,21 @@ async def listen(arrive: Callable[[], asyncio.BaseProtocol], host: str, port: in
         listener.close()
         raise
     return listener
+
+
+async def close(listeners: Iterable[asyncio.Server]) -> None:
+    """Accept nothing more, and close the ports once all that was accepted is known to its protocol.
+
+    asyncio cannot make a connection whose port was closed since it was accepted, and leaves it open.
+    """
+    loop = asyncio.get_running_loop()
+    for listener in listeners:
+        for each in listener.sockets:
+            loop.remove_reader(each)
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+    for listener in listeners:
+        listener.close()
 
 
 def port_of(listener: asyncio.Server) -> int:

@@ -18,7 +18,7 @@ from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.latencies import Latencies
-from mqframe.net.listening import listen, port_of
+from mqframe.net.listening import close, listen, port_of
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
@@ -123,8 +123,7 @@ class Server:
 
     async def stop(self) -> None:
         """Stop listening, send what is gathered, close all connections."""
-        for listener in self._listeners:
-            listener.close()
+        await close(self._listeners)
         if self._gate is not None:
             self._gate.close()
         await self._group.stop("the server stops")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable
+from contextlib import suppress
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
@@ -59,6 +61,20 @@ async def test_stopping_ends_what_is_served_and_closes_connections() -> None:
     assert await waiting == b""
     assert server.peers == frozenset()
     await raw.close()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_comes_while_the_server_stops_is_closed(turns: int) -> None:
+    """It is accepted in one turn of the loop, and the server hears of it in a later one."""
+    loop, server = asyncio.get_running_loop(), Server({2: echo}, ManualClock())
+    with socket.create_connection(("127.0.0.1", await server.start("127.0.0.1", 0))) as late:
+        late.setblocking(False)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await server.stop()
+        with suppress(ConnectionResetError):
+            assert await asyncio.wait_for(loop.sock_recv(late, 1), 10) == b""
+    assert server.peers == frozenset()
 
 
 async def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytest.LogCaptureFixture) -> None:

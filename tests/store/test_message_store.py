@@ -3,10 +3,10 @@ from __future__ import annotations
 import errno
 import gc
 import itertools
-import os
 import threading
 
 import pytest
+from file_calls import fails, instead
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mqframe_testing.manual_clock import ManualClock
@@ -78,24 +78,21 @@ async def test_a_store_that_cannot_be_opened_leaves_nothing_open(opened, message
     await store.stop()
     chosen = store.settings
     (chosen.directory / "abort").write_text("")
-    real, threads = getattr(os, call), set(threading.enumerate())
-    before = open_below(chosen.directory)
+    threads, before = set(threading.enumerate()), open_below(chosen.directory)
 
     def failing(number):
         calls = itertools.count()
 
-        def fail(*words):
-            if next(calls) == number:
-                raise OSError(errno.EIO, "Input/output error")
-            return real(*words)
+        def fail(real, *words):
+            return fails(errno.EIO)() if next(calls) == number else real(*words)
 
         return fail
 
     for number in range(3):
-        monkeypatch.setattr(os, call, failing(number))
-        with pytest.raises(StoreError, match="Input/output error"):
-            MessageStore.open(chosen, ManualClock())
-        monkeypatch.setattr(os, call, real)
+        with monkeypatch.context() as broken:
+            instead(broken, chosen.directory, call, failing(number))
+            with pytest.raises(StoreError, match="Input/output error"):
+                MessageStore.open(chosen, ManualClock())
         gc.collect()
         assert open_below(chosen.directory) == before
         assert set(threading.enumerate()) <= threads

@@ -58,12 +58,7 @@ class NameServerRegistration:
     """
 
     def __init__(
-        self,
-        client: Client,
-        clock: LoopClock,
-        live: LiveSettings,
-        identity: Identity,
-        topics: TopicTable,
+        self, client: Client, clock: LoopClock, live: LiveSettings, identity: Identity, topics: TopicTable
     ) -> None:
         self._client = client
         self._clock = clock

@@ -197,8 +197,7 @@ class PullProcessor(Processor):
         consumers = self._clients.consumers.get(fields.consumer_group)
         if consumers is None:
             raise Refusal(
-                ResponseCode.SUBSCRIPTION_NOT_EXIST,
-                f"group {fields.consumer_group} has no member here",
+                ResponseCode.SUBSCRIPTION_NOT_EXIST, f"group {fields.consumer_group} has no member here"
             )
         if consumers.broadcasting and not group.consume_broadcast_enable:
             raise Refusal(ResponseCode.NO_PERMISSION, f"group {fields.consumer_group} may not broadcast")
@@ -234,11 +233,7 @@ class PullProcessor(Processor):
         return pull_caps(fields.max_msg_nums, fields.max_msg_bytes, *caps)
 
     async def _pull_cold(
-        self,
-        fields: PullFields,
-        group: SubscriptionGroupConfig,
-        topic: TopicConfig,
-        filter: RecordChoice,
+        self, fields: PullFields, group: SubscriptionGroupConfig, topic: TopicConfig, filter: RecordChoice
     ) -> Reply:
         count, size = self._caps(fields)
         began = self._clock.monotonic()
@@ -307,11 +302,7 @@ class PullProcessor(Processor):
             last = self._store.reads.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
             behind = self._store.log.max_offset - last[0][0] if last else 0
         return suggested_broker(
-            group,
-            behind,
-            self._store.settings.hot_bytes,
-            at_slave=self._at_slave,
-            slave_reads=slave_reads,
+            group, behind, self._store.settings.hot_bytes, at_slave=self._at_slave, slave_reads=slave_reads
         )
 
     def _is_due(self, held: HeldPull) -> bool:
@@ -362,12 +353,7 @@ class PullProcessor(Processor):
 
 
 def _where(
-    next_offset: int,
-    low: int,
-    high: int,
-    group: SubscriptionGroupConfig,
-    topic: TopicConfig,
-    suggested: int,
+    next_offset: int, low: int, high: int, group: SubscriptionGroupConfig, topic: TopicConfig, suggested: int
 ) -> dict[str, str]:
     return {
         "suggestWhichBrokerId": str(suggested),

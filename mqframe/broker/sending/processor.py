@@ -47,13 +47,7 @@ class SendProcessor(Processor):
     `rules`: applied to messages that are not ordinary.
     """
 
-    def __init__(
-        self,
-        shared: Shared,
-        targets: SendTargets,
-        unique_ids: UniqueIds,
-        rules: SendRules,
-    ) -> None:
+    def __init__(self, shared: Shared, targets: SendTargets, unique_ids: UniqueIds, rules: SendRules) -> None:
         super().__init__(shared)
         self._messages = shared.store
         self._times = self._statistics.put_times

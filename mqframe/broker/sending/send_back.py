@@ -16,11 +16,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.names import (
-    CHECK_MAX_TIME_TOPIC,
-    is_closed_topic,
-    retry_topic,
-)
+from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, is_closed_topic, retry_topic
 from mqframe.core.requests.failures import not_confirmed
 from mqframe.core.requests.messages import ConsumerSendMsgBack
 from mqframe.core.requests.needs import Action, consumed_need

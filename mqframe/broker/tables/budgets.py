@@ -15,11 +15,7 @@ class Budgets:
     """Gives the tables of a broker their limits, and shows how much of them is in use."""
 
     def __init__(
-        self,
-        live: LiveSettings,
-        registry: Registry,
-        filters: FilterTable,
-        locks: QueueLocks,
+        self, live: LiveSettings, registry: Registry, filters: FilterTable, locks: QueueLocks
     ) -> None:
         self._live = live
         self._budgets: list[Budget] = []

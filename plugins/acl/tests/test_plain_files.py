@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from file_calls import fails, instead
 from mqframe_acl import plain_files
 from mqframe_acl.plain_file import Plain, Table, plain_of, table_of
 from mqframe_acl.plain_files import PlainFiles
@@ -151,10 +153,7 @@ async def test_what_cannot_be_changes_nothing(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(SettingError, match="account 2: accessKey and secretKey have 7"):
         await place.files.change(place.main, lambda table: table["accounts"].append({"accessKey": "x"}))
 
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    instead(monkeypatch, tmp_path, "fsync", fails(errno.ENOSPC))
     with pytest.raises(OSError, match="No space left"):
         await place.files.change(place.main, put("shop-one"))
     assert place.main.read_bytes() == before

@@ -1,8 +1,10 @@
 """Files that appear all at once, and one process at a time."""
 
+import errno
 import os
 
 import pytest
+from file_calls import fails, instead
 from mqframe_spark import durable_file
 from mqframe_spark.durable_file import only_one, store_id, write_durably
 
@@ -21,8 +23,8 @@ def test_all_of_it_is_written_whatever_its_size(tmp_path, monkeypatch, size) -> 
 
 def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch) -> None:
     write_durably(tmp_path / "file", b"before")
-    monkeypatch.setattr("os.fdatasync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "full")))
-    with pytest.raises(OSError, match="full"):
+    instead(monkeypatch, tmp_path, "fdatasync", fails(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left"):
         write_durably(tmp_path / "file", b"after")
     assert (tmp_path / "file").read_bytes() == b"before"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from file_calls import instead
 
 from mqframe.store.files.descriptors import Descriptors, write_all
 
@@ -49,8 +50,7 @@ def test_a_missing_file_is_made_sparse_in_its_folder_or_is_an_error(tmp_path) ->
 
 def test_a_write_goes_on_until_all_is_written(tmp_path, monkeypatch) -> None:
     descriptor = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
-    pwrite = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda where, data, at: pwrite(where, data[:3], at))
+    instead(monkeypatch, tmp_path, "pwrite", lambda pwrite, where, data, at: pwrite(where, data[:3], at))
     write_all(descriptor, b"0123456789", 2)
     os.close(descriptor)
     assert (tmp_path / "file").read_bytes() == b"\0\x000123456789"

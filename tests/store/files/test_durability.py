@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from file_calls import fails, instead
 
 from mqframe.core.errors import StoreUnavailable
 from mqframe.store.files.durability import Durability, SyncFailure, noted_failure
@@ -218,10 +219,7 @@ def test_a_name_that_does_not_get_to_the_disk_ends_the_log(opened, message, monk
     oldest = min((tmp_path / "store/commitlog").iterdir())
     os.utime(oldest, (0, 0))
 
-    def fail(descriptor: int) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", fail)
+    instead(monkeypatch, tmp_path, "fsync", fails(errno.EIO))
     store.clean()
     with pytest.raises(StoreUnavailable, match="commitlog could not be flushed: Input/output error"):
         store.writes.put(message())

@@ -6,6 +6,7 @@ import errno
 import os
 
 import pytest
+from file_calls import fails, instead
 
 from mqframe.store.files.log_file import LogFile, allocate_really
 
@@ -43,13 +44,9 @@ def test_what_is_written_is_in_the_map_and_can_be_read_without_waiting(tmp_path)
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.EOPNOTSUPP, errno.EINVAL])
 def test_where_the_disk_would_have_to_be_waited_for_nothing_is_read(tmp_path, monkeypatch, number) -> None:
     file = LogFile.create(tmp_path, 0, 4096, allocate_really)
-
-    def refuse(*arguments: object) -> int:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "preadv", refuse)
+    instead(monkeypatch, tmp_path, "preadv", fails(number))
     assert file.read_now(0, 10) is None
-    number = errno.EIO
+    instead(monkeypatch, tmp_path, "preadv", fails(errno.EIO))
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         file.read_now(0, 10)
 

@@ -7,6 +7,7 @@ import errno
 import os
 
 import pytest
+from file_calls import fails, instead
 
 from mqframe.store.files.syncing import (
     make_directories,
@@ -29,10 +30,7 @@ def test_a_disk_that_fails_leaves_the_former_file(tmp_path, monkeypatch) -> None
     path = tmp_path / "abort"
     path.write_bytes(b"before")
 
-    def fail(descriptor: int) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", fail)
+    instead(monkeypatch, tmp_path, "fsync", fails(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
         write_durably(path, b"after")
     assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("abort", b"before")]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
+from file_calls import fails, instead
 from indexed import small_index
 
 from mqframe.core.storage.recovery import Care
@@ -20,16 +23,15 @@ ENTRIES_OF_PAGES = 2 * 4096 // 20 + 1
 
 
 @pytest.fixture
-def synced(monkeypatch) -> list[str]:
+def synced(monkeypatch, tmp_path) -> list[str]:
     """Names of the files that were synced, without their folders' path."""
     paths: list[str] = []
-    fdatasync = os.fdatasync
 
-    def sync(descriptor: int) -> None:
+    def sync(fdatasync: Callable[[int], None], descriptor: int) -> None:
         paths.append("/".join(os.readlink(f"/proc/self/fd/{descriptor}").split("/")[-3:]))
         fdatasync(descriptor)
 
-    monkeypatch.setattr(os, "fdatasync", sync)
+    instead(monkeypatch, tmp_path, "fdatasync", sync)
     return paths
 
 
@@ -76,11 +78,8 @@ def test_from_time_to_time_everything_is_synced_and_the_checkpoint_says_so(world
     assert (world.files.checkpoint.log, world.files.checkpoint.queues) == (1234, 1234)
 
 
-def test_a_failing_disk_moves_no_checkpoint(world, monkeypatch, clock, caplog) -> None:
-    def fail(descriptor: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "fdatasync", fail)
+def test_a_failing_disk_moves_no_checkpoint(world, monkeypatch, clock, caplog, tmp_path) -> None:
+    instead(monkeypatch, tmp_path, "fdatasync", fails(errno.EIO))
     write(world, "few", 1)
     clock.advance(60)
     world.flusher.flush()
@@ -91,13 +90,10 @@ def test_a_failing_disk_moves_no_checkpoint(world, monkeypatch, clock, caplog) -
 def test_what_a_failing_disk_did_not_take_stays_dirty_and_the_checkpoint_stays_for_good(
     world, monkeypatch, clock, tmp_path
 ) -> None:
-    def fail(descriptor: int) -> None:
-        raise OSError(5, "Input/output error")
-
     write(world, "few", 1)
     clock.advance(60)
     with monkeypatch.context() as broken:
-        broken.setattr(os, "fdatasync", fail)
+        instead(broken, tmp_path, "fdatasync", fails(errno.EIO))
         world.flusher.flush()
     (queue,) = world.files.queues.dirty
     assert (queue.topic, queue.dirty_bytes) == ("few", 20)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
+
+from file_calls import instead
 
 from mqframe.store.files.durability import SyncFailure, noted_failure
 from mqframe.store.files.layout import Layout
@@ -110,15 +113,14 @@ def test_only_what_was_not_flushed_is_written_anew_and_holes_stay(tmp_path, monk
     layout.sync_failed.write_bytes(b'{"flushed": 5242980, "reason": "commitlog/0: EIO"}')
     assert noted_failure(layout.sync_failed) == SyncFailure(5 * block + 100, "commitlog/0: EIO")
     written: dict[str, list[tuple[int, int]]] = {}
-    real = os.pwrite
 
-    def pwrite(descriptor: int, data: bytes, at: int) -> int:
+    def pwrite(real: Callable[..., int], descriptor: int, data: bytes, at: int) -> int:
         path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
         written.setdefault(path.relative_to(tmp_path).as_posix(), []).append((at, len(data)))
         return real(descriptor, data, at)
 
     before = {path: path.read_bytes() for path in (old, new, sparse, layout.timer_wheel)}
-    monkeypatch.setattr(os, "pwrite", pwrite)
+    instead(monkeypatch, tmp_path, "pwrite", pwrite)
     assert bring_back(layout)
     assert written.pop("timerwheel") == [(0, 5)]
     queue = written.pop(sparse.relative_to(tmp_path).as_posix())

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from file_calls import instead
 
 from mqframe.core.errors import RetryError, SettingError
 
@@ -18,13 +19,12 @@ from mqframe_spark.lake.iceberg_catalog import (
 
 def test_a_local_file_is_flushed_with_its_folder_before_it_is_closed(tmp_path, monkeypatch) -> None:
     flushed = []
-    sync = os.fsync
 
-    def seen(descriptor: int) -> None:
+    def seen(sync, descriptor: int) -> None:
         flushed.append(os.readlink(f"/proc/self/fd/{descriptor}"))
         sync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", seen)
+    instead(monkeypatch, tmp_path, "fsync", seen)
     place = tmp_path / "new" / "file"
     with DurableFileIO().new_output(f"file://{place}").create() as stream:
         stream.write(b"all of it")

@@ -1,7 +1,10 @@
 """Files appear whole, once, and under names that tell their stretch of the log."""
 
+import errno
+
 import pyarrow.parquet as pq
 import pytest
+from file_calls import fails, instead
 from lake_log import ALL, Written, stored
 from mqframe_spark.durable_file import STORE_ID_FILE
 from mqframe_spark.lake.parquet_files import ParquetFolder
@@ -59,7 +62,7 @@ def test_a_crash_while_publishing_leaves_neither_gap_nor_repetition(
 def test_a_half_written_file_is_cleared_away(tmp_path, log, monkeypatch) -> None:
     dispatcher = Written(tmp_path, log, roll_rows=1)
     with monkeypatch.context() as broken:
-        broken.setattr("os.fsync", lambda descriptor: (_ for _ in ()).throw(OSError(28, "No space left")))
+        instead(broken, tmp_path, "fsync", fails(errno.ENOSPC))
         with pytest.raises(OSError, match="No space left"):
             dispatcher.take(0, 1)
     assert [path.name[0] for path in tmp_path.glob("parquet/*/*/*")] == ["."]

@@ -185,6 +185,10 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """Listen on `port`, or a free one, as the host whose code runs; `host` and `more` mean nothing."""
         return self.network.listen(protocol_factory, port)
 
+    def remove_reader(self, fd: Any) -> bool:
+        """Nobody reads here: connections are there at once, without waiting to be accepted."""
+        return False
+
     async def create_connection(
         self, protocol_factory: Any, host: Any = None, port: Any = None, **more: Any
     ) -> Any:
