@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+# The first event that is logged imports it, with libraries that draw from `random` as they load: the first
+# run of a process would go on with other draws than the next one.
+import structlog  # noqa: F401
+
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
