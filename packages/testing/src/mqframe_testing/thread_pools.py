@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
@@ -27,7 +27,15 @@ def watched() -> Iterator[None]:
     def submit(pool: ThreadPoolExecutor, /, *call: Any, **more: Any) -> Future[Any]:
         future = before(pool, *call, **more)
         _under_way.add(future)
-        future.add_done_callback(_under_way.discard)
+        add, told = future.add_done_callback, list[Callable[[Future[Any]], object]]()
+
+        def add_before_the_end(fn: Callable[[Future[Any]], object]) -> None:
+            told.append(fn)
+            add(lambda done: _tell(fn, done))
+
+        # A loop hears of the end by a callback: it is under way until that was called.
+        future.add_done_callback = add_before_the_end  # type: ignore[method-assign]
+        add(lambda done: None if told else _under_way.discard(done))
         return future
 
     _watched = True
@@ -37,6 +45,13 @@ def watched() -> Iterator[None]:
     finally:
         _watched = False
         ThreadPoolExecutor.submit = before  # type: ignore[method-assign]
+
+
+def _tell(fn: Callable[[Future[Any]], object], done: Future[Any]) -> None:
+    try:
+        fn(done)
+    finally:
+        _under_way.discard(done)
 
 
 async def at_rest() -> None:
