@@ -1,4 +1,4 @@
-"""Opening a port so that nothing stays open where that is interrupted."""
+"""Opening and closing a port so that nothing stays open, no connection either."""
 
 from __future__ import annotations
 

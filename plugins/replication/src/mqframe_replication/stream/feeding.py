@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from mqframe.core.clock import Timer
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
-from mqframe.net.listening import listen, port_of
+from mqframe.net.listening import close, listen, port_of
 from mqframe.net.settings import NetSettings
 from mqframe.net.tls.contexts import server_context
 from mqframe.net.tls.following import FollowingContext
@@ -99,6 +99,8 @@ class Feeding:
 
     async def stop(self) -> None:
         """Close the port and all connections."""
+        if self._listener is not None:
+            await close([self._listener])
         self.abandon()
         if self._listener is not None:
             await self._listener.wait_closed()
