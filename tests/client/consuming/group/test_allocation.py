@@ -95,9 +95,8 @@ class TestWatch:
     @staticmethod
     async def wait(scene, seconds: float) -> None:
         await scene.pass_time(seconds)
-        for _ in range(3):  # the file is looked at in a thread, then read in one
-            await at_rest()
-            await scene.pass_time()
+        await at_rest()  # the file is read in a thread
+        await scene.pass_time()
 
     def consumer(self, scene, file: Path, **options) -> AsyncPushConsumer:
         made = AsyncPushConsumer.from_config(
