@@ -1,0 +1,82 @@
+"""What clients say of messages that they were handed: done, not yet, never."""
+
+from __future__ import annotations
+
+from mqframe_grpc.calls.answers import status_of
+from mqframe_grpc.calls.deliveries import Deliveries
+from mqframe_grpc.calls.renewing import Renewing
+from mqframe_grpc.clients import DoorClient, DoorClients
+from mqframe_grpc.proto import messages as m
+from mqframe_grpc.rules.codes import overall, status
+from mqframe_grpc.rules.handles import DoorHandle
+from mqframe_grpc.rules.names import group_name, topic_name
+from mqframe_grpc.rules.receives import ReceiveLimits, changed_ms
+from mqframe_grpc.transport.call import GrpcCall
+
+
+class AckCalls:
+    """AckMessage, ChangeInvisibleDuration, ForwardMessageToDeadLetterQueue."""
+
+    def __init__(
+        self, clients: DoorClients, limits: ReceiveLimits, deliveries: Deliveries, renewing: Renewing
+    ) -> None:
+        self._clients = clients
+        self._limits = limits
+        self._deliveries = deliveries
+        self._renewing = renewing
+
+    async def acknowledge(self, call: GrpcCall, request: m.AckMessageRequest) -> m.AckMessageResponse:
+        """Serve AckMessage: a result for each entry, in their order."""
+        client = self._clients.of(call)
+        topic, group = topic_name(request.topic), group_name(request.group)
+        results = [await self._acknowledge(call, client, group, topic, each) for each in request.entries]
+        codes = [m.Code(result.status.code) for result in results]
+        return m.AckMessageResponse(status=overall(codes), entries=results)
+
+    async def _acknowledge(
+        self, call: GrpcCall, client: DoorClient, group: str, topic: str, entry: m.AckMessageEntry
+    ) -> m.AckMessageResultEntry:
+        async def use(handle: DoorHandle) -> None:
+            await self._deliveries.acknowledge(client, group, topic, handle)
+
+        try:
+            given = DoorHandle.parse(entry.receipt_handle)
+            await self._renewing.use_newest(client, group, topic, entry.message_id, given, use)
+            found = status(m.Code.OK)
+        except Exception as problem:  # isolation boundary: of this entry
+            found = status_of(problem, call)
+        return m.AckMessageResultEntry(
+            message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=found
+        )
+
+    async def change(
+        self, call: GrpcCall, request: m.ChangeInvisibleDurationRequest
+    ) -> m.ChangeInvisibleDurationResponse:
+        """Serve ChangeInvisibleDuration; the message has another handle then."""
+        client = self._clients.of(call)
+        topic, group = topic_name(request.topic), group_name(request.group)
+        duration_ms = changed_ms(request, self._limits)
+        given = DoorHandle.parse(request.receipt_handle)
+
+        async def use(handle: DoorHandle) -> DoorHandle:
+            return await self._deliveries.hide(client, group, topic, handle, duration_ms)
+
+        changed: DoorHandle = await self._renewing.use_newest(
+            client, group, topic, request.message_id, given, use
+        )
+        return m.ChangeInvisibleDurationResponse(status=status(m.Code.OK), receipt_handle=changed.text)
+
+    async def bury(
+        self, call: GrpcCall, request: m.ForwardMessageToDeadLetterQueueRequest
+    ) -> m.ForwardMessageToDeadLetterQueueResponse:
+        """Serve ForwardMessageToDeadLetterQueue."""
+        client = self._clients.of(call)
+        topic, group = topic_name(request.topic), group_name(request.group)
+        given = DoorHandle.parse(request.receipt_handle)
+
+        async def use(handle: DoorHandle) -> None:
+            await self._deliveries.bury(client, group, topic, handle, request.message_id)
+            await self._deliveries.acknowledge(client, group, topic, handle)
+
+        await self._renewing.use_newest(client, group, topic, request.message_id, given, use)
+        return m.ForwardMessageToDeadLetterQueueResponse(status=status(m.Code.OK))

@@ -1,0 +1,123 @@
+"""Sending, and taking back what was to be delivered later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from mqframe.core.clock import Clock
+from mqframe.core.codes import ResponseCode, SysFlag
+from mqframe.core.messages.properties import encode_properties
+from mqframe.core.requests.messages import RecallAnswer, RecallMessage, SendAnswer, SendMessageV2
+from mqframe_grpc.backend import Backend
+from mqframe_grpc.calls.answers import fields_of, need
+from mqframe_grpc.calls.routes import MESSAGE_TYPE
+from mqframe_grpc.clients import DoorClient, DoorClients
+from mqframe_grpc.proto import messages as m
+from mqframe_grpc.rules.codes import Rejected, overall, rejected, status
+from mqframe_grpc.rules.names import topic_name
+from mqframe_grpc.rules.routes import topic_type
+from mqframe_grpc.rules.send_checks import SendLimits, check_sends
+from mqframe_grpc.rules.sends import check_type, draft
+from mqframe_grpc.transport.call import GrpcCall
+
+_DEFAULT_TOPIC: Final = "TBW102"
+_DEFAULT_QUEUES: Final = 4
+_STORED: Final = {
+    ResponseCode.SUCCESS: m.Code.OK,
+    ResponseCode.FLUSH_DISK_TIMEOUT: m.Code.MASTER_PERSISTENCE_TIMEOUT,
+    ResponseCode.FLUSH_SLAVE_TIMEOUT: m.Code.SLAVE_PERSISTENCE_TIMEOUT,
+    ResponseCode.SLAVE_NOT_AVAILABLE: m.Code.HA_NOT_AVAILABLE,
+}
+"""Codes of messages that are stored, though perhaps not as safely as was configured."""
+_RECALLED_TYPES: Final = ("DELAY", "MIXED")
+
+
+class SendCalls:
+    """SendMessage and RecallMessage.
+
+    `half_stored(topic, transaction id, answer)`: is told of messages that wait for their transaction's end.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        clients: DoorClients,
+        clock: Clock,
+        limits: SendLimits,
+        half_stored: Callable[[str, str, SendAnswer], None],
+    ) -> None:
+        self._backend = backend
+        self._clients = clients
+        self._clock = clock
+        self._limits = limits
+        self._half_stored = half_stored
+        self.check_types = True
+
+    async def send(self, call: GrpcCall, request: m.SendMessageRequest) -> m.SendMessageResponse:
+        """Serve SendMessage: an entry for each message, in their order."""
+        client = self._clients.of(call)
+        topic = check_sends(request.messages, self._limits, self._clock.now_ms())
+        entries = [await self._store(client, call, topic, each) for each in request.messages]
+        if len(entries) == 1 and entries[0].status.code not in _STORED.values():
+            return m.SendMessageResponse(status=entries[0].status)
+        codes = [m.Code(entry.status.code) for entry in entries]
+        return m.SendMessageResponse(status=overall(codes), entries=entries)
+
+    async def _store(
+        self, client: DoorClient, call: GrpcCall, topic: str, message: m.Message
+    ) -> m.SendResultEntry:
+        made = draft(message, call.address, self._clock.now_ms(), self._limits)
+        place = await self._backend.write_place(client, topic, made.group)
+        if self.check_types:
+            check_type(made.properties, topic, topic_type(place.topic.attributes.get(MESSAGE_TYPE)))
+        reply = await self._backend.ask(
+            client,
+            place.broker,
+            SendMessageV2(
+                producer_group=topic,
+                topic=topic,
+                default_topic=_DEFAULT_TOPIC,
+                default_topic_queue_nums=_DEFAULT_QUEUES,
+                queue_id=place.queue_id,
+                sys_flag=made.sys_flag,
+                born_timestamp=made.born_timestamp,
+                flag=0,
+                properties=encode_properties(made.properties),
+            ),
+            made.body,
+        )
+        code = _STORED.get(reply.code)  # type: ignore[call-overload]
+        if code is None:
+            problem = rejected(reply.code, reply.remark)
+            return m.SendResultEntry(status=status(problem.code, problem.text), message_id=made.message_id)
+        answer = fields_of(reply, SendAnswer)
+        if made.sys_flag & SysFlag.TRANSACTION_PREPARED:
+            self._half_stored(topic, made.message_id, answer)
+        return m.SendResultEntry(
+            status=status(code, "" if code == m.Code.OK else reply.remark or ""),
+            message_id=made.message_id,
+            transaction_id=made.message_id,
+            offset=answer.queue_offset,
+            recall_handle=answer.recall_handle or "",
+        )
+
+    async def recall(self, call: GrpcCall, request: m.RecallMessageRequest) -> m.RecallMessageResponse:
+        """Serve RecallMessage."""
+        client = self._clients.of(call)
+        topic = topic_name(request.topic)
+        config = await self._backend.topic(topic)
+        kind = config.attributes.get(MESSAGE_TYPE) or "NORMAL"
+        if self.check_types and kind not in _RECALLED_TYPES:
+            raise Rejected(
+                m.Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
+                f"messages of topic {topic}, of type {kind}, are not recalled; those of DELAY and MIXED are",
+            )
+        place = await self._backend.write_place(client, topic, "")
+        reply = await self._backend.ask(
+            client,
+            place.broker,
+            RecallMessage(topic=topic, recall_handle=request.recall_handle, producer_group=topic),
+        )
+        answer = fields_of(need(reply), RecallAnswer)
+        return m.RecallMessageResponse(status=status(m.Code.OK), message_id=answer.msg_id)

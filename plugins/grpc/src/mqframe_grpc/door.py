@@ -1,0 +1,108 @@
+"""The door: all calls of gRPC clients, before a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.errors import SettingError
+from mqframe.net.clock import LoopClock
+from mqframe_grpc.backend import Backend
+from mqframe_grpc.calls.acks import AckCalls
+from mqframe_grpc.calls.answers import Serve, answering
+from mqframe_grpc.calls.deliveries import Deliveries
+from mqframe_grpc.calls.handed import HandedCommands
+from mqframe_grpc.calls.members import MemberCalls
+from mqframe_grpc.calls.receives import ReceiveCalls
+from mqframe_grpc.calls.renewing import Renewing
+from mqframe_grpc.calls.routes import RouteCalls
+from mqframe_grpc.calls.sends import SendCalls
+from mqframe_grpc.calls.transactions import TransactionCalls
+from mqframe_grpc.clients import DoorClients
+from mqframe_grpc.options import GrpcOptions
+from mqframe_grpc.proto import messages as m
+from mqframe_grpc.rules.renewal import Renewals
+from mqframe_grpc.rules.routes import endpoints_of
+from mqframe_grpc.rules.settings import settings_for
+from mqframe_grpc.transport.call import Method
+
+SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
+
+
+class Door:
+    """Serves gRPC's calls by asking `backend`.
+
+    Raises `SettingError` for options that cannot be.
+    """
+
+    def __init__(self, backend: Backend, clock: LoopClock, options: GrpcOptions) -> None:
+        transactions = TransactionCalls(backend, clients := DoorClients())
+        self.clients = clients
+        clients.handed = HandedCommands(transactions)
+        self._transactions = transactions
+        self._options = options
+        deliveries = Deliveries(backend, clock)
+        renewals = Renewals(options.renew_ms, max_ms=options.renew_max_ms)
+        self.renewing = Renewing(renewals, deliveries, backend, clock, clients.own())
+        clients.left = self.renewing.give_back
+        self._routes = RouteCalls(backend, clients, _advertised(options.advertised))
+        self._members = MemberCalls(backend, clients, clock, self._settings)
+        self._sends = SendCalls(backend, clients, clock, options.sends, transactions.half_stored)
+        self._sends.check_types = options.check_types
+        self._receives = ReceiveCalls(backend, clients, clock, options.receives, deliveries, self.renewing)
+        self._acks = AckCalls(clients, options.receives, deliveries, self.renewing)
+
+    def _settings(self, sent: m.Settings, group: SubscriptionGroupConfig | None) -> m.Settings:
+        options = self._options
+        return settings_for(
+            sent,
+            group,
+            options.sends,
+            options.batch_max,
+            options.polling_max_ms,
+            check_types=options.check_types,
+            invisible_max_ms=options.invisible_max_ms,
+        )
+
+    def methods(self) -> Mapping[str, Method]:
+        """What serves each RPC, by its path."""
+        one: dict[str, tuple[Serve, type[m.ProtoMessage]]] = {
+            "QueryRoute": (self._routes.query_route, m.QueryRouteResponse),
+            "QueryAssignment": (self._routes.query_assignment, m.QueryAssignmentResponse),
+            "SendMessage": (self._sends.send, m.SendMessageResponse),
+            "RecallMessage": (self._sends.recall, m.RecallMessageResponse),
+            "AckMessage": (self._acks.acknowledge, m.AckMessageResponse),
+            "ChangeInvisibleDuration": (self._acks.change, m.ChangeInvisibleDurationResponse),
+            "ForwardMessageToDeadLetterQueue": (
+                self._acks.bury,
+                m.ForwardMessageToDeadLetterQueueResponse,
+            ),
+            "EndTransaction": (self._transactions.end, m.EndTransactionResponse),
+            "Heartbeat": (self._members.heartbeat, m.HeartbeatResponse),
+            "NotifyClientTermination": (self._members.terminate, m.NotifyClientTerminationResponse),
+        }
+        found = {
+            SERVICE + name: Method(answering(answer, serve), m.METHODS[SERVICE + name][0])
+            for name, (serve, answer) in one.items()
+        }
+        found[f"{SERVICE}ReceiveMessage"] = Method(self._receives.receive, m.ReceiveMessageRequest)
+        found[f"{SERVICE}Telemetry"] = Method(self._members.telemetry, m.TelemetryCommand, both_ways=True)
+        return found
+
+    async def renew(self) -> None:
+        """Hide anew what is in work."""
+        await self.renewing.renew()
+
+    def stop(self) -> None:
+        """Do nothing any more."""
+        self.renewing.stop()
+
+
+def _advertised(text: str) -> m.Endpoints | None:
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise SettingError(f"plugins.grpc.advertised = {text!r}: must be host:port")
+    return endpoints_of(host.strip("[]"), int(port))

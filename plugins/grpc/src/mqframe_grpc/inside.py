@@ -1,0 +1,92 @@
+"""The broker in whose process the door is."""
+
+from __future__ import annotations
+
+from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.codes import PERM_WRITE
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.requests.fields import Request
+from mqframe.core.requests.nameserver import GetRouteinfoByTopic
+from mqframe.core.requests.serving import Reply
+from mqframe.core.wire.frame import Body
+from mqframe.core.wire.loose_json import decode
+from mqframe.hooks.interfaces import BrokerPort
+from mqframe_grpc.backend import WritePlace
+from mqframe_grpc.clients import DoorClient
+from mqframe_grpc.proto import messages as m
+from mqframe_grpc.rules.codes import Rejected
+from mqframe_grpc.rules.sends import queue_of
+
+
+class InsideBackend:
+    """The `Backend` of a door that is a service of its broker."""
+
+    def __init__(self, port: BrokerPort) -> None:
+        self._requests = port.requests
+        self._topics, self._groups = port.topics, port.groups
+        self._identity = port.identity
+        self._ask_nameservers = port.ask_nameservers
+
+    @property
+    def brokers(self) -> tuple[str, ...]:
+        """Its own."""
+        return (self._identity.name,)
+
+    def broker_of(self, name: str) -> str:
+        """Its own, or none (`Backend`)."""
+        own = self._identity.name
+        if name not in ("", own):
+            raise Rejected(m.Code.BAD_REQUEST, f"broker {name[:200]} is not served here; this is {own}")
+        return own
+
+    async def ask(self, client: DoorClient, broker: str, request: Request, body: Body = b"") -> Reply:
+        """Ask the broker (`Backend`)."""
+        peer = client.peer
+        if peer is None or peer.closed:
+            peer = client.peer = self._requests.connect(client)
+        reply: Reply = await peer.ask(request, body)
+        return reply
+
+    async def route(self, client: DoorClient, topic: str) -> TopicRouteData:
+        """The broker's own queues as they are now, and what name servers say of others (`Backend`)."""
+        own, identity = self._topics.find(topic), self._identity
+        answer = await self._ask_nameservers(GetRouteinfoByTopic(topic=topic))
+        route = TopicRouteData()
+        if answer is not None and not answer.code:
+            route = decode(memoryview(answer.body), TopicRouteData)
+        name = identity.name
+        queues = [each for each in route.queue_datas if each.broker_name != name]
+        brokers = [each for each in route.broker_datas if each.broker_name != name]
+        if own is not None:
+            queues.append(QueueData(name, own.perm, own.read_queue_nums, own.write_queue_nums))
+            brokers.append(BrokerData(name, {identity.broker_id: identity.address}, identity.cluster))
+        if not queues:
+            raise _no_topic(topic)
+        return TopicRouteData(brokers, queue_datas=queues, order_topic_conf=route.order_topic_conf)
+
+    async def write_place(self, client: DoorClient, topic: str, message_group: str) -> WritePlace:
+        """A queue of the broker (`Backend`)."""
+        found = await self.topic(topic)
+        if not found.perm & PERM_WRITE or found.write_queue_nums <= 0:
+            raise Rejected(m.Code.FORBIDDEN, f"no writable queue: topic {topic} takes no messages here")
+        queue = queue_of(message_group, found.write_queue_nums) if message_group else -1
+        return WritePlace(self._identity.name, queue, found)
+
+    async def topic(self, topic: str) -> TopicConfig:
+        """The topic, as the broker has it (`Backend`)."""
+        found = self._topics.find(topic)
+        if found is None:
+            raise _no_topic(topic)
+        return found
+
+    async def group(self, group: str) -> SubscriptionGroupConfig | None:
+        """The group, as the broker has it (`Backend`)."""
+        return self._groups.find(group)
+
+
+def _no_topic(topic: str) -> Rejected:
+    return Rejected(
+        m.Code.TOPIC_NOT_FOUND,
+        f"there is no topic {topic[:200]}; through gRPC none is made at its first use: `mqframe topic create`",
+    )

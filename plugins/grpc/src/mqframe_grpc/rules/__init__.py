@@ -1,0 +1,1 @@
+"""What the door does, without sockets and clocks."""

@@ -1,0 +1,146 @@
+"""The port at which gRPC is spoken: all connections of one server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mqframe.core.measuring.budget import Shares
+from mqframe.log import get_logger
+from mqframe.net.clock import Every, LoopClock
+from mqframe.net.listening import close, listen, port_of
+from mqframe.net.tls.following import FollowingContext
+from mqframe.net.tls.gate import TlsGate
+from mqframe.trouble import Trouble
+from mqframe_grpc.transport.call import Method
+from mqframe_grpc.transport.connection import GrpcConnection
+from mqframe_grpc.transport.limits import GrpcLimits
+
+log = get_logger("grpc")
+
+_LOOKS: Final = 8
+
+
+class GrpcServer:
+    """Serves `methods`, by their path, to plain clients and to those of TLS, at one port.
+
+    `context`: what secures connections, `None`: plain ones alone are taken; `plain`: whether those are taken
+    at all.
+    """
+
+    def __init__(
+        self,
+        methods: Mapping[str, Method],
+        clock: LoopClock,
+        limits: GrpcLimits,
+        context: FollowingContext | None = None,
+        *,
+        plain: bool = True,
+    ) -> None:
+        self.methods = methods
+        self.clock = clock
+        self.limits = limits
+        self.connections: set[GrpcConnection] = set()
+        self._arrive: Callable[[], asyncio.Protocol] = lambda: GrpcConnection(self)
+        self._gate: TlsGate | None = None
+        self._partial: Shares[GrpcConnection] = Shares(limits.partial_bytes_max)
+        self._unsent: Shares[GrpcConnection] = Shares(
+            limits.unsent_bytes_max, lambda connection: connection.unsent_bytes
+        )
+        self._refused, self._closed = Trouble(log, clock.monotonic), Trouble(log, clock.monotonic)
+        self._listener: asyncio.Server | None = None
+        self._looking: Every | None = None
+        if context is not None:
+            patience = limits.idle_seconds
+            self._gate = TlsGate(context, clock, self._arrive, plain=plain, patience=patience)
+            self._gate.full = self._is_full
+            self._arrive = self._gate.arrive
+
+    def _is_full(self) -> bool:
+        if len(self.connections) < self.limits.connections_max:
+            return False
+        self._refused.note("connections refused", most=self.limits.connections_max, setting="connections_max")
+        return True
+
+    # For connections
+
+    def entered(self, connection: GrpcConnection) -> bool:
+        """A connection was opened; whether there is room for it."""
+        if self._is_full():
+            return False
+        self.connections.add(connection)
+        return True
+
+    def left(self, connection: GrpcConnection) -> None:
+        """It ended."""
+        self.connections.discard(connection)
+        self._partial.take(connection, 0)
+        self._unsent.take(connection, 0)
+
+    def partial(self, connection: GrpcConnection, size: int) -> None:
+        """Of requests on it, `size` bytes came, and the rest did not."""
+        for each in self._partial.take(connection, size):
+            self._shed(each, "requests that have not wholly arrived take too much")
+
+    def unsent(self, connection: GrpcConnection, size: int) -> None:
+        """`size` bytes of answers wait on it."""
+        for each in self._unsent.take(connection, size):
+            self._shed(each, "answers that nobody reads take too much")
+
+    def flooded(self, connection: GrpcConnection, what: str) -> None:
+        """It is closed, for it sends too much of `what`."""
+        self._closed.note("connections closed", kind=what, reason=f"too many {what}", peer=connection.address)
+
+    def _shed(self, connection: GrpcConnection, reason: str) -> None:
+        self._closed.note("connections closed", kind=reason, reason=reason, peer=connection.address)
+        connection.abort()
+
+    # Life
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen on `host` and `port` (0: any free one); returns the port. Raises `OSError`."""
+        self._listener = await listen(self._arrive, host, port)
+        interval = min(self.limits.idle_seconds, self.limits.stalled_seconds) / _LOOKS
+        self._looking = Every(self.clock, interval, self._look, name="idle gRPC connections")
+        return port_of(self._listener)
+
+    async def stop(self) -> None:
+        """Stop listening, and close all connections."""
+        if self._looking is not None:
+            self._looking.stop()
+        if self._listener is None:
+            return
+        await close([self._listener])
+        if self._gate is not None:
+            self._gate.close()
+        for connection in tuple(self.connections):
+            connection.close()
+        await asyncio.sleep(0)
+        for connection in tuple(self.connections):
+            connection.abort()
+        await asyncio.sleep(0)
+        await self._listener.wait_closed()
+        self._listener = None
+        for trouble in (self._refused, self._closed):
+            trouble.tell(last=True)
+
+    def abandon(self) -> None:
+        """Let go of all connections, without a word."""
+        if self._looking is not None:
+            self._looking.stop()
+        if self._listener is not None:
+            self._listener.close()
+        if self._gate is not None:
+            self._gate.close()
+        for connection in tuple(self.connections):
+            connection.abort()
+
+    def _look(self) -> None:
+        now = self.clock.monotonic()
+        for connection in tuple(self.connections):
+            connection.look(now)
+        for trouble in (self._refused, self._closed):
+            trouble.tell()
+        if self._gate is not None:
+            self._gate.tell()
