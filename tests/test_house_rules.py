@@ -60,6 +60,8 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_delay": {*LEVELS["hooks"], "store"},
     "mqframe_index": {*LEVELS["hooks"], "store"},
     "mqframe_assignment": LEVELS["hooks"],
+    # A door for another protocol stands on the client's part, too: before brokers elsewhere.
+    "mqframe_grpc": {*LEVELS["net"], "client", "turns", "mqframe_pop", "mqframe_cli"},
     # Roles are trusted: they are made of the inside of broker and store.
     "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
@@ -193,6 +195,15 @@ FLOORS: dict[str, list[set[str]]] = {
         {"access", "bodies", "request_needs", "rules", "settings"},
         {"requests"},
         {"broker", "client"},
+    ],
+    "mqframe_grpc": [
+        {"proto"},
+        {"rules", "transport"},
+        {"certificates", "clients", "options"},
+        {"backend"},
+        {"calls", "inside", "outside"},
+        {"door"},
+        {"commands", "service"},
     ],
     "mqframe_pop": [
         {"request_needs", "settings"},

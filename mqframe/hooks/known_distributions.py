@@ -51,6 +51,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("broker_role", "elected"): "mqframe-plugin-election",
     ("coordination", "sqlite"): "mqframe-plugin-election",
     ("coordination", "etcd"): "mqframe-plugin-etcd",
+    ("broker_service", "grpc"): "mqframe-plugin-grpc",
     ("command", "idempotence"): "mqframe-plugin-idempotence",
     ("broker_service", "index"): "mqframe-plugin-index",
     ("exporter", "prometheus"): "mqframe-plugin-metrics",

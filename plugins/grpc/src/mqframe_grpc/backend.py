@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.cluster.route_bodies import TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
@@ -31,6 +32,14 @@ class Backend(Protocol):
         for a broker that there is not, and `ConnectionLost`.
         """
 
+    async def join(self, client: DoorClient, beat: HeartbeatData) -> None:
+        """`client` lives, and is a member of the groups in `beat`, at all brokers.
+
+        `client.peer` stands for it until it is closed, as it is when nothing is heard of the client.
+
+        Raises `Rejected`, and `ConnectionLost`.
+        """
+
     async def route(self, client: DoorClient, topic: str) -> TopicRouteData:
         """Where `topic` lives. Raises `Rejected` TOPIC_NOT_FOUND."""
 
@@ -47,8 +56,8 @@ class Backend(Protocol):
         """The consumer group, as one of the brokers has it; `None` when there is none yet."""
 
     def broker_of(self, name: str) -> str:
-        """The broker that a client calls `name`, "" for the only one. Raises `Rejected` where there is none."""
+        """The broker that a client calls `name`, "" for the only one. Raises `Rejected` for none of ours."""
 
     @property
     def brokers(self) -> tuple[str, ...]:
-        """The names of the brokers that clients are members of groups at."""
+        """The names of all brokers."""

@@ -44,8 +44,8 @@ def self_signed(folder: Path, now: Callable[[], datetime] = lambda: datetime.now
             _write(cert, key, now())
         except OSError as problem:
             raise SettingError(
-                f"plugins.grpc.tls: no certificate can be written to {folder}: {problem.strerror}; give one of "
-                "your own in plugins.grpc.tls_cert_file, or set plugins.grpc.tls = disabled"
+                f"plugins.grpc.tls: no certificate can be written to {folder}: {problem.strerror}; give one "
+                "of your own in plugins.grpc.tls_cert_file, or set plugins.grpc.tls = disabled"
             ) from None
         log.info(
             "a self-signed certificate was made; plugins.grpc.tls_cert_file takes a real one", file=str(cert)

@@ -118,8 +118,8 @@ class Handed:
 class DoorClients:
     """All clients, by id.
 
-    `handed`: what is done with what brokers have for them; `left`: is told of each that is a member of nothing
-    any more.
+    `handed`: what is done with what brokers have for them; `left`: is told of each that is a member of
+    nothing any more.
     """
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from mqframe_grpc.calls.answers import Serve, answering
 from mqframe_grpc.calls.deliveries import Deliveries
 from mqframe_grpc.calls.handed import HandedCommands
 from mqframe_grpc.calls.members import MemberCalls
+from mqframe_grpc.calls.queues import QueueCalls
 from mqframe_grpc.calls.receives import ReceiveCalls
 from mqframe_grpc.calls.renewing import Renewing
 from mqframe_grpc.calls.routes import RouteCalls
@@ -50,8 +51,9 @@ class Door:
         self._members = MemberCalls(backend, clients, clock, self._settings)
         self._sends = SendCalls(backend, clients, clock, options.sends, transactions.half_stored)
         self._sends.check_types = options.check_types
-        self._receives = ReceiveCalls(backend, clients, clock, options.receives, deliveries, self.renewing)
-        self._acks = AckCalls(clients, options.receives, deliveries, self.renewing)
+        self._receives = ReceiveCalls(backend, clients, clock, options.receives, self.renewing)
+        self._queues = QueueCalls(backend, clients, clock, options.receives)
+        self._acks = AckCalls(clients, options.receives, self.renewing)
 
     def _settings(self, sent: m.Settings, group: SubscriptionGroupConfig | None) -> m.Settings:
         options = self._options
@@ -78,6 +80,9 @@ class Door:
                 self._acks.bury,
                 m.ForwardMessageToDeadLetterQueueResponse,
             ),
+            "UpdateOffset": (self._queues.update, m.UpdateOffsetResponse),
+            "GetOffset": (self._queues.committed, m.GetOffsetResponse),
+            "QueryOffset": (self._queues.offset, m.QueryOffsetResponse),
             "EndTransaction": (self._transactions.end, m.EndTransactionResponse),
             "Heartbeat": (self._members.heartbeat, m.HeartbeatResponse),
             "NotifyClientTermination": (self._members.terminate, m.NotifyClientTerminationResponse),
@@ -87,6 +92,7 @@ class Door:
             for name, (serve, answer) in one.items()
         }
         found[f"{SERVICE}ReceiveMessage"] = Method(self._receives.receive, m.ReceiveMessageRequest)
+        found[f"{SERVICE}PullMessage"] = Method(self._queues.pull, m.PullMessageRequest)
         found[f"{SERVICE}Telemetry"] = Method(self._members.telemetry, m.TelemetryCommand, both_ways=True)
         return found
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.cluster.route_bodies import BrokerData, QueueData, TopicRouteData
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PERM_WRITE
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
+from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
-from mqframe.core.wire.loose_json import decode
+from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.hooks.interfaces import BrokerPort
 from mqframe_grpc.backend import WritePlace
 from mqframe_grpc.clients import DoorClient
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.rules.codes import Rejected
+from mqframe_grpc.rules.codes import Rejected, rejected
 from mqframe_grpc.rules.sends import queue_of
 
 
@@ -47,6 +49,12 @@ class InsideBackend:
             peer = client.peer = self._requests.connect(client)
         reply: Reply = await peer.ask(request, body)
         return reply
+
+    async def join(self, client: DoorClient, beat: HeartbeatData) -> None:
+        """Pass the heartbeat on (`Backend`)."""
+        reply = await self.ask(client, self._identity.name, HeartBeat(), dumps(beat))
+        if reply.code:
+            raise rejected(reply.code, reply.remark)
 
     async def route(self, client: DoorClient, topic: str) -> TopicRouteData:
         """The broker's own queues as they are now, and what name servers say of others (`Backend`)."""
@@ -88,5 +96,5 @@ class InsideBackend:
 def _no_topic(topic: str) -> Rejected:
     return Rejected(
         m.Code.TOPIC_NOT_FOUND,
-        f"there is no topic {topic[:200]}; through gRPC none is made at its first use: `mqframe topic create`",
+        f"there is no topic {topic[:200]}, and gRPC makes none at its first use: `mqframe topic create`",
     )

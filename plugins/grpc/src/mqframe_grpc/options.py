@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
-from mqframe.core.config.settings import at_least, one_of, setting, within
+from mqframe.core.config.settings import at_least, one_of, setting, settings, within
 from mqframe_grpc.rules.receives import ReceiveLimits
 from mqframe_grpc.rules.send_checks import SendLimits
 from mqframe_grpc.transport.limits import GrpcLimits
@@ -15,7 +13,7 @@ _ENVELOPE_BYTES: Final = 1 << 20
 """What a request may have besides the body of its message."""
 
 
-@attrs.frozen
+@settings("plugins.grpc")
 class GrpcOptions:
     """Where the door listens, and what it takes. Times in ms, sizes in bytes."""
 
@@ -28,8 +26,8 @@ class GrpcOptions:
     )
     tls: str = setting(
         "permissive",
-        doc="`permissive`: plain connections and TLS at the same port; `enforcing`: TLS only; `disabled`: plain "
-        "only",
+        doc="`permissive`: plain connections and TLS at the same port; `enforcing`: TLS only; `disabled`: "
+        "plain only",
         check=one_of("permissive", "enforcing", "disabled"),
     )
     tls_cert_file: str = setting(
@@ -60,15 +58,10 @@ class GrpcOptions:
     invisible_max_ms: int = setting(
         12 * 3_600_000, doc="longest time that a consumer may hide what it receives", check=at_least(1)
     )
-    renew: bool = setting(
-        True,
-        doc="whether what push consumers work on stays hidden, however long they do; else they get it for the "
-        "time that they ask for",
-    )
     renew_ms: int = setting(
         60_000,
-        doc="for how long messages of push consumers are hidden, again and again while they work on them: the "
-        "time after which these come back when the door was killed",
+        doc="for how long messages of push consumers are hidden, again and again while they work on them: "
+        "the time after which these come back when the door was killed",
         check=at_least(20_000),
     )
     renew_max_ms: int = setting(
@@ -97,7 +90,6 @@ class GrpcOptions:
             polling_max_ms=self.polling_max_ms,
             batch_max=self.batch_max,
             renew_ms=self.renew_ms,
-            renews=self.renew,
         )
 
     @property

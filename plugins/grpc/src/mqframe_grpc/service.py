@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, Periodic
@@ -81,6 +81,10 @@ class GrpcService(BrokerService):
             "grpc.clients": str(len(self._door.clients)),
             "grpc.inWork": str(len(self._door.renewing.renewals)),
         }
+
+    def offers(self) -> Mapping[str, Callable[..., object]]:
+        """Where it listens, for who asked for any free port."""
+        return {"grpc.port": lambda: self._bound}
 
     async def stop(self) -> None:
         """Close the port, and all connections."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mqframe_grpc.calls.answers import status_of
-from mqframe_grpc.calls.deliveries import Deliveries
 from mqframe_grpc.calls.renewing import Renewing
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
@@ -17,12 +16,10 @@ from mqframe_grpc.transport.call import GrpcCall
 class AckCalls:
     """AckMessage, ChangeInvisibleDuration, ForwardMessageToDeadLetterQueue."""
 
-    def __init__(
-        self, clients: DoorClients, limits: ReceiveLimits, deliveries: Deliveries, renewing: Renewing
-    ) -> None:
+    def __init__(self, clients: DoorClients, limits: ReceiveLimits, renewing: Renewing) -> None:
         self._clients = clients
         self._limits = limits
-        self._deliveries = deliveries
+        self._deliveries = renewing.deliveries
         self._renewing = renewing
 
     async def acknowledge(self, call: GrpcCall, request: m.AckMessageRequest) -> m.AckMessageResponse:

@@ -29,7 +29,7 @@ _OUTCOMES: Final = {
 
 
 class HandedCommands(Handed):
-    """Turns requests of brokers to clients into commands. Changed members concern nobody: groups are popped."""
+    """Turns requests of brokers to clients into commands. Changed members concern nobody: all pop."""
 
     def __init__(self, transactions: TransactionCalls) -> None:
         self._transactions = transactions

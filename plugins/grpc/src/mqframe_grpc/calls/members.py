@@ -10,10 +10,7 @@ from google.protobuf.message import DecodeError
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.errors import Refusal
-from mqframe.core.requests.consumers import HeartBeat
-from mqframe.core.wire.loose_json import dumps
 from mqframe_grpc.backend import Backend
-from mqframe_grpc.calls.answers import need
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected, status
@@ -90,11 +87,10 @@ class MemberCalls:
         return m.HeartbeatResponse(status=status(m.Code.OK))
 
     async def _beat(self, client: DoorClient, beat: HeartbeatData) -> None:
-        for broker in self._backend.brokers:
-            try:
-                need(await self._backend.ask(client, broker, HeartBeat(), dumps(beat)))
-            except Refusal as refusal:
-                raise Rejected(m.Code.TOO_MANY_REQUESTS, str(refusal)) from None
+        try:
+            await self._backend.join(client, beat)
+        except Refusal as refusal:
+            raise Rejected(m.Code.TOO_MANY_REQUESTS, str(refusal)) from None
 
     async def terminate(
         self, call: GrpcCall, request: m.NotifyClientTerminationRequest

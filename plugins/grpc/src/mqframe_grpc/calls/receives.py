@@ -20,7 +20,6 @@ from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.answers import status_of
-from mqframe_grpc.calls.deliveries import Deliveries
 from mqframe_grpc.calls.renewing import GIVEN_BACK_MS, Renewing
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
@@ -31,7 +30,6 @@ from mqframe_grpc.rules.names import group_name, topic_name
 from mqframe_grpc.rules.receives import (
     ReceiveLimits,
     invisible_ms,
-    is_renewed,
     message_of,
     polling_ms,
 )
@@ -66,14 +64,13 @@ class ReceiveCalls:
         clients: DoorClients,
         clock: Clock,
         limits: ReceiveLimits,
-        deliveries: Deliveries,
         renewing: Renewing,
     ) -> None:
         self._backend = backend
         self._clients = clients
         self._clock = clock
         self._limits = limits
-        self._deliveries = deliveries
+        self._deliveries = renewing.deliveries
         self._renewing = renewing
 
     async def receive(self, call: GrpcCall, request: m.ReceiveMessageRequest) -> None:
@@ -86,9 +83,7 @@ class ReceiveCalls:
         except Exception as problem:  # isolation boundary: of this call
             await call.send(m.ReceiveMessageResponse(status=status_of(problem, call)))
         else:
-            await self._hand_over(
-                call, client, group, topic, found, renewed=is_renewed(request, self._limits)
-            )
+            await self._hand_over(call, client, group, topic, found, renewed=request.auto_renew)
         await call.send(m.ReceiveMessageResponse(delivery_timestamp=timestamp(self._clock.now_ms())))
 
     async def _pop(

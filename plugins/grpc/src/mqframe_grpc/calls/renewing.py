@@ -1,4 +1,4 @@
-"""Messages in work at push consumers are hidden again and again, until they are done or their member is gone."""
+"""Messages in work at push consumers are hidden again and again, until done, or their member is gone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Renewing:
         self, renewals: Renewals, deliveries: Deliveries, backend: Backend, clock: Clock, own: DoorClient
     ) -> None:
         self.renewals = renewals
-        self._deliveries = deliveries
+        self.deliveries = deliveries
         self._backend = backend
         self._clock = clock
         self._own = own
@@ -54,28 +54,33 @@ class Renewing:
         change = self._changes[work] = asyncio.get_running_loop().create_future()
         renewals = self.renewals
         try:
-            handle = await self._deliveries.hide(
+            handle = await self.deliveries.hide(
                 self._own, work.group, work.topic, work.handle, renewals.renew_ms
             )
         except Rejected as problem:
             renewals.failed(work, self.now_ms(), ours=problem.code != m.Code.INVALID_RECEIPT_HANDLE)
-        except MqframeError:
-            renewals.failed(work, self.now_ms())
+        except MqframeError as problem:
+            log.info("message is not hidden anew yet", message=work.message_id, reason=str(problem))
         else:
             renewals.renewed(work, handle, self.now_ms())
         finally:
+            if work.renewing:
+                renewals.failed(work, self.now_ms())
             del self._changes[work]
             change.set_result(None)
 
     async def _let_go(self, work: InWork) -> None:
-        config = await self._backend.group(work.group)
-        await self._last(work, retry_delay_ms(config, work.reconsume_times + 1))
+        try:
+            config = await self._backend.group(work.group)
+        except MqframeError:
+            config = None  # it waits as in a group of which nothing was said
+        await self._last(work, retry_delay_ms(config, work.reconsume_times))
 
     async def _last(self, work: InWork, duration_ms: int) -> None:
         if (change := self._changes.get(work)) is not None:
             await change
         try:
-            await self._deliveries.hide(self._own, work.group, work.topic, work.handle, duration_ms)
+            await self.deliveries.hide(self._own, work.group, work.topic, work.handle, duration_ms)
         except MqframeError as problem:
             log.debug("message comes back by itself", message=work.message_id, reason=str(problem))
 
@@ -97,12 +102,13 @@ class Renewing:
         given: DoorHandle,
         use: Callable[[DoorHandle], Awaitable[Any]],
     ) -> Any:
-        """What `use` makes of the newest handle; where it is turned away, the message goes on being renewed."""
+        """What `use` makes of the newest handle; where it is refused, the message goes on being renewed."""
         work = await self.take(client, group, topic, message_id, given)
         try:
             return await use(given if work is None else work.handle)
-        except Rejected as problem:
-            if work is not None and problem.code != m.Code.INVALID_RECEIPT_HANDLE:
+        except BaseException as problem:
+            ours = not isinstance(problem, Rejected) or problem.code != m.Code.INVALID_RECEIPT_HANDLE
+            if work is not None and ours:
                 self.renewals.put_back(work)
             raise
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode, SysFlag
+from mqframe.core.delay.recall_handle import decode_recall_handle
 from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.messages import RecallAnswer, RecallMessage, SendAnswer, SendMessageV2
 from mqframe_grpc.backend import Backend
@@ -36,7 +37,8 @@ _RECALLED_TYPES: Final = ("DELAY", "MIXED")
 class SendCalls:
     """SendMessage and RecallMessage.
 
-    `half_stored(topic, transaction id, answer)`: is told of messages that wait for their transaction's end.
+    `half_stored(topic, transaction id, broker, answer)`: is told of messages that wait for the end of their
+    transaction.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class SendCalls:
         clients: DoorClients,
         clock: Clock,
         limits: SendLimits,
-        half_stored: Callable[[str, str, SendAnswer], None],
+        half_stored: Callable[[str, str, str, SendAnswer], None],
     ) -> None:
         self._backend = backend
         self._clients = clients
@@ -93,7 +95,7 @@ class SendCalls:
             return m.SendResultEntry(status=status(problem.code, problem.text), message_id=made.message_id)
         answer = fields_of(reply, SendAnswer)
         if made.sys_flag & SysFlag.TRANSACTION_PREPARED:
-            self._half_stored(topic, made.message_id, answer)
+            self._half_stored(topic, made.message_id, place.broker, answer)
         return m.SendResultEntry(
             status=status(code, "" if code == m.Code.OK else reply.remark or ""),
             message_id=made.message_id,
@@ -113,10 +115,13 @@ class SendCalls:
                 m.Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
                 f"messages of topic {topic}, of type {kind}, are not recalled; those of DELAY and MIXED are",
             )
-        place = await self._backend.write_place(client, topic, "")
+        try:
+            broker = self._backend.broker_of(decode_recall_handle(request.recall_handle).broker_name)
+        except ValueError as problem:
+            raise Rejected(m.Code.BAD_REQUEST, str(problem)) from None
         reply = await self._backend.ask(
             client,
-            place.broker,
+            broker,
             RecallMessage(topic=topic, recall_handle=request.recall_handle, producer_group=topic),
         )
         answer = fields_of(need(reply), RecallAnswer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import MqframeError
 from mqframe.core.messages.ids import parse_offset_id
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC
@@ -38,10 +39,9 @@ class TransactionCalls:
         self._clients = clients
         self.halves = OpenHalves()
 
-    def half_stored(self, topic: str, transaction_id: str, answer: SendAnswer) -> None:
-        """A half message was sent, and stored where `answer` says."""
+    def half_stored(self, topic: str, transaction_id: str, broker: str, answer: SendAnswer) -> None:
+        """A half message was sent, and stored at `broker` where `answer` says."""
         _, log_offset = parse_offset_id(answer.msg_id)
-        broker = self._backend.broker_of("")
         self.halves.stored(topic, transaction_id, HalfPlace(broker, answer.queue_offset, log_offset))
 
     def asked_about(self, message: ReceivedMessage, fields: CheckTransactionState) -> str:
@@ -86,6 +86,7 @@ class TransactionCalls:
 
     async def _search(self, client: DoorClient, topic: str, name: str) -> HalfPlace:
         """Find a half message that the door has not heard of, for it is older than its process."""
+        away: MqframeError | None = None
         for broker in self._backend.brokers:
             search = QueryMessage(
                 topic=HALF_TOPIC,
@@ -95,7 +96,11 @@ class TransactionCalls:
                 end_timestamp=_FOREVER_MS,
                 unique_key="true",
             )
-            reply = await self._backend.ask(client, broker, search)
+            try:
+                reply = await self._backend.ask(client, broker, search)
+            except MqframeError as problem:
+                away = problem
+                continue
             if reply.code:
                 continue
             body = reply.joined_body()
@@ -103,6 +108,8 @@ class TransactionCalls:
             if found:
                 newest = max(found, key=lambda each: each.queue_offset)
                 return HalfPlace(broker, newest.queue_offset, newest.commit_log_offset)
+        if away is not None:
+            raise away  # it may be there
         raise Rejected(
             m.Code.INVALID_TRANSACTION_ID,
             f"there is no open transaction {name[:200]} of topic {topic}: it has ended, or never began",

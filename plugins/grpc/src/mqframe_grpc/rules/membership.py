@@ -5,6 +5,8 @@ Source: ClientActivity.java, MessagingProcessor.java.
 
 from __future__ import annotations
 
+from typing import Final
+
 from mqframe.core.cluster.client_bodies import ConsumerData, HeartbeatData, ProducerData
 from mqframe.core.errors import FixError
 from mqframe.core.filtering.bodies import SubscriptionData
@@ -13,9 +15,16 @@ from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
 
+EXPRESSION_CHARS_MAX: Final = 16_384
+
 
 def choice_of(expression: m.FilterExpression) -> MessageChoice:
     """The messages that a client wants. Raises `Rejected` ILLEGAL_FILTER_EXPRESSION."""
+    if len(expression.expression) > EXPRESSION_CHARS_MAX:
+        raise Rejected(
+            m.Code.ILLEGAL_FILTER_EXPRESSION,
+            f"an expression of {len(expression.expression)} characters; up to {EXPRESSION_CHARS_MAX} are read",
+        )
     try:
         if expression.type == m.FilterType.SQL:
             return SqlFilter(Sql(expression.expression))

@@ -12,6 +12,7 @@ import attrs
 
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.messages.names import DLQ_PREFIX
 from mqframe.core.messages.whole_numbers import whole_number
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
@@ -29,7 +30,7 @@ _ATTEMPTS_MAX: Final = (1 << 31) - 1
 class ReceiveLimits:
     """How long received messages may be hidden, how long a receive may wait, and how much it gets.
 
-    `renews`: whether messages are renewed for clients that ask for it; `renew_ms`: for how long each time.
+    `renew_ms`: for how long messages of push consumers are hidden each time.
     """
 
     invisible_min_ms: int = 10_000
@@ -38,7 +39,6 @@ class ReceiveLimits:
     polling_max_ms: int = 20_000
     batch_max: int = 32
     renew_ms: int = 60_000
-    renews: bool = True
 
 
 # Requests
@@ -77,17 +77,12 @@ def polling_ms(
     )
 
 
-def is_renewed(request: m.ReceiveMessageRequest, limits: ReceiveLimits) -> bool:
-    """Whether the messages of a receive are hidden for as long as their consumer works on them."""
-    return request.auto_renew and limits.renews
-
-
 def invisible_ms(request: m.ReceiveMessageRequest, limits: ReceiveLimits) -> int:
     """For how long the messages of a receive are hidden at first, ms.
 
     Raises `Rejected` (ILLEGAL_INVISIBLE_TIME) where it is the client's choice, and out of bounds.
     """
-    if is_renewed(request, limits):
+    if request.auto_renew:
         return limits.renew_ms
     return _invisible_ms(request.invisible_duration, limits.invisible_min_ms, limits)
 
@@ -153,11 +148,11 @@ def message_of(message: ReceivedMessage, topic: m.Resource, handle: str) -> m.Me
     said.queue_id = message.queue_id
     said.queue_offset = message.queue_offset
     said.delivery_attempt = min(max(message.reconsume_times, 0) + 1, _ATTEMPTS_MAX)
-    _put_rare(said, properties)
+    _put_rare(said, message, properties)
     return made
 
 
-def _put_rare(said: m.SystemProperties, properties: dict[str, str]) -> None:
+def _put_rare(said: m.SystemProperties, message: ReceivedMessage, properties: dict[str, str]) -> None:
     if (group := properties.get(p.SHARDING_KEY)) is not None:
         said.message_group = group
     if (trace := properties.get(TRACE_CONTEXT)) is not None:
@@ -169,6 +164,9 @@ def _put_rare(said: m.SystemProperties, properties: dict[str, str]) -> None:
         if due_ms is not None and is_moment(due_ms):
             put_moment(said.delivery_timestamp, due_ms)
     origin_topic, origin_id = properties.get(DLQ_ORIGIN_TOPIC), properties.get(DLQ_ORIGIN_MESSAGE_ID)
+    if origin_topic is None and message.topic.startswith(DLQ_PREFIX):
+        # What this broker buries says so in the way of all that comes again.
+        origin_topic, origin_id = properties.get(p.RETRY_TOPIC), message.message_id
     if origin_topic is not None and origin_id is not None:
         said.dead_letter_queue.topic = origin_topic
         said.dead_letter_queue.message_id = origin_id

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import zlib
-from typing import Final
+from typing import Final, NamedTuple
 
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 
 PREFIX_BYTES: Final = 5
 _GZIP: Final = 16 + zlib.MAX_WBITS
+_PLAIN: Final = 0
+_PACKED: Final = 1
 
 
 def framed(message: bytes) -> bytes:
     """`message` as it travels."""
     return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+class WholeMessage(NamedTuple):
+    """One message. `content`: unpacked; `wire_bytes`: as many it took of the call's bytes."""
+
+    content: bytes
+    wire_bytes: int
 
 
 class Incoming:
@@ -22,59 +31,71 @@ class Incoming:
     `encoding`: the call's `grpc-encoding`; `bytes_max`: longest message, before and after unpacking.
     """
 
-    __slots__ = ("_bytes_max", "_encoding", "_waiting")
+    __slots__ = ("_bytes_max", "_encoding", "_start", "_waiting")
 
     def __init__(self, encoding: str, bytes_max: int) -> None:
         self._encoding = encoding
         self._bytes_max = bytes_max
         self._waiting = bytearray()
+        self._start = 0
 
     @property
     def partial_bytes(self) -> int:
-        """Bytes of a message that has not wholly arrived."""
-        return len(self._waiting)
+        """Bytes that came, and were not taken with a message."""
+        return len(self._waiting) - self._start
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """The messages that are whole now.
+    def feed(self, data: bytes) -> None:
+        """More of the call's bytes."""
+        self._waiting += data
 
-        Raises `GrpcError` for one that cannot be unpacked, and, by its first bytes, for one that is too long.
+    def take(self) -> WholeMessage | None:
+        """The next message that is whole; `None`: more has to come first.
+
+        Raises `GrpcError` for one that cannot be unpacked, and, by its first bytes, for one that is too long;
+        nothing can be taken after that.
         """
-        waiting = self._waiting
-        if not waiting and len(data) >= PREFIX_BYTES:
-            size = int.from_bytes(data[1:PREFIX_BYTES], "big")
-            if len(data) == PREFIX_BYTES + size and size <= self._bytes_max:  # as nearly all come
-                return [self._unpacked(data[0], data[PREFIX_BYTES:])]
-        waiting += data
-        found: list[bytes] = []
-        while len(waiting) >= PREFIX_BYTES:
-            size = int.from_bytes(waiting[1:PREFIX_BYTES], "big")
+        waiting, start = self._waiting, self._start
+        first = start + PREFIX_BYTES
+        if len(waiting) >= first:
+            size = int.from_bytes(waiting[start + 1 : first], "big")
             if size > self._bytes_max:
                 raise self._too_long(f"of {size} bytes")
-            if len(waiting) < PREFIX_BYTES + size:
-                break
-            found.append(self._unpacked(waiting[0], bytes(waiting[PREFIX_BYTES : PREFIX_BYTES + size])))
-            del waiting[: PREFIX_BYTES + size]
-        return found
+            end = first + size
+            if len(waiting) >= end:
+                with memoryview(waiting) as view:
+                    content = bytes(view[first:end])
+                flag = waiting[start]
+                self._start = end
+                return WholeMessage(self._unpacked(flag, content), PREFIX_BYTES + size)
+        if start:
+            del waiting[:start]
+            self._start = 0
+        return None
 
     def _unpacked(self, flag: int, message: bytes) -> bytes:
-        if flag == 0:
+        if flag == _PLAIN:
             return message
-        if flag != 1 or self._encoding not in ("gzip", "identity"):
-            raise GrpcError(
-                GrpcStatus.UNIMPLEMENTED,
-                f"a message packed by {self._encoding[:40]!r}, flag {flag}; gzip and identity are read",
-            )
+        if flag != _PACKED:
+            raise GrpcError(GrpcStatus.INTERNAL, f"a message begins with {flag}; 0 and 1 are known")
         if self._encoding == "identity":
             raise GrpcError(GrpcStatus.INTERNAL, "a message is said to be packed, by a call that packs none")
+        if self._encoding != "gzip":
+            raise GrpcError(
+                GrpcStatus.UNIMPLEMENTED,
+                f"a message is packed by {self._encoding[:40]!r}; gzip and identity are read",
+            )
         unpacker = zlib.decompressobj(wbits=_GZIP)
         try:
-            found = unpacker.decompress(message, self._bytes_max)
+            # One byte more than is read: the end of one that is just as long is still looked at.
+            found = unpacker.decompress(message, self._bytes_max + 1)
         except zlib.error as problem:
             raise GrpcError(GrpcStatus.INTERNAL, f"a message is no gzip: {problem}") from None
-        if unpacker.unconsumed_tail:
+        if len(found) > self._bytes_max:
             raise self._too_long("that unpacks to more")
         if not unpacker.eof:
             raise GrpcError(GrpcStatus.INTERNAL, "a message is a gzip that was cut off")
+        if unpacker.unused_data:
+            raise GrpcError(GrpcStatus.INTERNAL, "a message goes on after the end of its gzip")
         return found
 
     def _too_long(self, what: str) -> GrpcError:

@@ -13,7 +13,7 @@ from mqframe.core.errors import FixError
 
 _UNITS: Final = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _DIGITS_MAX: Final = 8
-_TEXT_CHARS_MAX: Final = 1024
+_TEXT_BYTES_MAX: Final = 1024
 _READABLE: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 
 
@@ -50,5 +50,9 @@ def timeout_seconds(text: str | None) -> float | None:
 
 
 def message_field(text: str) -> str:
-    """`text` as the field `grpc-message` carries it."""
-    return quote(text[:_TEXT_CHARS_MAX], safe=_READABLE)
+    """`text`, or its beginning, as the field `grpc-message` carries it."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) > _TEXT_BYTES_MAX:
+        # No half of a character at the end.
+        raw = raw[:_TEXT_BYTES_MAX].decode("utf-8", "ignore").encode()
+    return quote(raw, safe=_READABLE)

@@ -1,0 +1,1 @@
+"""The door in a process of its own, before brokers that name servers know."""
