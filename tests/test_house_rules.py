@@ -147,7 +147,7 @@ FLOORS: dict[str, list[set[str]]] = {
     ],
     "mqframe_metrics": [
         {"rules", "settings", "source"},
-        {"broker", "nameserver"},
+        {"broker", "nameserver", "proxy"},
         {"serving"},
         {"plugin"},
     ],
@@ -199,11 +199,14 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe_grpc": [
         {"proto"},
         {"rules", "transport"},
+        {"access"},
         {"certificates", "clients", "options"},
         {"backend"},
         {"calls", "inside", "outside"},
         {"door"},
-        {"commands", "service"},
+        {"port"},
+        {"proxy", "service"},
+        {"commands"},
     ],
     "mqframe_pop": [
         {"request_needs", "settings"},

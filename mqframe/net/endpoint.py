@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mqframe.core.errors import TooMuchInFlight
-from mqframe.core.requests.serving import Call, Handler, handlers_of
+from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.core.wire.frame import HEADER_BYTES_MAX
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.settings import NetSettings
@@ -16,7 +16,7 @@ class Endpoint:
     """Shared state of connections; touches no socket, loop or lock. `opaques` numbers the requests.
 
     `header_bytes_max`: longest header that is read. `held_bytes`: bodies of requests that are answered later.
-    `admit`: raises for requests that may not be served; `None`: all may. `late`: make the owners of further
+    `admit`: raises for calls that may not be served; `None`: all may. `late`: make the owners of further
     handlers, when a request comes for which there is none.
     """
 
@@ -43,7 +43,7 @@ class Endpoint:
         self.settings = settings
         self.header_bytes_max = header_bytes_max
         self.held_bytes = 0
-        self.admit: Callable[[Call], None] | None = None
+        self.admit: Callable[..., None] | None = None
         self.handlers = dict(handlers)
         self.late: list[Callable[[], object]] = []
         self.rpc_hooks = tuple(rpc_hooks)
@@ -55,7 +55,8 @@ class Endpoint:
         """Who serves requests of this code, those of `late` included; `None`: nobody."""
         handler = self.handlers.get(code)
         while handler is None and self.late:
-            self.handlers |= handlers_of(self.late.pop()())
+            for late_code, late in handlers_of(self.late.pop()()).items():
+                self.handlers.setdefault(late_code, late)
             handler = self.handlers.get(code)
         return handler
 

@@ -96,11 +96,7 @@ class PeerGroup:
     """
 
     def __init__(
-        self,
-        clock: LoopClock,
-        endpoint: Endpoint,
-        events: PeerEvents,
-        limits: Limits | None = None,
+        self, clock: LoopClock, endpoint: Endpoint, events: PeerEvents, limits: Limits | None = None
     ) -> None:
         self.clock = clock
         self.endpoint = endpoint

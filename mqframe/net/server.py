@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from mqframe.core.measuring.open_files import connections_that_fit
 from mqframe.core.requests.peer import Peer
-from mqframe.core.requests.serving import Call, Handler
+from mqframe.core.requests.serving import Handler
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.log import get_logger
 from mqframe.net.async_peer import AsyncPeer
@@ -84,7 +84,7 @@ class Server:
             self._latencies = self._group.latencies = latencies or Latencies(self._endpoint.handlers)
         return self._latencies
 
-    def admit(self, guard: Callable[[Call], None]) -> None:
+    def admit(self, guard: Callable[..., None]) -> None:
         """Have `guard` see each request from now on before anything is done with it.
 
         It raises `Refusal` for those that may not be served; requests of unknown codes are among them.

@@ -20,22 +20,23 @@ log = get_logger("net")
 class RequestServing:
     """What is between a request that was decoded and an answer that is to be encoded.
 
-    `hooks`: those that see both. Safe for several threads, except `hold` and what follows it.
+    `hooks`: those that see both; `guarded`: who asks is judged. Safe for threads, but for `hold` and below.
     """
 
-    __slots__ = ("_endpoint", "_held_bytes", "_held_requests", "hooks")
+    __slots__ = ("_endpoint", "_held_bytes", "_held_requests", "guarded", "hooks")
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._held_requests = 0
         self._held_bytes = 0
         self.hooks = endpoint.rpc_hooks
+        self.guarded = True
 
     def serve(self, call: Call) -> Answer | Awaitable[Answer] | None:
         """Run the handler of a request; returns what the handler does, and a `Reply` when it fails."""
         endpoint, frame = self._endpoint, call.frame
         try:
-            if endpoint.admit is not None:  # first: hooks may change what was signed
+            if endpoint.admit is not None and self.guarded:  # first: hooks may change what was signed
                 endpoint.admit(call)
             if self.hooks:
                 before_rpc(self.hooks, call.peer.address, frame, serving=True)

@@ -60,9 +60,7 @@ class NetSettings:
         check=at_least(1),
     )
     in_flight_bytes_max: int = setting(
-        256 * 1024 * 1024,
-        doc="bodies of those requests, bytes",
-        check=at_least(1024),
+        256 * 1024 * 1024, doc="bodies of those requests, bytes", check=at_least(1024)
     )
     connections_max: int = setting(
         20_000,
@@ -118,9 +116,7 @@ class NetSettings:
         conf="tls.client.certPath",
     )
     tls_key_file: str = setting(
-        "",
-        doc="PEM file of the private key of `tls_cert_file`",
-        conf="tls.client.keyPath",
+        "", doc="PEM file of the private key of `tls_cert_file`", conf="tls.client.keyPath"
     )
     tls_key_password: str = setting(
         "",
@@ -136,14 +132,10 @@ class NetSettings:
         conf="tls.server.mode",
     )
     tls_server_cert_file: str = setting(
-        "",
-        doc="PEM file of the certificate of servers, its chain after it",
-        conf="tls.server.certPath",
+        "", doc="PEM file of the certificate of servers, its chain after it", conf="tls.server.certPath"
     )
     tls_server_key_file: str = setting(
-        "",
-        doc="PEM file of the private key of `tls_server_cert_file`",
-        conf="tls.server.keyPath",
+        "", doc="PEM file of the private key of `tls_server_cert_file`", conf="tls.server.keyPath"
     )
     tls_server_key_password: str = setting(
         "",

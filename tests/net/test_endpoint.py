@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqframe.core.errors import TooMuchInFlight
-from mqframe.core.requests.consumers import HeartBeat
+from mqframe.core.requests.consumers import HeartBeat, UnregisterClient
 from mqframe.core.requests.serving import Call, serves
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.settings import NetSettings
@@ -67,3 +67,16 @@ def test_who_serves_late_is_made_for_the_first_request_that_nobody_else_serves()
     assert endpoint.handler_of(9999) is None
     assert endpoint.handler_of(9999) is None
     assert made == ["late", "last"]
+
+
+def test_who_serves_already_goes_on_when_others_come_late() -> None:
+    class Late:
+        @serves(HeartBeat, UnregisterClient)
+        def heard(self, fields: HeartBeat | UnregisterClient, call: Call) -> None:
+            """Nothing."""
+
+    mine = {HeartBeat.CODE: lambda call: None}
+    endpoint = Endpoint(NetSettings(), mine, ())
+    endpoint.late.append(Late)
+    assert endpoint.handler_of(UnregisterClient.CODE) is not None
+    assert endpoint.handler_of(HeartBeat.CODE) is mine[HeartBeat.CODE]

@@ -14,16 +14,10 @@ STANDARD_SERVICES: Final = (
 transactions come first, for they complete a commit that a crash cut off, and that has to be what the log ends
 with; pop asks the timer how far it is."""
 PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "server": (
-        "nameserver",
-        "broker",
-        "store",
-        "access",
-        "net",
-        "monitoring",
-    ),
+    "server": ("nameserver", "broker", "store", "access", "net", "monitoring"),
     "nameserver": ("nameserver", "access", "net", "monitoring"),
     "broker": ("broker", "store", "access", "net", "monitoring"),
+    "proxy": ("client", "net", "monitoring"),
     CLIENT: ("client", "net", "producer", "consumer", "admin"),
 }
 """The sections that each program has, besides those that plugins bring. `client` stands for

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.access import Credentials as Credentials
     from mqframe.hooks.interfaces.access import KeptFile as KeptFile
     from mqframe.hooks.interfaces.access import Refused as Refused
+    from mqframe.hooks.interfaces.access import Signed as Signed
     from mqframe.hooks.interfaces.administration.broker import BrokerAdministration as BrokerAdministration
     from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.monitoring.exporter import ExporterPort as ExporterPort
     from mqframe.hooks.interfaces.monitoring.exporter import MonitoredBroker as MonitoredBroker
     from mqframe.hooks.interfaces.monitoring.exporter import MonitoredNameServer as MonitoredNameServer
+    from mqframe.hooks.interfaces.monitoring.exporter import MonitoredProxy as MonitoredProxy
     from mqframe.hooks.interfaces.monitoring.measured import BrokerMeasures as BrokerMeasures
     from mqframe.hooks.interfaces.monitoring.measured import NameServerMeasures as NameServerMeasures
     from mqframe.hooks.interfaces.offset_store import OffsetStore as OffsetStore
@@ -124,7 +126,7 @@ _HOME = {
         "core.requests.serving": "Reply serves",
         "core.wire.bodies": "Body",
         "hooks.interfaces.access": (
-            "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused"
+            "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused Signed"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
         "hooks.interfaces.administration.broker": "BrokerAdministration",
@@ -152,7 +154,9 @@ _HOME = {
             "KeyFile KeyIndex KeyIndexing KeyIndexPlace KeyQuery QueryFound RecordLookup RecoveredLog "
             "TakesKeys"
         ),
-        "hooks.interfaces.monitoring.exporter": "Exporter ExporterPort MonitoredBroker MonitoredNameServer",
+        "hooks.interfaces.monitoring.exporter": (
+            "Exporter ExporterPort MonitoredBroker MonitoredNameServer MonitoredProxy"
+        ),
         "hooks.interfaces.forbidden_hook": "Forbidden ForbiddenContext ForbiddenHook",
         "hooks.interfaces.hook_port": "ClientHook HookPort Plugins",
         "hooks.interfaces.monitoring.measured": "BrokerMeasures NameServerMeasures",

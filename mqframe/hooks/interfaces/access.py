@@ -13,6 +13,8 @@ from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 
 T = TypeVar("T")
+Signed = tuple[str, bytes, bytes]
+"""What calls of another protocol bring: a user, a text, its HMAC-SHA1 under the secret of that user."""
 
 
 class Credentials(NamedTuple):
@@ -108,6 +110,13 @@ class Authentication:
         logged.
         """
         raise NotImplementedError
+
+    def authenticate_text(self, caller: Caller, user: str, text: bytes, signature: bytes) -> str:
+        """The name of the user who sent what is signed so (`Signed`) in another protocol.
+
+        Raises as `authenticate`; everybody is refused where it is not implemented.
+        """
+        raise Refused("Such signatures are not taken here.", f"{self.name} takes those of requests only")
 
     def signer(self) -> RpcHook | None:
         """What signs requests of this server itself to others; `None`: they are not signed."""

@@ -7,14 +7,16 @@ the answer is given when what it says is saved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from mqframe.core.codes import VERSION, ResponseCode
 from mqframe.core.errors import Refusal
 from mqframe.core.requests.fields import Request
+from mqframe.core.requests.needs import Need
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
+from mqframe.hooks.interfaces.access import Caller, Signed
 
 
 class ProxiedClient:
@@ -24,7 +26,8 @@ class ProxiedClient:
     RocketMQ's, such as "JAVA") and `version` (a number of RocketMQ's): as operators are shown them.
     `certificate`: the common name in the trusted certificate that it showed, "" without one. `user`: who it
     is, for a service that has made sure of that itself: the broker's authentication is not asked then, its
-    authorization is; "" where requests bring their signatures in their fields, or nobody asks.
+    authorization is; "" where requests bring their signatures in their fields, or nobody asks. `inner`: the
+    service itself, which asks for nobody else: access control does not count for it.
     """
 
     address: str = ""
@@ -32,6 +35,7 @@ class ProxiedClient:
     version: int = VERSION
     certificate: str = ""
     user: str = ""
+    inner: bool = False
 
     def notified(self, request: Request, body: Body) -> None:
         """The broker has something for it, and wants no answer: members of a group changed, a transaction is
@@ -103,4 +107,13 @@ class BrokerRequests(Protocol):
 
         Raises `ConnectionLost` before the broker serves and when it stops, `Refusal` SYSTEM_BUSY where there
         are as many connections as may be (`net.connections_max`), `ValueError` for an address that is none.
+        """
+
+    def judge(self, peer: Caller, needs: Sequence[Need], user: str = "", signed: Signed | None = None) -> str:
+        """The name of the user that `peer` is, who is granted all of `needs`; "" where nobody is asked.
+
+        For calls that a service answers itself, and for the `user` of what it asks. `signed`: who says to be
+        there; `None`: the connection says it, by its certificate or address. `user`: who it is, found before.
+
+        Raises `ConnectionLost` as `connect`, and `Refusal`, which is counted and told as that of a request.
         """

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import attrs
 
 from mqframe.core.clock import Clock
-from mqframe.core.requests.needs import Need
-from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces.access import (
-    Authentication,
-    Authorization,
-    BrokerPlace,
-    Caller,
-    Credentials,
-    KeptFile,
-    Refused,
-)
+from mqframe.hooks.interfaces.access import Authentication, Authorization, BrokerPlace, Credentials, KeptFile
 from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.hooks.manager import PluginManager
-from mqframe.log import get_logger
 from mqframe.net.access.settings import AccessSettings, credentials
 
 T = TypeVar("T")
-log = get_logger("access")
-FAILED: Final = "Authentication failed. Please verify the credentials and try again."
-"""All that whoever is not known gets to hear, in the words of Apache RocketMQ."""
 
 
 @attrs.define
@@ -98,24 +84,6 @@ class Access:
         """The objects that answer requests of operators, each once."""
         plugins = [each for each in (self.authentication, self.authorization) if each is not None]
         return list({id(owner): owner for plugin in plugins for owner in plugin.serving()}.values())
-
-    def admit(self, caller: Caller, signed: Frame, needs: Sequence[Need]) -> str:
-        """The user of what is `signed` as a request is, though it is none, and is granted `needs`.
-
-        Empty where there is no authentication. Raises `Refused`.
-        """
-        if self.authentication is None:
-            return ""
-        try:
-            user = self.authentication.authenticate(caller, signed)
-            if self.authorization is not None:
-                self.authorization.authorize(user, caller, needs)
-        except Refused:
-            raise
-        except Exception as problem:  # isolation boundary: whoever cannot be judged is not let in
-            log.exception("access control failed", peer=caller.address)
-            raise Refused(FAILED, f"{type(problem).__name__}: {problem}") from None
-        return user
 
     def signer(self) -> RpcHook | None:
         """What signs requests of these servers to others."""

@@ -12,13 +12,15 @@ from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.needs import UNDECLARED, Need, Needs
 from mqframe.core.requests.serving import Call
-from mqframe.hooks.interfaces.access import Authentication, Caller, Refused
+from mqframe.hooks.interfaces.access import Caller, Refused, Signed
 from mqframe.log import get_logger
-from mqframe.net.access.access import FAILED, Access
+from mqframe.net.access.access import Access
 from mqframe.net.access.audit import short, tell_refusal
 
 log = get_logger("access")
 
+FAILED: Final = "Authentication failed. Please verify the credentials and try again."
+"""All that whoever is not known gets to hear, in the words of Apache RocketMQ."""
 QUIET_SECONDS: Final = 10.0
 """Of refusals within so long one is told, with the number of those before."""
 
@@ -42,10 +44,8 @@ class AccessRefusals:
         self._untold += 1
         now = self._clock.monotonic()
         if now >= self._next:
-            log.warning(
-                "request refused", cause=short(cause), code=call.frame.code, peer=call.peer.address,
-                refused=self._untold,
-            )  # fmt: skip
+            code, peer = call.frame.code, call.peer.address
+            log.warning("request refused", cause=short(cause), code=code, peer=peer, refused=self._untold)
             self._untold = 0
             self._next = now + QUIET_SECONDS
 
@@ -73,15 +73,18 @@ class Guard:
         self._authorization = None if access is None else access.authorization
         self._let_in = frozenset[int]() if access is None else access.let_in
         self._granted = frozenset[int]() if access is None else access.granted
-        self._refusals = refusals
+        self._note = (lambda call, cause: None) if refusals is None else refusals.note
         self._body_bytes_max = body_bytes_max
         self._clients_only = clients_only
 
-    def admit(self, call: Call) -> None:
-        """Return when `call` may be served; `call.user` says then who sent it."""
+    def admit(self, call: Call, needs: Needs | None = None, signed: Signed | None = None) -> None:
+        """Return when `call` may be served; `call.user` says then who sent it.
+
+        `needs`: of what is no request; `signed`: user, text and signature that are there instead of a frame.
+        """
         frame = call.frame
         kind = REQUESTS.get(frame.code)
-        needs = UNDECLARED if kind is None else kind.NEEDS
+        needs = needs or (UNDECLARED if kind is None else kind.NEEDS)
         if self._clients_only and kind is not None and needs.operators:
             raise Refusal(
                 ResponseCode.NO_PERMISSION,
@@ -90,7 +93,7 @@ class Guard:
             )
         if self._authentication is not None:
             try:
-                self._ask(self._authentication, kind, needs, call)
+                self._ask(kind, needs, call, signed)
             except Refused as refusal:
                 self._note(call, refusal.cause)
                 if call.user and kind is not None and needs.changes:
@@ -99,17 +102,15 @@ class Guard:
             except (Refusal, BodyError):
                 raise
             except Exception as problem:  # isolation boundary: whoever cannot be judged is not let in
-                self._note(call, f"{type(problem).__name__}: {problem}")
+                self._note(call, cause := f"{type(problem).__name__}: {problem}")
                 log.exception("access control failed", code=frame.code, peer=call.peer.address)
-                raise Refusal(ResponseCode.NO_PERMISSION, FAILED) from None
+                raise Refused(FAILED, cause) from None
 
-    def _ask(
-        self, authentication: Authentication, kind: type[Request] | None, needs: Needs, call: Call
-    ) -> None:
-        caller, frame = cast("Caller", call.peer), call.frame
-        if not call.user:  # else whoever carried the request has seen who sent it
+    def _ask(self, kind: type[Request] | None, needs: Needs, call: Call, signed: Signed | None) -> None:
+        peer, frame, who = cast("Caller", call.peer), call.frame, self._authentication
+        if who is not None and not call.user:  # else whoever carried the request has seen who sent it
             try:
-                call.user = authentication.authenticate(caller, frame)
+                call.user = who.authenticate_text(peer, *signed) if signed else who.authenticate(peer, frame)
             except Refused:
                 if frame.code not in self._let_in:
                     raise
@@ -138,7 +139,3 @@ class Guard:
         except Refused as refusal:
             self._note(call, refusal.cause)
             raise
-
-    def _note(self, call: Call, cause: str) -> None:
-        if self._refusals is not None:
-            self._refusals.note(call, cause)

@@ -66,6 +66,7 @@ class InProcessPeer:
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, client.address)
         self._requests = AsyncServing(group)
+        self._requests.guarded = not client.inner
         self._numbers = itertools.count(1)
         self._waiting: dict[InProcessCall, None] = {}
         self._passed_on: dict[int, asyncio.Task[Any]] = {}

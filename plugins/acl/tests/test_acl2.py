@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import sys
 from collections.abc import Iterable
 
@@ -22,7 +23,7 @@ from mqframe_testing.conformance import (
 
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Credentials, Refused
+from mqframe.hooks.interfaces import Credentials, Refused, Signed
 
 ORDERS = Need(Resource.TOPIC, "orders", (Action.PUB,))
 OTHERS = Need(Resource.TOPIC, "others", (Action.PUB,))
@@ -33,6 +34,10 @@ def signed(user: str, secret: str, ext: dict[str, str] | None = None, body: byte
     frame = Frame(310, ext={"topic": "orders"} if ext is None else dict(ext), body=body)
     AclHook(AclOptions(access_key=user, secret_key=secret)).before("", frame)
     return frame
+
+
+def signed_text(user: str, secret: str, text: bytes = b"20251128T201500Z") -> Signed:
+    return user, text, hmac.digest(secret.encode(), text, "sha1")
 
 
 def policy(*entries: PolicyEntryInfo) -> Policies:
@@ -61,6 +66,9 @@ class TestAuthentication(AuthenticationConformance):
     def known(self) -> Iterable[tuple[str, Frame]]:
         return [("shop", signed("shop", "shop-secret")), ("admin", signed("admin", "admin-secret", {}, b""))]
 
+    def signed_texts(self) -> Iterable[Signed]:
+        return [signed_text("shop", "shop-secret"), signed_text("admin", "admin-secret", b"")]
+
 
 class TestAuthorization(AuthorizationConformance):
     def make(self) -> Acl2Authorization:
@@ -79,8 +87,12 @@ def test_who_is_disabled_is_refused_like_a_stranger_and_let_in_again() -> None:
     with pytest.raises(Refused, match="Authentication failed") as caught:
         both.authentication.authenticate(PlainPeer(), signed("shop", "shop-secret"))
     assert "disabled" in caught.value.cause
+    with pytest.raises(Refused, match="Authentication failed") as caught:
+        both.authentication.authenticate_text(PlainPeer(), *signed_text("shop", "shop-secret"))
+    assert "disabled" in caught.value.cause
     both.table.put(User("shop", "shop-secret"))
     assert both.authentication.authenticate(PlainPeer(), signed("shop", "shop-secret")) == "shop"
+    assert both.authentication.authenticate_text(PlainPeer(), *signed_text("shop", "shop-secret")) == "shop"
 
 
 def test_a_change_counts_for_the_next_request() -> None:
@@ -123,6 +135,20 @@ def test_a_certificate_stands_for_its_user() -> None:
     both.table.put(User("shop", "shop-secret", enabled=False))
     with pytest.raises(Refused):
         both.authentication.authenticate(known, Frame(310))
+
+
+def test_a_wrong_signature_of_a_text_tells_the_log_what_was_wrong_and_is_not_made_up_for() -> None:
+    both = Both(certificate_users={"shop.example.org": "shop"})
+    known = PlainPeer(certificate="shop.example.org")
+    for wrong, cause in (
+        (signed_text("shop", "wrong"), "the signature for 'shop' is wrong"),
+        (signed_text("nobody", "nobody has this secret"), "no user 'nobody'"),
+        (("shop", b"20251128T201500Z", b""), "the signature for 'shop' is wrong"),
+        (("", b"", b""), "no user ''"),
+    ):
+        with pytest.raises(Refused) as caught:
+            both.authentication.authenticate_text(known, *wrong)
+        assert caught.value.cause == cause
 
 
 def test_servers_sign_with_the_inner_credentials() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from mqframe_testing.conformance import (
 
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Credentials, Refused
+from mqframe.hooks.interfaces import Credentials, Refused, Signed
 
 ACCOUNTS = """
 globalWhiteRemoteAddresses: [10.0.0.*]
@@ -37,6 +38,10 @@ def signed(user: str, secret: str) -> Frame:
     frame = Frame(310, ext={"topic": "orders"}, body=b"body")
     AclHook(AclOptions(access_key=user, secret_key=secret)).before("", frame)
     return frame
+
+
+def signed_text(user: str, secret: str) -> Signed:
+    return user, b"20251128T201500Z", hmac.digest(secret.encode(), b"20251128T201500Z", "sha1")
 
 
 def topic(name: str, *actions: Action) -> Need:
@@ -69,6 +74,13 @@ class TestAuthentication(AuthenticationConformance):
             ("shop-key", signed("shop-key", "shopsecret")),
             ("operator", signed("operator", "operator1")),
             ("admin", signed("admin", "admin-secret")),
+        ]
+
+    def signed_texts(self) -> Iterable[Signed]:
+        return [
+            signed_text("shop-key", "shopsecret"),
+            signed_text("operator", "operator1"),
+            signed_text("admin", "admin-secret"),
         ]
 
 
@@ -111,6 +123,13 @@ def test_nobody_is_asked_at_a_white_address(tmp_path: Path) -> None:
     for ext in ({}, {"AccessKey": "operator"}, {"AccessKey": "nobody"}):
         with pytest.raises(Refused):
             plugin.authenticate(PlainPeer("10.1.1.1:1"), Frame(310, ext=ext))
+    wrong = signed_text("shop-key", "wrong")
+    assert plugin.authenticate_text(PlainPeer("10.0.0.9:1"), *wrong) == BY_ADDRESS
+    assert plugin.authenticate_text(PlainPeer("10.1.1.1:1"), *wrong) == BY_ADDRESS
+    for given in (wrong, signed_text("operator", "wrong"), signed_text("nobody", "nobody has this secret")):
+        with pytest.raises(Refused) as caught:
+            plugin.authenticate_text(PlainPeer("10.1.1.2:1"), *given)
+        assert given[0] in caught.value.cause
     needs = [topic("closed", Action.DELETE)]
     PlainAuthorization(AccessStage(), PlainOptions(file=file)).authorize(BY_ADDRESS, PlainPeer(), needs)
 

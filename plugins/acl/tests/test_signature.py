@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_acl.signature import SIGNATURE, Signer
@@ -41,3 +43,15 @@ def test_old_clients_do_not_sign_the_mark_of_a_unique_key() -> None:
     without = signer.sign(Frame(12, ext={"topic": "orders"}), b"")
     assert signer.sign(Frame(12, ext=marked, version=399), b"") == without
     assert signer.sign(Frame(12, ext=marked, version=400), b"") != without
+
+
+@given(st.binary(max_size=200), st.text(), st.binary(max_size=40))
+def test_the_signature_of_a_text_is_its_hmac_and_nothing_else(
+    text: bytes, secret: str, rubbish: bytes
+) -> None:
+    signer = Signer(secret)
+    wanted = hmac.digest(secret.encode(), text, "sha1")
+    assert signer.fits_text(text, wanted)
+    assert signer.fits_text(text, rubbish) is (rubbish == wanted)
+    assert not signer.fits_text(text + b"x", wanted)
+    assert not Signer(secret + "x").fits_text(text, wanted)

@@ -19,14 +19,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
+from mqframe_grpc.access import ask_nobody
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.door import SERVICE, Door
 from mqframe_grpc.inside import InsideBackend
 from mqframe_grpc.options import GrpcOptions
 from mqframe_grpc.outside.backend import OutsideBackend
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.transport.call import GrpcCall, Method
-from mqframe_grpc.transport.messages import PREFIX_BYTES, Incoming
+from mqframe_grpc.transport.call import CallHead, GrpcCall, Method
+from mqframe_grpc.transport.messages import PREFIX_BYTES, IncomingMessages
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 from mqframe_testing.cluster_scene import ClusterScene
 
@@ -89,6 +90,7 @@ class MemoryCall:
 
     def cancel(self) -> None:
         """The client gives it up, or is gone."""
+        self.grpc.ended = True
         self.task.cancel()
 
     def expire(self) -> None:
@@ -166,7 +168,8 @@ class DoorScene(ClusterScene):
 
     async def open_door(self) -> None:
         """Make a door, which knows nothing of what another one did."""
-        self.door = Door(await self.backend(), self.clock, self.options)
+        judge = ask_nobody if self.outside else self.cluster.broker.service_port.requests.judge
+        self.door = Door(await self.backend(), self.clock, self.options, judge)
         self._methods = self.door.methods()
         self._renewal = Every(self.clock, _RENEW_SECONDS, self.door.renew, name="renewal")
 
@@ -227,7 +230,8 @@ class DoorScene(ClusterScene):
         }
         carrier = MemoryCarrier(m.METHODS[path][1])
         deadline = None if timeout is None else self.clock.monotonic() + timeout
-        call = GrpcCall(carrier, 1, method, fields, deadline, Incoming("identity", _MESSAGE_BYTES_MAX))
+        head = CallHead(method, fields, deadline)
+        call = GrpcCall(carrier, 1, head, IncomingMessages("identity", _MESSAGE_BYTES_MAX))
         work = method.serve(call) if method.both_ways else method.serve(call, request)
         begun = kind(call, carrier, work)
         self._calls.append(begun)

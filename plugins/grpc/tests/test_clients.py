@@ -35,7 +35,8 @@ def test_a_client_is_one_over_all_its_calls(language: str, known: str) -> None:
     clients = DoorClients()
     client = client_of(clients, FakeCall(language=language))
     assert client_of(clients, FakeCall(language=language)) is client
-    assert client_of(clients, FakeCall("b@1")) is not client
+    other = client_of(clients, FakeCall("b@1"))
+    assert other is not client
     assert (client.address, client.certificate, client.language) == ("10.0.0.7:4000", "shop", known)
     assert (client.version_text, len(clients)) == ("5.1.2", 2)
 
@@ -62,6 +63,48 @@ def test_commands_go_to_the_stream_that_there_is() -> None:
     stream.ended = True
     with pytest.raises(ConnectionLost):
         client.command(command)
+
+
+def test_an_id_is_one_client_for_each_user_and_place() -> None:
+    clients = DoorClients()
+    calls = [FakeCall() for _ in range(4)]
+    calls[1].address, calls[2].certificate = "10.0.0.8:4000", "other"
+    nobody = [client_of(clients, call) for call in calls]
+    assert all(each is nobody[0] for each in nobody)
+    del nobody
+    users = dict(zip(map(id, calls), ("shop", "shop", "shop", "other"), strict=True))
+    clients.gate.user_of = lambda call, **more: users[id(call)]  # type: ignore[method-assign]
+    found = [client_of(clients, call) for call in calls]
+    assert len(set(map(id, found))) == len(clients) == 4
+    assert [each.user for each in found] == ["shop", "shop", "shop", "other"]
+    assert [each.name for each in found] == ["shop\na@1"] * 3 + ["other\na@1"]
+    assert clients.known({"x-mq-client-id": "a@1"}, "other") is found[3]
+    calls[0].address = "10.0.0.7:4001"  # another connection
+    assert client_of(clients, calls[0]) is found[0]
+
+
+def test_a_client_has_left_when_it_has_left_from_everywhere() -> None:
+    clients = DoorClients()
+    clients.gate.user_of = lambda call, **more: "shop"  # type: ignore[method-assign]
+    left: list[str] = []
+    clients.left = lambda client: left.append(client.name)
+    here, there = FakeCall(), FakeCall()
+    there.address = "10.0.0.8:4000"
+    first, second = client_of(clients, here), client_of(clients, there)
+    first.peer = second.peer = object()
+    first.closed("silent")
+    assert left == []
+    second.closed("silent")
+    assert left == ["shop\na@1"]
+
+
+def test_the_door_is_one_client_that_asks_for_nobody_else() -> None:
+    clients = DoorClients()
+    own = clients.own()
+    assert clients.own() is own
+    assert (own.inner, own.user, len(clients)) == (True, "", 0)
+    client = client_of(clients, FakeCall(own.client_id))
+    assert (client.inner, client is own) == (False, False)
 
 
 async def test_answers_find_who_asked() -> None:
@@ -100,11 +143,11 @@ async def test_only_so_much_is_asked_at_a_time() -> None:
 def test_a_client_is_forgotten_when_nothing_is_left_of_it() -> None:
     clients = DoorClients()
     left = []
-    clients.left = left.append
+    clients.left = lambda client: left.append(client.name)
     client = client_of(clients, FakeCall())
-    client.stream = FakeCall()  # type: ignore[assignment]
     client.closed("silent")
-    assert (left, len(clients)) == ([client], 1)
-    client.stream = None
-    clients.release(client)
+    assert (left, len(clients)) == (["a@1"], 1)
+    assert clients.known({"x-mq-client-id": "a@1"}) is client
+    del client
     assert clients.known({"x-mq-client-id": "a@1"}) is None
+    assert (len(clients), len(clients._names)) == (0, 0)

@@ -19,7 +19,15 @@ def test_limits_follow_options() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("port", 70_000), ("tls", "sometimes"), ("renew_ms", 1), ("batch_max", 0), ("colour", "red")],
+    [
+        ("port", 70_000),
+        ("tls", "sometimes"),
+        ("renew_ms", 1),
+        ("batch_max", 0),
+        ("colour", "red"),
+        ("signature_age_ms", -1),
+        ("tls_client_auth", "require"),
+    ],
 )
 def test_wrong_options_are_named(name: str, value: object) -> None:
     with pytest.raises(SettingError, match=name):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import ssl
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ async def test_plain_and_secured_clients_are_served_at_one_port() -> None:
         port = port_of(running)
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             plain = await asked(channel)
-        pem = ssl.get_server_certificate(("127.0.0.1", port)).encode()
+        pem = (await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", port))).encode()
         trusting = grpc.ssl_channel_credentials(pem)
         name = (("grpc.ssl_target_name_override", "localhost"),)
         async with grpc.aio.secure_channel(f"127.0.0.1:{port}", trusting, name) as channel:

@@ -27,6 +27,11 @@ class Naming(Authentication):
             raise Refused("who are you?", "the request names nobody")
         return user
 
+    def authenticate_text(self, caller: Caller, user: str, text: bytes, signature: bytes) -> str:
+        if text != signature:
+            raise Refused("who are you?", f"the signature for {user} is wrong")
+        return self.authenticate(caller, Frame(0, ext={"user": user}))
+
 
 class Matching(Authorization):
     """A user may do what is called like her; root everything."""

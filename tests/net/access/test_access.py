@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from mqframe_testing.manual_clock import ManualClock
-from net.access.plugins import Matching, Naming, Somebody, manager
+from net.access.plugins import Matching, Naming, manager
 
-from mqframe.core.requests.needs import Action, Need, Resource
-from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import BrokerPlace, Credentials, Refused
-from mqframe.net.access.access import FAILED, Access, Port, kept_below
+from mqframe.hooks.interfaces import BrokerPlace, Credentials
+from mqframe.net.access.access import Access, Port, kept_below
 from mqframe.net.access.settings import AccessSettings
 from mqframe.store.files.config_file import ConfigFile
 
@@ -62,27 +59,3 @@ def test_both_kinds_share_what_was_made_first() -> None:
     assert port.shared(list, "ab") == ["a", "b"]
     assert port.shared(list, "cd") is port.shared(list, "")
     assert port.file("users.json") is None
-
-
-def test_what_is_signed_though_no_request_is_judged_as_one(caplog: pytest.LogCaptureFixture) -> None:
-    access = Access(BOTH, ManualClock(), manager())
-    needs = [Need(Resource.TOPIC, "anna", (Action.SUB,))]
-
-    def judged(user: str) -> str:
-        return access.admit(Somebody(), Frame(0, ext={"user": user}, body=b"hello"), needs)
-
-    assert judged("anna") == "anna"
-    with pytest.raises(Refused, match="that is not yours"):
-        judged("ben")
-    with pytest.raises(Refused, match="who are you"):
-        judged("")
-    with pytest.raises(Refused) as caught:
-        judged("broken")
-    assert caught.value.remark == FAILED
-    assert "on fire" in caught.value.cause
-    assert "access control failed" in caplog.text
-
-
-def test_without_authentication_everybody_is_nobody() -> None:
-    access = Access(AccessSettings(), ManualClock(), manager())
-    assert access.admit(Somebody(), Frame(0), [Need(Resource.TOPIC, "t", (Action.SUB,))]) == ""

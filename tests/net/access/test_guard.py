@@ -9,7 +9,8 @@ from mqframe_testing.manual_clock import ManualClock
 from net.access.plugins import call, manager
 
 from mqframe.core.errors import BodyError, Refusal
-from mqframe.core.requests.needs import Action, topic_need
+from mqframe.core.requests.needs import Action, Needs, topic_need
+from mqframe.hooks.interfaces import Authentication, Refused
 from mqframe.net.access.access import Access
 from mqframe.net.access.guard import FAILED, QUIET_SECONDS, AccessRefusals, Guard
 from mqframe.net.access.settings import AccessSettings
@@ -152,3 +153,59 @@ def test_whom_a_service_of_the_broker_vouches_for_is_asked_for_rights_alone() ->
     with pytest.raises(Refusal, match="that is not yours"):
         place.guard.admit(sent)
     assert place.refusals.counters() == {"authenticationFailures": "0", "authorizationFailures": "1"}
+
+
+MINE = Needs(lambda _: [topic_need("anna", (Action.SUB,))])
+
+
+def test_what_is_no_request_is_judged_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    place = Place()
+
+    def refused(user: str) -> Refused:
+        with pytest.raises(Refused) as caught:
+            place.guard.admit(call(0, b"hello", user=user), MINE)
+        return caught.value
+
+    known = call(0, b"hello", user="anna")
+    place.guard.admit(known, MINE)
+    assert known.user == "anna"
+    assert [refused(user).remark for user in ("ben", "", "broken")] == [
+        "that is not yours",
+        "who are you?",
+        FAILED,
+    ]
+    assert "on fire" in refused("broken").cause
+    assert "access control failed" in caplog.text
+    assert place.refusals.counters() == {"authenticationFailures": "3", "authorizationFailures": "1"}
+
+
+def test_what_nobody_counts_is_judged_all_the_same() -> None:
+    access = Access(
+        AccessSettings(authentication="naming", authorization="matching"), ManualClock(), manager()
+    )
+    guard = Guard(access, None, 0)
+    guard.admit(call(0, b"hello", user="anna"), MINE)
+    with pytest.raises(Refused, match="that is not yours"):
+        guard.admit(call(0, user="ben"), MINE)
+
+
+def test_a_signature_of_a_text_stands_for_that_of_a_request() -> None:
+    place = Place()
+    signed = call(0)
+    place.guard.admit(signed, MINE, ("anna", b"now", b"now"))
+    assert signed.user == "anna"
+    for user, signature, remark in (
+        ("anna", b"then", "who are you?"),
+        ("ben", b"now", "that is not yours"),
+        ("broken", b"now", FAILED),
+    ):
+        with pytest.raises(Refused) as caught:
+            place.guard.admit(call(0), MINE, (user, b"now", signature))
+        assert caught.value.remark == remark
+    assert place.refusals.counters() == {"authenticationFailures": "2", "authorizationFailures": "1"}
+
+
+def test_an_authentication_of_requests_alone_refuses_texts() -> None:
+    peer = call(0).peer
+    with pytest.raises(Refused, match="signatures are not taken here"):
+        Authentication().authenticate_text(peer, "anna", b"now", b"now")  # type: ignore[arg-type]

@@ -218,6 +218,9 @@ async def test_access_control_judges_what_is_asked_and_takes_a_service_s_word_fo
         ]
         assert told == [(16, 1, 0), (0, 1, 0), (0, 1, 0), (0, 1, 0), (16, 1, 1), (16, 1, 2)]
         assert [call.user for call in calls] == ["t", "t", "t"]
+        # What a service does by itself is nobody's.
+        own = place.requests.connect(Client(inner=True))
+        assert (at_once(place.ask(own)).code, calls[-1].user, refusals.unknown) == (0, "", 1)
 
 
 @pytest.mark.parametrize(

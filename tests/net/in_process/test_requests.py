@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from net.access.plugins import manager
 from net.in_process.clients import Client, served
 
 from mqframe.core.errors import ConnectionLost, Refusal
+from mqframe.core.requests.needs import Action, topic_need
 from mqframe.core.requests.serving import Reply
+from mqframe.net.access.access import Access
+from mqframe.net.access.guard import AccessRefusals, Guard
+from mqframe.net.access.settings import AccessSettings
 from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.settings import NetSettings
 
@@ -44,3 +49,22 @@ async def test_peers_are_counted_as_connections_and_those_that_are_idle_go_for_o
         assert (one.closed, two.closed, three.closed) == (True, False, False)
         assert first.ends == ["idle, and others want to connect (net.connections_max)"]
         assert place.server.peers == {two, three}
+
+
+async def test_who_asks_what_is_no_request_is_judged_where_there_is_access_control() -> None:
+    needs = [topic_need("anna", (Action.SUB,))]
+    names = AccessSettings(authentication="naming", authorization="matching")
+    async with served({}) as place:
+        judge, client = place.requests.judge, Client()
+        assert judge(client, needs, signed=("anna", b"now", b"then")) == ""
+        refusals = AccessRefusals(place.clock)
+        place.server.admit(Guard(Access(names, place.clock, manager()), refusals, 1000).admit)
+        assert judge(client, needs, signed=("anna", b"now", b"now")) == "anna"
+        assert judge(client, [], signed=("ben", b"now", b"now")) == "ben"
+        assert judge(client, needs, "anna") == "anna"
+        for more in ({"user": "ben"}, {"signed": ("anna", b"now", b"then")}, {}):
+            with pytest.raises(Refusal):
+                judge(client, needs, **more)
+        assert (refusals.unknown, refusals.forbidden) == (2, 1)
+    with pytest.raises(ConnectionLost, match="or stops"):
+        judge(client, needs, "anna")

@@ -35,12 +35,31 @@ class MonitoredNameServer(Protocol):
         """What it measures. Requests are timed from the first call on."""
 
 
+class MonitoredProxy(Protocol):
+    """A server of another protocol that stands before brokers in other processes."""
+
+    @property
+    def address(self) -> str:
+        """Where it listens, "host:port"."""
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether it has found a name server. May be asked in any thread."""
+
+    @property
+    def refusal(self) -> str:
+        """Why it takes no messages at the moment; empty when it does. May be asked in any thread."""
+
+    def counters(self) -> Mapping[str, str]:
+        """How much it has to do, by name."""
+
+
 class ExporterPort(Protocol):
     """Handed to the factory of an `Exporter`."""
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Names of the servers that are to start in this process, "nameserver" or "broker"."""
+        """Names of the servers that are to start in this process, "nameserver", "broker" or "proxy"."""
 
     def settings(self, kind: type[S]) -> S:
         """The section of settings whose class is `kind`; the exporter's distribution adds it to programs
@@ -77,6 +96,9 @@ class Exporter:
 
     def broker_started(self, name: str, broker: MonitoredBroker) -> None:
         """The broker `name` serves now."""
+
+    def proxy_started(self, name: str, proxy: MonitoredProxy) -> None:
+        """The proxy `name` serves now."""
 
     async def start(self) -> None:
         """Begin to show. Raises `SettingError` or `OSError` where that cannot be; nothing starts then."""

@@ -37,6 +37,9 @@ class Noting(Exporter):
     def nameserver_started(self, name: str, server: object) -> None:
         self.told.append(server)
 
+    def proxy_started(self, name: str, proxy: object) -> None:
+        self.told.append((name, proxy))
+
 
 class Failing(Noting):
     """Fails at whatever it is told."""
@@ -86,6 +89,12 @@ def test_the_usual_one_is_not_missed_unless_it_is_named(made: list[Noting]) -> N
     line = r'pip install "mqframe\[standard\]"; it alone: pip install mqframe-plugin-metrics'
     with pytest.raises(PluginError, match=f"exporter 'prometheus' is not installed; install it with: {line}"):
         exporters("monitoring.exporters=prometheus")
+
+
+def test_they_are_told_of_proxies(made: list[Noting]) -> None:
+    found, proxy = exporters("monitoring.exporters=noting", servers=("proxy",)), cast("Any", object())
+    found.started("proxy", proxy)
+    assert made[0].told == [("proxy", proxy)]
 
 
 def test_they_are_told_of_brokers_and_name_servers_whichever_fails(

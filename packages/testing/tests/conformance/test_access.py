@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -16,7 +17,7 @@ from mqframe_testing.conformance.access import MemoryFile
 
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Authentication, Authorization, Caller, Refused
+from mqframe.hooks.interfaces import Authentication, Authorization, Caller, Refused, Signed
 
 MINE = Need(Resource.TOPIC, "orders", (Action.PUB,))
 THEIRS = Need(Resource.TOPIC, "others", (Action.PUB,))
@@ -43,6 +44,11 @@ class Whole(Authentication):
             raise Refused("no", f"user {ext.get('user')!r}")
         return "shop"
 
+    def authenticate_text(self, caller: Caller, user: str, text: bytes, signature: bytes) -> str:
+        if user != "shop" or not hmac.compare_digest(signature, hmac.digest(b"secret", text, "sha1")):
+            raise Refused("no", f"user {user!r}")
+        return "shop"
+
 
 class TestAuthentication(AuthenticationConformance):
     def make(self) -> Authentication:
@@ -50,6 +56,9 @@ class TestAuthentication(AuthenticationConformance):
 
     def known(self) -> Iterable[tuple[str, Frame]]:
         return [("shop", signed())]
+
+    def signed_texts(self) -> Iterable[Signed]:
+        return [("shop", b"now", hmac.digest(b"secret", b"now", "sha1"))]
 
 
 class Nameless(Whole):
@@ -83,9 +92,37 @@ class Tidy(Whole):
         return user
 
 
+class TrustingTexts(Whole):
+    """Looks at the name alone, of whoever signs a text."""
+
+    def authenticate_text(self, caller: Caller, user: str, text: bytes, signature: bytes) -> str:
+        if user != "shop":
+            raise Refused("no", "")
+        return "shop"
+
+
+class Cutting(Whole):
+    """Compares as much of a signature as was sent."""
+
+    def authenticate_text(self, caller: Caller, user: str, text: bytes, signature: bytes) -> str:
+        wanted = hmac.digest(b"secret", text, "sha1")[: len(signature)]
+        if user != "shop" or wanted != signature:
+            raise Refused("no", "")
+        return "shop"
+
+
+class Wordless(Whole):
+    """Takes no signatures of texts."""
+
+    authenticate_text = Authentication.authenticate_text
+
+
 @pytest.mark.parametrize(
     ("faulty", "check"),
     [
+        (TrustingTexts, "test_who_signed_a_text_is_told_and_nobody_else"),
+        (Cutting, "test_who_signed_a_text_is_told_and_nobody_else"),
+        (Wordless, "test_who_signed_a_text_is_told_and_nobody_else"),
         (Nameless, "test_it_has_a_name"),
         (Talkative, "test_everybody_else_is_refused_alike"),
         (Trusting, "test_any_change_of_a_request_is_found"),
@@ -98,6 +135,17 @@ def test_a_faulty_authentication_is_caught(faulty: type[Authentication], check: 
             return faulty()
 
     assert check in caught_by(Suite)
+
+
+def test_signatures_of_texts_need_not_be_taken() -> None:
+    class Suite(TestAuthentication):
+        def make(self) -> Authentication:
+            return Wordless()
+
+        def signed_texts(self) -> Iterable[Signed]:
+            return ()
+
+    assert caught_by(Suite) == []
 
 
 class OneTopic(Authorization):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from mqframe.core.config.settings import setting, settings
@@ -19,7 +19,7 @@ from mqframe.hooks.interfaces import (
 )
 from mqframe_acl.administration import Administration
 from mqframe_acl.networks import caller_address
-from mqframe_acl.signature import ACCESS_KEY
+from mqframe_acl.signature import ACCESS_KEY, Signer
 from mqframe_acl.signing import AclHook, AclOptions
 from mqframe_acl.table import NAME_CHARS_MAX, User, UserTable
 
@@ -71,13 +71,11 @@ class Acl2Authentication(Authentication):
         name = (request.ext or {}).get(ACCESS_KEY)
         if name is None:
             return self._certified(caller)
-        user = self._table.users.get(name)
-        # An unknown name takes as long as a wrong signature.
-        if not (user or self._nobody).signer.fits(request) or user is None:
-            raise Refused(UNKNOWN, f"the signature for {name!r} is wrong" if user else f"no user {name!r}")
-        if not user.enabled:
-            raise Refused(UNKNOWN, f"user {name!r} is disabled")
-        return name
+        return self._signed(name, lambda signer: signer.fits(request))
+
+    def authenticate_text(self, caller: Caller, user: str, text: bytes, signature: bytes) -> str:
+        """`user`, whose signature of `text` that is."""
+        return self._signed(user, lambda signer: signer.fits_text(text, signature))
 
     def signer(self) -> RpcHook | None:
         """Signs with the inner credentials."""
@@ -86,6 +84,15 @@ class Acl2Authentication(Authentication):
     def serving(self) -> Sequence[object]:
         """The requests for users and policies."""
         return (self._state.administration,)
+
+    def _signed(self, name: str, fits: Callable[[Signer], bool]) -> str:
+        user = self._table.users.get(name)
+        # An unknown name takes as long as a wrong signature.
+        if not fits((user or self._nobody).signer) or user is None:
+            raise Refused(UNKNOWN, f"the signature for {name!r} is wrong" if user else f"no user {name!r}")
+        if not user.enabled:
+            raise Refused(UNKNOWN, f"user {name!r} is disabled")
+        return name
 
     def _certified(self, caller: Caller) -> str:
         name = self._by_certificate.get(caller.certificate) if self._by_certificate else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -70,11 +70,18 @@ class PlainAuthentication(Authentication):
 
     def authenticate(self, caller: Caller, request: Frame) -> str:
         """The access key that signed `request`."""
+        key = (request.ext or {}).get(ACCESS_KEY)
+        return self._known(caller, key, lambda signer: signer.fits(request))
+
+    def authenticate_text(self, caller: Caller, user: str, text: bytes, signature: bytes) -> str:
+        """`user`, the access key that signed `text`."""
+        return self._known(caller, user, lambda signer: signer.fits_text(text, signature))
+
+    def _known(self, caller: Caller, key: str | None, fits: Callable[[Signer], bool]) -> str:
         plain = self._state.files.current
         address = caller_address(caller.address)
         if any(address in each for file in plain.files.values() for each in file.white):
             return BY_ADDRESS
-        key = (request.ext or {}).get(ACCESS_KEY)
         if key is None:
             raise Refused(UNKNOWN, "the request is not signed")
         account = plain.accounts.get(key)
@@ -82,7 +89,7 @@ class PlainAuthentication(Authentication):
             return BY_ADDRESS
         signer = self._state.first.get(key) or (account.signer if account else None)
         # An unknown key takes as long as a wrong signature.
-        if not (signer or self._nobody).fits(request) or signer is None:
+        if not fits(signer or self._nobody) or signer is None:
             raise Refused(UNKNOWN, f"the signature for {key!r} is wrong" if signer else f"no account {key!r}")
         return key
 

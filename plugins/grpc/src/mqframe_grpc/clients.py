@@ -1,45 +1,60 @@
 """The clients of the door: what is kept of each, by the id that it gives itself.
 
-A client may have several connections; to the brokers it is one, as to Apache's proxy.
+A client may have several connections; to the brokers it is one, as to Apache's proxy. Anybody can give
+itself the id of another, so where users are known that is one client for each user and place it calls from:
+none acts as another, takes what was told to it, or ends it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from mqframe.core.codes import LANGUAGE_NUMBERS
 from mqframe.core.errors import ConnectionLost, TooMuchInFlight
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
-from mqframe.hooks.interfaces import ProxiedClient
+from mqframe.hooks.interfaces import Caller, ProxiedClient
+from mqframe_grpc.access import Gate, ask_nobody
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.rules.codes import Rejected
+from mqframe_grpc.rules.codes import Rejected, status
 from mqframe_grpc.transport.call import GrpcCall
 
 CLIENT_ID: Final = "x-mq-client-id"
 CLIENT_ID_CHARS_MAX: Final = 255
 OWN_ID: Final = "mqframe-grpc"
 _LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET"}
+_RECONNECTING: Final = re.compile(r"5\.[1-9]|[6-9]|[1-9]\d").match
+"""Versions of clients that know the command: from 5.1 on."""
 _ASKED_MAX: Final = 64
 """So much may be asked of a client at a time."""
+
+
+Places = WeakValueDictionary[tuple[str, str], "DoorClient"]
+"""Clients of one name, by their hosts and certificates; all the same where no user is asked for."""
 
 
 class DoorClient(ProxiedClient):
     """One client. `settings`: what it has told, as they were answered; `stream`: where commands go to it.
 
-    `call`: that by which it came, `None`: it is the door itself. `peer`: the client, as a broker in this
-    process sees it, `None` until it asks something.
+    `call`: that by which it came, `None`: it is the door itself, which asks for nobody else. `user`: whom it
+    asks for, "" where nobody is asked who it is. `peer`: the client, as a broker in this process sees it,
+    `None` until it asks something. `namesakes`: clients of the same name by their places, it among them.
     """
 
-    def __init__(self, client_id: str, call: GrpcCall | None, clients: DoorClients) -> None:
+    def __init__(self, client_id: str, call: GrpcCall | None, clients: DoorClients, user: str = "") -> None:
         metadata: Mapping[str, str] = {} if call is None else call.metadata
         language = metadata.get("x-mq-language", "")
         language = _LANGUAGES.get(language, language)
         self.client_id = client_id
+        self.user = user
+        self.inner = call is None
         self.address = "127.0.0.1:0" if call is None else call.address
         self.certificate = "" if call is None else call.certificate
         self.language = language if language in LANGUAGE_NUMBERS else "OTHER"
@@ -47,6 +62,7 @@ class DoorClient(ProxiedClient):
         self.settings: m.Settings | None = None
         self.stream: GrpcCall | None = None
         self.peer: Any = None
+        self.namesakes: Places = WeakValueDictionary()
         self._clients = clients
         self._numbers = itertools.count(1)
         self._asked: dict[str, asyncio.Future[m.TelemetryCommand]] = {}
@@ -55,9 +71,9 @@ class DoorClient(ProxiedClient):
         return f"<DoorClient {self.client_id}>"
 
     @property
-    def unused(self) -> bool:
-        """Whether nothing has to be kept of it."""
-        return self.peer is None and self.stream is None
+    def name(self) -> str:
+        """Its id and its user: the same wherever it calls from."""
+        return _name(self.client_id, self.user)
 
     def command(self, command: m.TelemetryCommand) -> None:
         """Send `command`. Raises `ConnectionLost` while the client has no stream, or does not read it."""
@@ -116,52 +132,77 @@ class Handed:
 
 
 class DoorClients:
-    """All clients, by id.
+    """All clients, by id, for as long as there is something of them: a call, a stream, a peer.
 
-    `handed`: what is done with what brokers have for them; `left`: is told of each that is a member of
-    nothing any more.
+    `gate`: says for whom they call; `handed`: what is done with what brokers have for them; `left`: is told
+    of each that is a member of nothing any more, wherever it calls from.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gate: Gate | None = None) -> None:
+        self.gate = gate or Gate(ask_nobody)
         self.handed = Handed()
         self.left: Callable[[DoorClient], None] = lambda client: None
-        self._clients: dict[str, DoorClient] = {}
+        self._names: WeakValueDictionary[str, Places] = WeakValueDictionary()
+        self._own = DoorClient(OWN_ID, None, self)
 
     def __len__(self) -> int:
-        return len(self._clients)
+        return sum(map(len, self._names.values()))
 
     def of(self, call: GrpcCall) -> DoorClient:
-        """Who calls. Raises `Rejected` CLIENT_ID_REQUIRED."""
-        name = call.metadata.get(CLIENT_ID, "")
-        client = self._clients.get(name)
+        """Who calls. Raises `Rejected`: CLIENT_ID_REQUIRED, UNAUTHORIZED."""
+        client_id = _checked(call.metadata.get(CLIENT_ID, ""))
+        user = self.gate.user_of(call)
+        name, place = _name(client_id, user), _place(call, user)
+        places = self._names.get(name)
+        if places is None:
+            places = self._names[name] = WeakValueDictionary()
+        client = places.get(place)
         if client is None:
-            client = self._clients[_checked(name)] = DoorClient(name, call, self)
+            client = places[place] = DoorClient(client_id, call, self, user)
+            client.namesakes = places
         return client
 
-    def known(self, metadata: Mapping[str, str]) -> DoorClient | None:
-        """Who calls, if something is kept of it."""
-        return self._clients.get(metadata.get(CLIENT_ID, ""))
+    def known(self, metadata: Mapping[str, str], user: str = "") -> DoorClient | None:
+        """A client of `user`, if there is something of it."""
+        places = self._names.get(_name(metadata.get(CLIENT_ID, ""), user))
+        return None if places is None else next(iter(places.values()), None)
 
     def forget(self, client: DoorClient) -> None:
         """The client has ended."""
         client.settings = None
         if client.peer is not None:
             client.peer.close("the client has ended")
-        self.release(client)
-
-    def release(self, client: DoorClient) -> None:
-        """Keep nothing of a client that has no stream, and is no member of anything."""
-        if client.unused and self._clients.get(client.client_id) is client:
-            del self._clients[client.client_id]
 
     def closed(self, client: DoorClient) -> None:
         """To the broker it has left."""
-        self.left(client)
-        self.release(client)
+        if all(each is client or each.peer is None for each in client.namesakes.values()):
+            self.left(client)
+
+    def send_away(self) -> None:
+        """Have those that can open their connections anew, for this door stops. Others do when it has."""
+        for client in [each for places in self._names.values() for each in places.values()]:
+            if client.stream is not None and _RECONNECTING(client.version_text):
+                with contextlib.suppress(ConnectionLost, TooMuchInFlight):
+                    client.command(
+                        m.TelemetryCommand(
+                            status=status(m.Code.OK),
+                            reconnect_endpoints_command=m.ReconnectEndpointsCommand(nonce=OWN_ID),
+                        )
+                    )
 
     def own(self) -> DoorClient:
         """The door itself, which asks what nobody asks for any more."""
-        return DoorClient(OWN_ID, None, self)
+        return self._own
+
+
+def _name(client_id: str, user: str) -> str:
+    # No line end is in an id, so no other pair has this name.
+    return f"{user}\n{client_id}" if user else client_id
+
+
+def _place(caller: Caller, user: str) -> tuple[str, str]:
+    """From where it calls, and the certificate that it shows: by these its user may be judged."""
+    return (caller.address.rpartition(":")[0], caller.certificate) if user else ("", "")
 
 
 def _checked(name: str) -> str:

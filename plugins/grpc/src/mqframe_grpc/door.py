@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import SettingError
 from mqframe.net.clock import LoopClock
+from mqframe_grpc.access import AgeLimit, Gate, Judge, ask_nobody
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.acks import AckCalls
 from mqframe_grpc.calls.answers import Serve, answering
@@ -26,7 +27,7 @@ from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.renewal import Renewals
 from mqframe_grpc.rules.routes import endpoints_of
 from mqframe_grpc.rules.settings import settings_for
-from mqframe_grpc.transport.call import Method
+from mqframe_grpc.transport.call import GrpcCall, Method
 
 SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
 
@@ -34,12 +35,17 @@ SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
 class Door:
     """Serves gRPC's calls by asking `backend`.
 
-    Raises `SettingError` for options that cannot be.
+    `judge`: says who calls, and whether they may. `in_work`: how many calls are being served, but for those
+    that wait for messages. Raises `SettingError` for options that cannot be.
     """
 
-    def __init__(self, backend: Backend, clock: LoopClock, options: GrpcOptions) -> None:
-        transactions = TransactionCalls(backend, clients := DoorClients())
+    def __init__(
+        self, backend: Backend, clock: LoopClock, options: GrpcOptions, judge: Judge = ask_nobody
+    ) -> None:
+        clients = DoorClients(Gate(judge, AgeLimit(clock, options.signature_age_ms)))
+        transactions = TransactionCalls(backend, clients)
         self.clients = clients
+        self.in_work = 0
         clients.handed = HandedCommands(transactions)
         self._transactions = transactions
         self._options = options
@@ -52,7 +58,7 @@ class Door:
         self._sends = SendCalls(backend, clients, clock, options.sends, transactions.half_stored)
         self._sends.check_types = options.check_types
         self._receives = ReceiveCalls(backend, clients, clock, options.receives, self.renewing)
-        self._queues = QueueCalls(backend, clients, clock, options.receives)
+        self._queues = QueueCalls(backend, clients, clock, options.receives, self._receives.held)
         self._acks = AckCalls(clients, options.receives, self.renewing)
 
     def _settings(self, sent: m.Settings, group: SubscriptionGroupConfig | None) -> m.Settings:
@@ -88,7 +94,7 @@ class Door:
             "NotifyClientTermination": (self._members.terminate, m.NotifyClientTerminationResponse),
         }
         found = {
-            SERVICE + name: Method(answering(answer, serve), m.METHODS[SERVICE + name][0])
+            SERVICE + name: Method(self._counted(answering(answer, serve)), m.METHODS[SERVICE + name][0])
             for name, (serve, answer) in one.items()
         }
         found[f"{SERVICE}ReceiveMessage"] = Method(self._receives.receive, m.ReceiveMessageRequest)
@@ -96,12 +102,29 @@ class Door:
         found[f"{SERVICE}Telemetry"] = Method(self._members.telemetry, m.TelemetryCommand, both_ways=True)
         return found
 
+    def _counted(self, serve: Serve) -> Serve:
+        async def counted(call: GrpcCall, request: Any) -> Any:
+            self.in_work += 1
+            try:
+                return await serve(call, request)
+            finally:
+                self.in_work -= 1
+
+        return counted
+
     async def renew(self) -> None:
         """Hide anew what is in work."""
         await self.renewing.renew()
 
+    def leave(self) -> None:
+        """The door stops soon: send clients elsewhere, and answer those that wait for messages."""
+        if not self._receives.held.ended:
+            self.clients.send_away()
+            self._receives.held.end()
+
     def stop(self) -> None:
-        """Do nothing any more."""
+        """Do nothing any more; what still waits for messages is answered in the next turns of the loop."""
+        self._receives.held.close()
         self.renewing.stop()
 
 

@@ -9,10 +9,9 @@ from mqframe.core.codes import PERM_WRITE
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.requests.consumers import HeartBeat
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.nameserver import GetRouteinfoByTopic
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
-from mqframe.core.wire.loose_json import decode, dumps
+from mqframe.core.wire.loose_json import dumps
 from mqframe.hooks.interfaces import BrokerPort
 from mqframe_grpc.backend import WritePlace
 from mqframe_grpc.clients import DoorClient
@@ -28,7 +27,6 @@ class InsideBackend:
         self._requests = port.requests
         self._topics, self._groups = port.topics, port.groups
         self._identity = port.identity
-        self._ask_nameservers = port.ask_nameservers
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -57,21 +55,11 @@ class InsideBackend:
             raise rejected(reply.code, reply.remark)
 
     async def route(self, client: DoorClient, topic: str) -> TopicRouteData:
-        """The broker's own queues as they are now, and what name servers say of others (`Backend`)."""
-        own, identity = self._topics.find(topic), self._identity
-        answer = await self._ask_nameservers(GetRouteinfoByTopic(topic=topic))
-        route = TopicRouteData()
-        if answer is not None and not answer.code:
-            route = decode(memoryview(answer.body), TopicRouteData)
-        name = identity.name
-        queues = [each for each in route.queue_datas if each.broker_name != name]
-        brokers = [each for each in route.broker_datas if each.broker_name != name]
-        if own is not None:
-            queues.append(QueueData(name, own.perm, own.read_queue_nums, own.write_queue_nums))
-            brokers.append(BrokerData(name, {identity.broker_id: identity.address}, identity.cluster))
-        if not queues:
-            raise _no_topic(topic)
-        return TopicRouteData(brokers, queue_datas=queues, order_topic_conf=route.order_topic_conf)
+        """The broker's own queues: those of others are not received from here (`Backend`)."""
+        own, identity = await self.topic(topic), self._identity
+        broker = BrokerData(identity.name, {identity.broker_id: identity.address}, identity.cluster)
+        queues = QueueData(identity.name, own.perm, own.read_queue_nums, own.write_queue_nums)
+        return TopicRouteData([broker], queue_datas=[queues])
 
     async def write_place(self, client: DoorClient, topic: str, message_group: str) -> WritePlace:
         """A queue of the broker (`Backend`)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mqframe.core.config.settings import at_least, one_of, setting, settings, within
+from mqframe.core.errors import SettingError
 from mqframe_grpc.rules.receives import ReceiveLimits
 from mqframe_grpc.rules.send_checks import SendLimits
 from mqframe_grpc.transport.limits import GrpcLimits
@@ -18,7 +19,7 @@ class GrpcOptions:
     """Where the door listens, and what it takes. Times in ms, sizes in bytes."""
 
     port: int = setting(8081, doc="port for clients of gRPC; 0: any free one", check=within(0, 65535))
-    host: str = setting("", doc="address to listen on; empty: that of the broker")
+    host: str = setting("", doc="address to listen on; empty: that of the broker, of a proxy 127.0.0.1")
     advertised: str = setting(
         "",
         doc="host:port at which clients reach the door, where it is another than the one by which each found "
@@ -37,6 +38,15 @@ class GrpcOptions:
     )
     tls_key_file: str = setting("", doc="PEM file of the private key of `tls_cert_file`")
     tls_key_password: str = setting("", doc="what `tls_key_file` is encrypted with", secret=True)
+    tls_client_auth: str = setting(
+        "none",
+        doc="whether clients that use TLS must show a certificate: `none`: they are not asked; `optional`: "
+        "one that is shown must be trusted; `require`: without one there is no connection",
+        check=one_of("none", "optional", "require"),
+    )
+    tls_client_ca_file: str = setting(
+        "", doc="PEM file of the authorities whose client certificates the door trusts"
+    )
     body_bytes_max: int = setting(4 << 20, doc="longest body of a message", check=at_least(1))
     properties_bytes_max: int = setting(
         16 << 10, doc="names, values, tag and keys of a message together", check=at_least(1)
@@ -67,7 +77,21 @@ class GrpcOptions:
     renew_max_ms: int = setting(
         3 * 3_600_000, doc="a message that is in work for longer goes to others", check=at_least(1)
     )
+    signature_age_ms: int = setting(
+        0,
+        doc="with access control, how long before or after now a call may have been signed; 0: at any time, "
+        "so that whoever has seen one call can make others for ever. Clients in Java and Python sign their "
+        "local time as if it were UTC: have them run in UTC before you set this, to 900000 (15 min) perhaps",
+        check=at_least(0),
+    )
     connections_max: int = setting(20_000, doc="connections at once", check=at_least(1))
+
+    def __attrs_post_init__(self) -> None:
+        if self.tls_client_auth != "none" and not self.tls_client_ca_file:
+            raise SettingError(
+                f"plugins.grpc.tls_client_auth = {self.tls_client_auth!r} needs "
+                "plugins.grpc.tls_client_ca_file: whose certificates are trusted?"
+            )
 
     @property
     def sends(self) -> SendLimits:

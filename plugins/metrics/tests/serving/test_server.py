@@ -41,8 +41,8 @@ def get(address, path):
 
 
 @asynccontextmanager
-async def staged(**settings):
-    server = MetricsServer(MetricsSettings(port=0, **settings), ("broker",))
+async def staged(expected=("broker",), **settings):
+    server = MetricsServer(MetricsSettings(port=0, **settings), expected)
     await server.start()
     try:
         yield server
@@ -151,3 +151,27 @@ async def test_servers_are_ready_once_they_have_started_and_are_known():
         shown = Scrape(text)
         assert shown.value("rocketmq_broker_permission", node_id="broker-a") == 6
         assert shown.value("mqframe_budget_used", budget="brokers", node_type="nameserver") == 1
+
+
+class Proxy:
+    """A server before brokers elsewhere."""
+
+    address = "127.0.0.1:8081"
+    is_registered = False
+    refusal = "name servers know no broker"
+
+    def counters(self):
+        return {"grpc.clients": "3"}
+
+
+async def test_a_proxy_is_ready_once_it_has_found_a_name_server():
+    async with staged(("proxy",)) as server:
+        proxy = Proxy()
+        server.proxy_started("proxy", proxy)
+        status, text = await asyncio.to_thread(get, server.address, "/readyz")
+        assert (status, json.loads(text)["refuses"]) == (503, proxy.refusal)
+        proxy.is_registered = True
+        status, _ = await asyncio.to_thread(get, server.address, "/readyz")
+        assert status == 200
+        _, text = await asyncio.to_thread(get, server.address, "/metrics")
+        assert Scrape(text).value("mqframe_counter", name="grpc.clients", node_type="proxy") == 3

@@ -19,7 +19,8 @@ from mqframe.core.wire.frame import Frame
 from mqframe.hooks.interfaces import AccessPort, Authentication, Caller, Refused, RpcHook
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.specs import hookimpl
-from mqframe.net.access.access import FAILED, Access, kept_below
+from mqframe.net.access.access import Access, kept_below
+from mqframe.net.access.guard import FAILED
 from mqframe.net.access.settings import AccessSettings
 from mqframe.net.tls.contexts import client_context
 from mqframe.store.files.config_file import ConfigFile

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import attrs
 
 from mqframe.core.config.configuration import Resolved
-from mqframe.hooks.interfaces import Exporter
+from mqframe.hooks.interfaces import Exporter, MonitoredProxy
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe_cli.processes.serving import Service, Services
@@ -66,7 +66,7 @@ class Exporters:
         self._each(lambda exporter: exporter.starting(name, doing))
 
     def started(self, name: str, service: Service | Services) -> None:
-        """`service` serves now; only brokers and name servers are shown."""
+        """`service` serves now; only brokers, name servers and proxies are shown."""
         # A process has imported what it serves; a name server needs nothing of brokers.
         if name == "broker":
             from mqframe.broker.host import BrokerHost
@@ -78,6 +78,8 @@ class Exporters:
 
             if isinstance(service, NameServer):
                 self._each(lambda exporter: exporter.nameserver_started(name, service))
+        elif name == "proxy":
+            self._each(lambda exporter: exporter.proxy_started(name, cast("MonitoredProxy", service)))
 
     def _each(self, tell: Callable[[Exporter], object]) -> None:
         for name, exporter in self._made.items():

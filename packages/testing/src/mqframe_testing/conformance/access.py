@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
@@ -19,6 +21,7 @@ from mqframe.hooks.interfaces import (
     Credentials,
     KeptFile,
     Refused,
+    Signed,
 )
 from mqframe_testing.manual_clock import ManualClock
 
@@ -84,6 +87,10 @@ class AuthenticationConformance:
         """Users with a request of each, signed."""
         raise NotImplementedError
 
+    def signed_texts(self) -> Iterable[Signed]:
+        """Users with a text of each, signed; none where the plugin takes no signatures of texts."""
+        return ()
+
     def test_it_has_a_name(self) -> None:
         """For logs."""
         assert self.make().name
@@ -115,6 +122,32 @@ class AuthenticationConformance:
             ext = {chance.choice(sorted(names)): chance.choice(TEXTS) for _ in range(chance.randrange(6))}
             remarks.add(self.refused(plugin, Frame(10, ext=ext, body=chance.randbytes(20))).remark)
         assert len(remarks) == 1
+
+    def test_who_signed_a_text_is_told_and_nobody_else(self) -> None:
+        """The text, the user and the signature are one; whatever is wrong of them is refused alike."""
+        plugin, chance = self.make(), random.Random(7)
+        signed = list(self.signed_texts())
+        remarks = set()
+        for user, text, signature in signed:
+            for _ in range(2):
+                assert plugin.authenticate_text(PlainPeer(), user, text, signature) == user
+            for wrong in (signature[:-1], signature + b"\0", b"", signature.hex().encode()):
+                remarks.add(self.refused_text(plugin, user, text, wrong).remark)
+            remarks.add(self.refused_text(plugin, user, text + b"x", signature).remark)
+            remarks.add(self.refused_text(plugin, user + "x", text, signature).remark)
+        for _ in range(JUNK):
+            junk = chance.choice(TEXTS), chance.randbytes(chance.randrange(40))
+            remarks.add(self.refused_text(plugin, *junk, chance.randbytes(20)).remark)
+            # What somebody without a secret signs.
+            empty = hmac.digest(b"", junk[1], hashlib.sha1)
+            remarks.add(self.refused_text(plugin, *junk, empty).remark)
+        assert len(remarks) == 1
+
+    def refused_text(self, plugin: Authentication, user: str, text: bytes, signature: bytes) -> Refused:
+        """The error of a signature of a text that is refused."""
+        with pytest.raises(Refused) as caught:
+            plugin.authenticate_text(PlainPeer(), user, text, signature)
+        return caught.value
 
     def refused(self, plugin: Authentication, request: Frame) -> Refused:
         """The error of a request that is refused."""

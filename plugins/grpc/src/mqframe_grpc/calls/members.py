@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from mqframe.core.clock import Clock
 from mqframe.core.cluster.client_bodies import HeartbeatData
 from mqframe.core.errors import Refusal
+from mqframe_grpc.access import to_be_settled, to_consume
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
@@ -44,22 +45,29 @@ class MemberCalls:
             while (command := await call.receive()) is not None:
                 await self._take(client, call, command)
         except Rejected as problem:
+            if problem.code == m.Code.UNAUTHORIZED:
+                # As Apache's proxy tells it: it ends the stream in good order.
+                await call.send(m.TelemetryCommand(status=status(problem.code, problem.text)))
+                return
             raise GrpcError(GrpcStatus.INVALID_ARGUMENT, problem.text) from None
         except DecodeError as problem:
             raise GrpcError(GrpcStatus.INVALID_ARGUMENT, f"a command cannot be read: {problem}") from None
         finally:
             if client is not None and client.stream is call:
                 client.stream = None
-                self._clients.release(client)
+            client = None  # the traceback of a call that was given up would keep it
 
     async def _take(self, client: DoorClient, call: GrpcCall, command: m.TelemetryCommand) -> None:
         kind = command.WhichOneof("command")
         if kind == "settings":
+            if self._clients.gate.user_of(call, goes_on=True) != client.user:
+                raise Rejected(m.Code.UNAUTHORIZED, "the stream is of another user by now; open one anew")
             sent = command.settings
             group = None
             if sent.WhichOneof("pub_sub") == "subscription":
                 group = await self._backend.group(sent.subscription.group.name)
             settings = self._settle(sent, group)
+            self._clients.gate.check(client, *to_be_settled(settings))
             client.settings, client.stream = settings, call
             await self._beat(client, heartbeat_of(client.client_id, settings, self._clock.now_ms()))
             await call.send(m.TelemetryCommand(status=status(m.Code.OK), settings=settings))
@@ -76,6 +84,8 @@ class MemberCalls:
         """
         client = self._clients.of(call)
         if client.settings is not None:
+            # Brokers ask nothing of members of producer groups, but hand them messages of open transactions.
+            self._clients.gate.check(client, *to_be_settled(client.settings))
             await self._beat(client, heartbeat_of(client.client_id, client.settings, self._clock.now_ms()))
         elif request.client_type in _CONSUMERS:
             await self._beat(client, member_of(client.client_id, group_name(request.group)))
@@ -97,8 +107,9 @@ class MemberCalls:
     ) -> m.NotifyClientTerminationResponse:
         """Serve NotifyClientTermination: the client leaves its groups."""
         client = self._clients.of(call)
+        if request.group.name:
+            self._clients.gate.check(client, *to_consume(group_name(request.group)))
         if client.settings is None:
-            self._clients.release(client)
             raise Rejected(m.Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
         self._clients.forget(client)
         return m.NotifyClientTerminationResponse(status=status(m.Code.OK))

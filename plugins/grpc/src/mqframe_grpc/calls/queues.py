@@ -21,6 +21,7 @@ from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.answers import fields_of, need, status_of
+from mqframe_grpc.calls.held import HeldCalls
 from mqframe_grpc.clients import DoorClients
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected, rejected, status
@@ -40,7 +41,10 @@ _UNPACKED_BYTES_MAX: Final = 64 << 20
 class QueueCalls:
     """PullMessage, UpdateOffset, GetOffset, QueryOffset."""
 
-    def __init__(self, backend: Backend, clients: DoorClients, clock: Clock, limits: ReceiveLimits) -> None:
+    def __init__(
+        self, backend: Backend, clients: DoorClients, clock: Clock, limits: ReceiveLimits, held: HeldCalls
+    ) -> None:
+        self._held = held
         self._backend = backend
         self._clients = clients
         self._clock = clock
@@ -72,7 +76,7 @@ class QueueCalls:
             # The answer has to be on its way by then.
             left_ms = round((call.deadline - self._clock.monotonic()) * 1000)
             wait_ms = max(0, min(wait_ms, left_ms // 2))
-        reply = await self._backend.ask(
+        asking = self._backend.ask(
             client,
             queue.broker_name,
             pull_request(
@@ -85,6 +89,7 @@ class QueueCalls:
                 wait_seconds=wait_ms / 1000,
             ),
         )
+        reply = await self._held.over(call, asking)
         if reply.code not in _ANSWERS:
             raise rejected(reply.code, reply.remark)
         frame = Frame(reply.code, 0, 0, reply.remark, reply.fields(), reply.joined_body())

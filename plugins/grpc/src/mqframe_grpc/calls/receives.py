@@ -20,6 +20,7 @@ from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.answers import status_of
+from mqframe_grpc.calls.held import HeldCalls
 from mqframe_grpc.calls.renewing import GIVEN_BACK_MS, Renewing
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
@@ -56,7 +57,7 @@ class _Delivery(NamedTuple):
 
 
 class ReceiveCalls:
-    """ReceiveMessage."""
+    """ReceiveMessage. `held`: the calls that wait."""
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class ReceiveCalls:
         limits: ReceiveLimits,
         renewing: Renewing,
     ) -> None:
+        self.held = HeldCalls()
         self._backend = backend
         self._clients = clients
         self._clock = clock
@@ -101,7 +103,7 @@ class ReceiveCalls:
         broker = self._backend.broker_of(request.message_queue.broker.name)
         config = await self._backend.group(group)
         ordered = config is not None and config.consume_message_orderly
-        reply = await self._backend.ask(
+        asking = self._backend.ask(
             client,
             broker,
             PopMessage(
@@ -121,6 +123,7 @@ class ReceiveCalls:
                 bname=broker,
             ),
         )
+        reply = await self.held.over(call, asking)
         result = _read(reply, broker, topic, self._clock.monotonic() + hidden_ms / 1000)
         if result.full:
             raise Rejected(m.Code.TOO_MANY_REQUESTS, "polling full: too many receives wait at the broker")
@@ -192,7 +195,7 @@ class ReceiveCalls:
             for each in found:
                 message_id = each.message.system_properties.message_id
                 renewing.renewals.deliver(
-                    client.client_id, group, topic, message_id, each.handle, now_ms, each.reconsume_times
+                    client.name, group, topic, message_id, each.handle, now_ms, each.reconsume_times
                 )
         sent = 0
         try:

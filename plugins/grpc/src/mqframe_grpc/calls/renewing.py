@@ -88,7 +88,7 @@ class Renewing:
         self, client: DoorClient, group: str, topic: str, message_id: str, given: DoorHandle
     ) -> InWork | None:
         """End the renewal of the message that `client` means; `None` where it is not renewed."""
-        work = self.renewals.take(client.client_id, group, topic, message_id, given)
+        work = self.renewals.take(client.name, group, topic, message_id, given)
         if work is not None and (change := self._changes.get(work)) is not None:
             await asyncio.shield(change)
         return work
@@ -114,7 +114,7 @@ class Renewing:
 
     def give_back(self, client: DoorClient, group: str | None = None) -> None:
         """A client is gone: others get what it had."""
-        for work in self.renewals.give_back(client.client_id, group):
+        for work in self.renewals.give_back(client.name, group):
             self.later(self._last(work, GIVEN_BACK_MS))
 
     def later(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from mqframe_grpc.access import to_consume, to_look_at
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.clients import DoorClients
 from mqframe_grpc.proto import messages as m
@@ -28,6 +29,7 @@ class RouteCalls:
         """Serve QueryRoute."""
         client = self._clients.of(call)
         topic = topic_name(request.topic)
+        self._clients.gate.check(client, to_look_at(topic))
         route = await self._backend.route(client, topic)
         try:
             config = await self._backend.topic(topic)
@@ -44,6 +46,7 @@ class RouteCalls:
         """Serve QueryAssignment."""
         client = self._clients.of(call)
         topic, group = topic_name(request.topic), group_name(request.group)
+        self._clients.gate.check(client, *to_consume(group, topic))
         route = await self._backend.route(client, topic)
         config = await self._backend.group(group)
         ordered = config is not None and config.consume_message_orderly

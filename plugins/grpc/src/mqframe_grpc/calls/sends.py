@@ -10,6 +10,7 @@ from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.delay.recall_handle import decode_recall_handle
 from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.messages import RecallAnswer, RecallMessage, SendAnswer, SendMessageV2
+from mqframe_grpc.access import to_publish
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.answers import fields_of, need
 from mqframe_grpc.calls.routes import MESSAGE_TYPE
@@ -60,6 +61,8 @@ class SendCalls:
         """Serve SendMessage: an entry for each message, in their order."""
         client = self._clients.of(call)
         topic = check_sends(request.messages, self._limits, self._clock.now_ms())
+        # Before anything is said of the topic, such as that there is none.
+        self._clients.gate.check(client, to_publish(topic))
         entries = [await self._store(client, call, topic, each) for each in request.messages]
         if len(entries) == 1 and entries[0].status.code not in _STORED.values():
             return m.SendMessageResponse(status=entries[0].status)
@@ -108,6 +111,7 @@ class SendCalls:
         """Serve RecallMessage."""
         client = self._clients.of(call)
         topic = topic_name(request.topic)
+        self._clients.gate.check(client, to_publish(topic))
         config = await self._backend.topic(topic)
         kind = config.attributes.get(MESSAGE_TYPE) or "NORMAL"
         if self.check_types and kind not in _RECALLED_TYPES:
@@ -118,7 +122,7 @@ class SendCalls:
         try:
             broker = self._backend.broker_of(decode_recall_handle(request.recall_handle).broker_name)
         except ValueError as problem:
-            raise Rejected(m.Code.BAD_REQUEST, str(problem)) from None
+            raise Rejected(m.Code.INTERNAL_SERVER_ERROR, str(problem)) from None
         reply = await self._backend.ask(
             client,
             broker,

@@ -16,9 +16,10 @@ from mqframe.core.requests.messages import (
     SendAnswer,
 )
 from mqframe.core.storage.record import decode_records
+from mqframe_grpc.access import to_publish
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.answers import need
-from mqframe_grpc.clients import DoorClient, DoorClients
+from mqframe_grpc.clients import DoorClients
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected, status
 from mqframe_grpc.rules.halves import HalfPlace, OpenHalves
@@ -61,7 +62,8 @@ class TransactionCalls:
         topic, name = topic_name(request.topic), request.transaction_id
         if not name.strip():
             raise Rejected(m.Code.INVALID_TRANSACTION_ID, "the transaction id is missing: which one ends?")
-        place = self.halves.find(topic, name) or await self._search(client, topic, name)
+        self._clients.gate.check(client, to_publish(topic))
+        place = self.halves.find(topic, name) or await self._search(topic, name)
         reply = await self._backend.ask(
             client,
             place.broker,
@@ -84,8 +86,12 @@ class TransactionCalls:
             self.halves.ended(topic, name)
         return m.EndTransactionResponse(status=status(m.Code.OK))
 
-    async def _search(self, client: DoorClient, topic: str, name: str) -> HalfPlace:
-        """Find a half message that the door has not heard of, for it is older than its process."""
+    async def _search(self, topic: str, name: str) -> HalfPlace:
+        """Find a half message that the door has not heard of, for it is older than its process.
+
+        The door looks for itself: users may not read half messages. Who may end it, the broker decides.
+        """
+        own = self._clients.own()
         away: MqframeError | None = None
         for broker in self._backend.brokers:
             search = QueryMessage(
@@ -97,7 +103,7 @@ class TransactionCalls:
                 unique_key="true",
             )
             try:
-                reply = await self._backend.ask(client, broker, search)
+                reply = await self._backend.ask(own, broker, search)
             except MqframeError as problem:
                 away = problem
                 continue

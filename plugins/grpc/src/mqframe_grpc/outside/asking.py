@@ -23,7 +23,7 @@ from mqframe.core.errors import (
 )
 from mqframe.core.messages import properties as p
 from mqframe.core.requests.fields import Request
-from mqframe.core.requests.messages import EndTransaction, SendMessageV2
+from mqframe.core.requests.messages import EndTransaction, PullMessage, SendMessageV2
 from mqframe.core.sending.queue_choice import FaultLatency
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.log import get_logger
@@ -36,7 +36,7 @@ log = get_logger("grpc")
 T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 10.0
-"""What the answer to a pop may take beyond the time that the broker was allowed to wait."""
+"""What the answer to a pop or a pull may take beyond the time that the broker was allowed to wait."""
 GIVEN_BACK_MS: Final = 1000
 """When others get what was popped for somebody who is gone."""
 _LEFT_OPEN: Final = 0
@@ -94,6 +94,9 @@ class Asking:
             return await self._told(broker, self._send(broker, request, body))
         if isinstance(request, EndTransaction) and request.commit_or_rollback == _LEFT_OPEN:
             return await self._told(broker, self._oneway(broker, request))
+        if isinstance(request, PullMessage):
+            seconds = request.suspend_timeout_millis / 1000 + ANSWER_SECONDS
+            return await self._told(broker, self.call(broker, request, body, seconds))
         return await self._told(broker, self._patiently(broker, request, body))
 
     async def call(
@@ -136,9 +139,15 @@ class Asking:
 
     async def _patiently(self, broker: str, request: Request, body: Body) -> Frame:
         """As `call`; a broker that restarts is waited for."""
-        return await self._instance.patience.over(
-            lambda seconds: self.call(broker, request, body, seconds), self._seconds
-        )
+
+        async def once(seconds: float) -> Frame:
+            try:
+                return await self.call(broker, request, body, seconds)
+            except ConnectError:
+                self._doubt()  # the next try may be at another address
+                raise
+
+        return await self._instance.patience.over(once, self._seconds)
 
     async def _send(self, broker: str, request: SendMessageV2, body: Body) -> Frame:
         if broker in self._old and f"{p.TIMER_DELIVER_MS}\x01" in (request.properties or ""):

@@ -29,7 +29,7 @@ from mqframe.net.clock import Every
 from mqframe_grpc.backend import WritePlace
 from mqframe_grpc.clients import DoorClient
 from mqframe_grpc.outside.asking import Asking
-from mqframe_grpc.outside.kept import KEPT_SECONDS, Kept
+from mqframe_grpc.outside.kept import KEPT_SECONDS, KeptAnswers
 from mqframe_grpc.outside.masters import Masters
 from mqframe_grpc.outside.members import Members
 from mqframe_grpc.proto import messages as m
@@ -65,9 +65,9 @@ class OutsideBackend:
         self.masters = Masters(instance)
         self.members = Members(instance, self.masters)
         self._faults = FaultLatency(instance.clock)
-        self._places = Kept(self._find_place, instance.clock)
-        self._topics = Kept(self._find_topic, instance.clock)
-        self._groups = Kept(self._find_group, instance.clock)
+        self._places = KeptAnswers(self._find_place, instance.clock)
+        self._topics = KeptAnswers(self._find_topic, instance.clock)
+        self._groups = KeptAnswers(self._find_group, instance.clock)
         self._asking = Asking(instance, self.masters, self._faults, self._doubt)
         self._periodic: list[Every] = []
 
@@ -139,7 +139,7 @@ class OutsideBackend:
         """The group, as the first master that has it says; `None` where a few have none (`Backend`)."""
         return await self._known(self._groups, group)
 
-    async def _known(self, kept: Kept[T], name: str) -> T:
+    async def _known(self, kept: KeptAnswers[T], name: str) -> T:
         try:
             return await kept.get(name)
         except Rejected:

@@ -22,7 +22,7 @@ class _Entry(NamedTuple, Generic[T]):
     until: float
 
 
-class Kept(Generic[T]):
+class KeptAnswers(Generic[T]):
     """Answers of `ask` by name, each good for `KEPT_SECONDS`; all who want one at the same time share a call.
 
     What cannot be asked for now (`RetryError`) stays as it was; any other error ends what was known. Beyond

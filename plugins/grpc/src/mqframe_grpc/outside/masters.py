@@ -91,5 +91,3 @@ class Masters:
         if self._instance.clock.monotonic() - self._looked >= DOUBT_SECONDS:
             self._looked = self._instance.clock.monotonic()
             self._instance.spawn(self.look())
-
-

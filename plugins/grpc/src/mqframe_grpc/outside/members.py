@@ -195,8 +195,11 @@ class Members:
 
     async def beat(self) -> None:
         """Tell all masters of all groups."""
-        for body in self._bodies(list(self._producers), list(self._consumers)):
-            await self._to_all(HeartBeat(), body)
+        for groups, consuming in ((self._producers, False), (self._consumers, True)):
+            for name in groups:
+                self._tell(name, consuming=consuming)
+        if self._telling is not None:
+            await self._telling
 
     async def leave(self) -> None:
         """Leave all groups at all masters, with all clients, which go on at another door."""

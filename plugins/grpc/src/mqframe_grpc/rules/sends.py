@@ -73,7 +73,8 @@ def draft(message: m.Message, peer_address: str, now_ms: int, limits: SendLimits
     delivery = delivery_ms(said)
     if delivery is not None:
         properties[p.TIMER_DELIVER_MS] = str(delivery)
-    properties[p.RECONSUME_TIME] = str(max(0, said.delivery_attempt))
+    if said.delivery_attempt > 0:
+        properties[p.RECONSUME_TIME] = str(said.delivery_attempt)
     properties[p.PRODUCER_GROUP] = topic
     group = said.message_group
     if group:

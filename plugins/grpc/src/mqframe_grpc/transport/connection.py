@@ -1,68 +1,66 @@
-"""One connection of a client that speaks gRPC over HTTP/2.
+"""One connection of a client that speaks gRPC over HTTP/2: its bytes, its turns and its end.
 
-HTTP/2 itself is that of `h2`. Bounds that it leaves to its users are kept here: how much is read in one turn
-of the loop, how often calls are cancelled, and how much waits for those who do not read.
+Bounds that a protocol leaves to its servers are kept here: how much is read in one turn of the loop, how much
+comes that means nothing, how much waits of those who do not read, and how long nobody needs a connection.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
-from google.protobuf.message import DecodeError
-from h2.config import H2Configuration
-from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import (
-    ConnectionTerminated,
     DataReceived,
-    PingReceived,
+    InformationalResponseReceived,
     RemoteSettingsChanged,
     RequestReceived,
     StreamEnded,
     StreamReset,
+    TrailersReceived,
     WindowUpdated,
 )
-from h2.exceptions import ProtocolError
-from h2.settings import SettingCodes, Settings
 
-from mqframe.core.clock import TimerClock
 from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
-from mqframe_grpc.proto import messages as m
-from mqframe_grpc.transport.call import ROOM_BYTES, GrpcCall, Method
-from mqframe_grpc.transport.limits import GrpcLimits
-from mqframe_grpc.transport.messages import Incoming, framed
-from mqframe_grpc.transport.status import GrpcError, GrpcStatus, message_field, timeout_seconds
-from mqframe_grpc.transport.steps import Finished, run_at_once
+from mqframe_grpc.transport.call import GrpcCall
+from mqframe_grpc.transport.floods import Floods
+from mqframe_grpc.transport.frames import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    GOAWAY,
+    HEADERS,
+    PING,
+    PUSH_PROMISE,
+    RST_STREAM,
+    SETTINGS,
+    WINDOW_UPDATE,
+    FrameCutter,
+    HttpBroken,
+    HttpFrame,
+)
+from mqframe_grpc.transport.http import WINDOW_BYTES, Http
+from mqframe_grpc.transport.open_calls import OpenCalls, Served
+from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 
 log = get_logger("grpc")
 
 TURN_BYTES: Final = 64 << 10
-"""So much of a connection is looked at before others have their turn."""
-WINDOW_BYTES: Final = 16 << 20
-"""What a client may send on one connection before it is told that it was taken."""
-_HEAD: Final = [(":status", "200"), ("content-type", "application/grpc")]
-_OK_TRAILERS: Final = [("grpc-status", "0")]
-_CONFIG: Final = H2Configuration(
-    client_side=False,
-    header_encoding="utf-8",
-    validate_outbound_headers=False,
-    normalize_outbound_headers=False,
-)
+"""So much of a connection is looked at before others have their turn, with what is unpacked of it."""
+_FRAME_COST: Final = 512
+"""What looking at a frame costs, in bytes that could be copied meanwhile: small ones end a turn, too."""
+_MEANT_FOR_CALLS: Final = frozenset((DATA, HEADERS, CONTINUATION))
+_OF_THE_CONNECTION: Final = frozenset((SETTINGS, PING))
+_KNOWN: Final = frozenset((*_MEANT_FOR_CALLS, *_OF_THE_CONNECTION, RST_STREAM, PUSH_PROMISE, WINDOW_UPDATE))
+_SETTINGS_WEIGHT: Final = 10
+_GOAWAY_BYTES: Final = 8
+_SMALL_BYTES: Final = 1024
 
 
-class Connections(Protocol):
+class Connections(Served, Protocol):
     """What all connections of a server share."""
-
-    limits: GrpcLimits
-    methods: Mapping[str, Method]
-
-    @property
-    def clock(self) -> TimerClock:
-        """The time of deadlines."""
 
     def entered(self, connection: GrpcConnection) -> bool:
         """A connection was opened; whether there is room for it."""
@@ -71,13 +69,13 @@ class Connections(Protocol):
         """It ended."""
 
     def partial(self, connection: GrpcConnection, size: int) -> None:
-        """Of requests on it, `size` bytes came, and the rest did not."""
+        """Of requests on it, `size` bytes came that are not served yet."""
 
     def unsent(self, connection: GrpcConnection, size: int) -> None:
         """`size` bytes of answers wait on it."""
 
-    def flooded(self, connection: GrpcConnection, what: str) -> None:
-        """It is closed, for it sends too much of `what`."""
+    def broken(self, connection: GrpcConnection, problem: HttpBroken) -> None:
+        """It is closed for what the client does."""
 
 
 class GrpcConnection(asyncio.Protocol):
@@ -85,33 +83,32 @@ class GrpcConnection(asyncio.Protocol):
 
     def __init__(self, server: Connections) -> None:
         self._server = server
-        self._clock = server.clock
+        self._clock = clock = server.clock
         self._limits = server.limits
-        self._http = H2Connection(_CONFIG)
-        self._calls: dict[int, GrpcCall] = {}
+        self._cutter = FrameCutter(server.limits.headers_bytes_max)
+        self._floods = Floods(server.limits, clock.monotonic)
+        self._http = Http(server.limits)
+        self._calls = OpenCalls(self, server, self._http, self._floods, self._settle_soon)
+        self._leaving = self._calls.leaving
         self._transport: asyncio.Transport | None = None
-        self._flush_due = False
-        self._taken_bytes = 0
-        self._partial_bytes = 0
-        self._unsent_bytes = 0
-        self._second = 0
-        self._resets = 0
-        self._signals = 0
-        self._later = bytearray()
-        self._paused = False
+        self._in_turn = self._settle_due = self._turn_due = False
+        self._reads = True
+        self._taken_bytes = self._told_partial = self._told_unsent = 0
         self._paused_since = 0.0
-        self._pinged = False
-        self.last_read = self._clock.monotonic()
+        self._closed_at: float | None = None
+        self._client_leaves = self._retires = self._pinged = False
+        self._begun_seen = 0
+        self.last_read = self._busy_at = clock.monotonic()
         self.address = ""
         self._on: dict[type, Callable[[Any], None]] = {
-            RequestReceived: self._request,
+            RequestReceived: self._calls.request,
+            TrailersReceived: self._nothing,
+            InformationalResponseReceived: self._nothing,
             DataReceived: self._data,
-            StreamEnded: self._request_ended,
-            StreamReset: self._reset,
-            WindowUpdated: self._window,
+            StreamEnded: self._calls.half_closed,
+            StreamReset: self._calls.reset,
+            WindowUpdated: self._calls.window,
             RemoteSettingsChanged: self._settings,
-            PingReceived: self._signal,
-            ConnectionTerminated: self._terminated,
         }
 
     def __repr__(self) -> str:
@@ -123,413 +120,273 @@ class GrpcConnection(asyncio.Protocol):
         """Say what may be sent here (asyncio.Protocol)."""
         self._transport = cast("asyncio.Transport", transport)
         self.address = address_text(transport.get_extra_info("peername"))
-        if not self._server.entered(self):
-            self._transport.abort()
-            return
-        http, limits = self._http, self._limits
-        http.local_settings = Settings(
-            client=False,
-            initial_values={
-                SettingCodes.MAX_CONCURRENT_STREAMS: limits.calls_max,
-                SettingCodes.MAX_HEADER_LIST_SIZE: limits.headers_bytes_max,
-                # A whole message fits, so that one that is half there never waits for others.
-                SettingCodes.INITIAL_WINDOW_SIZE: limits.message_bytes_max + (1 << 16),
-            },
-        )
-        http.initiate_connection()
-        http.increment_flow_control_window(WINDOW_BYTES)
-        self._flush()
+        if self._server.entered(self):
+            self._settle()
+        else:
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         """Serve what came, some of it in later turns where it is much (asyncio.Protocol)."""
+        transport = self._transport
+        if self._closed_at is not None or transport is None or transport.is_closing():
+            return
         self.last_read = self._clock.monotonic()
         self._pinged = False
-        if self._later:
-            self._later += data
-            return
-        if len(data) > TURN_BYTES:
-            self._later += data[TURN_BYTES:]
-            data = data[:TURN_BYTES]
-            self._transport_now.pause_reading()
-            asyncio.get_running_loop().call_soon(self._go_on)
-        self._take(data)
-
-    def _go_on(self) -> None:
-        data = bytes(self._later[:TURN_BYTES])
-        del self._later[:TURN_BYTES]
-        if self._later:
-            asyncio.get_running_loop().call_soon(self._go_on)
-        elif not self._transport_now.is_closing():
-            self._transport_now.resume_reading()
-        if data and not self._transport_now.is_closing():
-            self._take(data)
+        self._cutter.add(data)
+        if not self._turn_due and not self._leaving.paused:
+            self._turn()
 
     def pause_writing(self) -> None:
         """The client does not read (asyncio.Protocol)."""
-        self._paused = True
+        self._leaving.paused = True
         self._paused_since = self._clock.monotonic()
+        self._choose_reading()
 
     def resume_writing(self) -> None:
         """It does again (asyncio.Protocol)."""
-        self._paused = False
-        self._pump_all()
-        self._flush()
+        self._leaving.paused = False
+        self.last_read = self._clock.monotonic()  # nobody listened meanwhile
+        self._take_turn_later()
+        self._settle_soon()
+
+    def eof_received(self) -> None:
+        """The client sends no more: to one that is there no longer nothing can be said (asyncio.Protocol)."""
+        self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel what was being served (asyncio.Protocol)."""
-        for call in tuple(self._calls.values()):
-            self._end(call)
+        self._let_go()
         self._server.left(self)
-
-    @property
-    def _transport_now(self) -> asyncio.Transport:
-        assert self._transport is not None, "used before it was opened"
-        return self._transport
 
     # For the server
 
     @property
     def certificate(self) -> str:
         """The common name in the client's certificate; "" where it showed none that is trusted."""
-        found = self._transport_now.get_extra_info("peer_name")
+        found = None if self._transport is None else self._transport.get_extra_info("peer_name")
         return str(found or "")
 
     @property
     def unsent_bytes(self) -> int:
         """Bytes that wait to leave."""
         waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        return self._unsent_bytes + waiting
+        return self._leaving.waiting_bytes + self._http.pending + waiting
 
     @property
     def calls(self) -> int:
         """How many calls are open."""
         return len(self._calls)
 
-    def close(self, error: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
+    def close(self, code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
         """Tell the client that no call is served any more, and close once that has left."""
-        if self._transport is None or self._transport.is_closing():
+        if self._transport is None or self._closed_at is not None:
             return
-        with contextlib.suppress(ProtocolError):  # it was told already
-            self._http.close_connection(error)
-        self._flush()
+        if self._transport.is_closing():
+            self._let_go()
+            return
+        self._calls.cut_off_all(GrpcError(GrpcStatus.UNAVAILABLE, "the connection is being closed"))
+        self._http.go_away(code)
+        self._let_go()
+        self._transport.write(self._http.take())
         self._transport.close()
 
     def abort(self) -> None:
         """Close at once."""
+        self._let_go()
         if self._transport is not None:
             self._transport.abort()
 
     def look(self, now: float) -> None:
         """Close the connection when nobody needs it, or the client does not answer. `now`: monotonic s."""
         limits = self._limits
-        if self._paused and now - self._paused_since >= limits.stalled_seconds:
-            log.info("client does not read; connection closed", peer=self.address)
+        if self._calls or self._calls.begun != self._begun_seen:
+            self._begun_seen = self._calls.begun
+            self._busy_at = now
+        if self._closed_at is not None:
+            if now - self._closed_at >= limits.stalled_seconds:
+                self.abort()
+        elif self._leaving.paused:
+            if now - self._paused_since >= limits.stalled_seconds:
+                log.info("client does not read; connection closed", peer=self.address)
+                self.abort()
+        elif now - self._busy_at >= limits.idle_seconds:
+            self._retire()
+        elif self._calls:
+            self._look_for_life(now)
+
+    def _look_for_life(self, now: float) -> None:
+        silent, patience = now - self.last_read, self._limits.idle_seconds
+        if silent >= patience:
+            log.info("client does not answer; connection closed", peer=self.address)
             self.abort()
-        elif not self._calls:
-            if now - self.last_read >= limits.idle_seconds:
-                self.close()
-        elif now - self.last_read >= limits.idle_seconds:
-            self.abort()
-        elif now - self.last_read >= limits.idle_seconds / 2 and not self._pinged:
+            return
+        if silent >= patience / 2 and not self._pinged:
             self._pinged = True
-            self._http.ping(b"mqframe?")
-            self._flush()
+            self._http.ping()
+            self._settle_soon()
+        self._calls.cut_off_stalled(now - patience)
+
+    def _retire(self) -> None:
+        """Close an idle connection, so that a call that is under way to it is known not to be served."""
+        if self._retires:
+            self.close()
+        else:
+            self._retires = True
+            self._http.go_away(ErrorCodes.NO_ERROR)
+            self._settle_soon()
 
     # What came
 
-    def _take(self, data: bytes) -> None:
+    def _turn(self) -> None:
+        """Look at what came, until others have their turn."""
+        self._turn_due = False
+        if self._closed_at is not None:
+            return
+        self._in_turn = True
         try:
-            events = self._http.receive_data(data)
-            for event in events:
-                if (serve := self._on.get(type(event))) is not None:
-                    serve(event)
-        except ProtocolError as problem:
-            log.info("client broke HTTP/2; connection closed", peer=self.address, problem=str(problem))
-            self._flush()
-            self._transport_now.close()
+            more = self._take_frames()
+            self._calls.turn_over()
+            if self._taken_bytes >= WINDOW_BYTES // 4:
+                self._http.give_back(self._taken_bytes)
+                self._taken_bytes = 0
+        except HttpBroken as problem:
+            self._server.broken(self, problem)
+            self.close(problem.code)
             return
-        if self._taken_bytes >= WINDOW_BYTES // 4:
-            self._http.increment_flow_control_window(self._taken_bytes)
-            self._taken_bytes = 0
-        self._flush()
+        except Exception as problem:  # isolation boundary: of this connection alone
+            log.error("connection failed", peer=self.address, exc_info=problem)
+            self.close(ErrorCodes.INTERNAL_ERROR)
+            return
+        finally:
+            self._in_turn = False
+        if more:
+            self._take_turn_later()
+        else:
+            self._choose_reading()
+        self._settle()
 
-    def _request(self, event: RequestReceived) -> None:
-        fields: dict[str, str] = {}
-        for name, value in cast("list[tuple[str, str]]", event.headers):
-            fields.setdefault(name, value)
-        number = event.stream_id
-        if not fields.get("content-type", "").startswith("application/grpc"):
-            self._http.send_headers(number, [(":status", "415")], end_stream=True)
-            self._refuse_rest(number)
-            return
-        method = self._server.methods.get(fields.get(":path", ""))
-        try:
-            if method is None:
-                path = fields.get(":path", "")[:200]
-                raise GrpcError(GrpcStatus.UNIMPLEMENTED, f"Method not found: {path.lstrip('/')}")
-            seconds = timeout_seconds(fields.get("grpc-timeout"))
-        except GrpcError as problem:
-            self._http.send_headers(number, [*_HEAD, *_trailers(problem)], end_stream=True)
-            self._refuse_rest(number)
-            return
-        deadline = None if seconds is None else self._clock.monotonic() + seconds
-        incoming = Incoming(fields.get("grpc-encoding", "identity"), self._limits.message_bytes_max)
-        call = self._calls[number] = GrpcCall(self, number, method, fields, deadline, incoming)
-        if method.both_ways:
-            self._start(call, method.serve(call))
+    def _take_frames(self) -> bool:
+        """Whether there may be more."""
+        cutter, calls, spent = self._cutter, self._calls, 0
+        calls.spent = 0
+        while spent + calls.spent < TURN_BYTES:
+            frame = cutter.take()
+            if frame is None:
+                return False
+            spent += _FRAME_COST + frame.size
+            self._frame(frame)
+            if self._closed_at is not None:
+                return False
+        return True
 
-    def _refuse_rest(self, number: int) -> None:
-        """Have the client send no body of a call that was answered already."""
-        with contextlib.suppress(ProtocolError):  # it has ended by itself
-            self._http.reset_stream(number, ErrorCodes.NO_ERROR)
+    def _take_turn_later(self) -> None:
+        if not self._turn_due:
+            self._turn_due = True
+            self._choose_reading()
+            asyncio.get_running_loop().call_soon(self._turn_if_heard)
+
+    def _turn_if_heard(self) -> None:
+        if self._leaving.paused:
+            self._turn_due = False  # the client reads first
+        else:
+            self._turn()
+
+    def _choose_reading(self) -> None:
+        """Read while what came was looked at, and while the client reads what it is answered."""
+        reads = not self._turn_due and not self._leaving.paused
+        transport = self._transport
+        if reads == self._reads or transport is None or transport.is_closing():
+            return
+        self._reads = reads
+        if reads:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
+
+    def _frame(self, frame: HttpFrame) -> None:
+        kind = frame.kind
+        if kind == GOAWAY:
+            self._goodbye(frame)
+            return
+        if kind == RST_STREAM:
+            self._floods.reset()
+        elif kind == SETTINGS and not frame.flags & ACK:
+            # They change the windows of all calls.
+            self._floods.signal(_SETTINGS_WEIGHT + len(self._calls) // _SETTINGS_WEIGHT)
+        elif kind not in _MEANT_FOR_CALLS or self._retires:
+            self._floods.signal()
+        if kind not in _KNOWN or (self._retires and kind not in _OF_THE_CONNECTION):
+            return  # priorities, what nobody knows yet, and calls that are known not to be served
+        events = self._http.receive(frame.raw)
+        if kind == DATA and not events and frame.size < _SMALL_BYTES:
+            self._floods.signal()  # for a call that was reset; who is told stops at the next large one
+        for event in events:
+            if (serve := self._on.get(type(event))) is not None:
+                serve(event)
 
     def _data(self, event: DataReceived) -> None:
-        size = event.flow_controlled_length
-        self._taken_bytes += size
-        call = self._calls.get(event.stream_id)
-        if call is None or call.trailers is not None:
-            return
-        if not event.data:
-            self._signal(event)
-            return
-        before = call.incoming.partial_bytes
-        try:
-            messages = call.incoming.feed(event.data)
-        except GrpcError as problem:
-            self._finish(call, problem)
-            self._refuse_rest(call.number)
-            return
-        self._signals = 0
-        self._partly(call.incoming.partial_bytes - before)
-        for message in messages:
-            if call.method.both_ways:
-                if not call.arrived(message, len(message)):
-                    self._finish(call, GrpcError(GrpcStatus.RESOURCE_EXHAUSTED, "too many requests wait"))
-                    return
-            elif not call.started:
-                self._serve(call, message)
-            else:
-                self._finish(call, GrpcError(GrpcStatus.INTERNAL, "a second request in a call of one"))
-                return
-
-    def _partly(self, more: int) -> None:
-        if more:
-            self._partial_bytes += more
-            self._server.partial(self, self._partial_bytes)
-
-    def _request_ended(self, event: StreamEnded) -> None:
-        call = self._calls.get(event.stream_id)
-        if call is None or call.trailers is not None:
-            return
-        if call.incoming.partial_bytes or not (call.started or call.method.both_ways):
-            self._finish(call, GrpcError(GrpcStatus.INTERNAL, "the request was cut off"))
-        else:
-            call.no_more()
-
-    def _reset(self, event: StreamReset) -> None:
-        if event.remote_reset:
-            second = int(self._clock.monotonic())
-            self._resets = self._resets + 1 if second == self._second else 1
-            self._second = second
-            if self._resets > self._limits.resets_max:
-                self._flooded("cancelled calls")
-                return
-        call = self._calls.get(event.stream_id)
-        if call is not None:
-            self._end(call)
-
-    def _window(self, event: WindowUpdated) -> None:
-        if event.stream_id:
-            call = self._calls.get(event.stream_id)
-            if call is not None and call.waiting:
-                self._pump(call)
-                return
-        else:
-            self._pump_all()
-        self._signal(event)
+        self._taken_bytes += event.flow_controlled_length
+        self._calls.data(event)
 
     def _settings(self, event: RemoteSettingsChanged) -> None:
-        self._signal(event)
-        self._pump_all()
+        self._leaving.opened_all()
+        self._leaving.pump()
 
-    def _terminated(self, event: ConnectionTerminated) -> None:
-        # Calls that are open are served; the client closes when it has their answers.
-        if not self._calls:
-            self._transport_now.close()
+    def _nothing(self, event: object) -> None:
+        self._floods.signal()
 
-    def _signal(self, event: object) -> None:
-        """A frame that carries nothing: some between two that do are as it should be."""
-        self._signals += 1
-        if self._signals > self._limits.signals_max:
-            self._flooded("frames without anything in them")
-
-    def _flooded(self, what: str) -> None:
-        self._server.flooded(self, what)
-        self.close(ErrorCodes.ENHANCE_YOUR_CALM)
-
-    # Serving
-
-    def _serve(self, call: GrpcCall, message: bytes) -> None:
-        try:
-            request = call.method.asked.FromString(message)
-        except DecodeError as problem:
-            self._finish(call, GrpcError(GrpcStatus.INTERNAL, f"the request cannot be read: {problem}"))
-            return
-        self._start(call, call.method.serve(call, request))
-
-    def _start(self, call: GrpcCall, work: Any) -> None:
-        call.started = True
-        try:
-            rest = run_at_once(work)
-        except Exception as problem:  # isolation boundary: of this call alone
-            self._failed(call, problem)
-            return
-        if isinstance(rest, Finished):
-            self._finish(call, rest.result)
-            return
-        call.task = asyncio.ensure_future(rest)
-        call.task.add_done_callback(lambda task: self._done(call, task))
-        if call.deadline is not None and not call.method.both_ways:
-            seconds = max(0.0, call.deadline - self._clock.monotonic())
-            call.timer = self._clock.call_later(seconds, lambda: self._too_late(call))
-
-    def _done(self, call: GrpcCall, task: asyncio.Task[Any]) -> None:
-        if call.ended:
-            if not task.cancelled() and (problem := task.exception()) is not None:
-                log.error("call failed after its end", peer=self.address, exc_info=problem)
-            return
-        if task.cancelled():
-            self._finish(call, GrpcError(GrpcStatus.CANCELLED, "given up"))
-        elif (problem := task.exception()) is not None:
-            self._failed(call, problem)
-        else:
-            self._finish(call, task.result())
-        self._flush_soon()
-
-    def _failed(self, call: GrpcCall, problem: BaseException) -> None:
-        if not isinstance(problem, GrpcError):
-            log.error("call failed", peer=self.address, exc_info=problem)
-            problem = GrpcError(GrpcStatus.INTERNAL, f"{type(problem).__name__}: {problem}")
-        self._finish(call, problem)
-
-    def _too_late(self, call: GrpcCall) -> None:
-        if not call.ended and call.trailers is None:
-            self._finish(call, GrpcError(GrpcStatus.DEADLINE_EXCEEDED, "the time of the call is over"))
-            self._flush_soon()
-
-    def _finish(self, call: GrpcCall, outcome: m.ProtoMessage | GrpcError | None) -> None:
-        """Send what a call ends with, once all that waits has left."""
-        if call.ended or call.trailers is not None:
-            return
-        if isinstance(outcome, GrpcError):
-            call.trailers = _trailers(outcome)
-        else:
-            call.trailers = _OK_TRAILERS
-            if outcome is not None:
-                self._put(call, framed(outcome.SerializeToString()))
-        if not call.waiting:
-            self._send_trailers(call)
-        if isinstance(outcome, GrpcError) and call.task is not None:
-            call.task.cancel()
-
-    def _send_trailers(self, call: GrpcCall) -> None:
-        try:
-            if not call.headed:
-                call.headed = True
-                self._http.send_headers(call.number, [*_HEAD, *(call.trailers or ())], end_stream=True)
-            else:
-                self._http.send_headers(call.number, call.trailers or _OK_TRAILERS, end_stream=True)
-        except ProtocolError:
-            pass  # the client has given the call up
-        self._end(call)
-
-    def _end(self, call: GrpcCall) -> None:
-        """Nothing more is sent or taken."""
-        if call.ended:
-            return
-        call.ended = True
-        self._calls.pop(call.number, None)
-        self._partly(-call.incoming.partial_bytes)
-        self._unsent(-call.waiting_bytes)
-        call.waiting.clear()
-        if call.timer is not None:
-            call.timer.cancel()
-        if call.task is not None and not call.task.done():
-            call.task.cancel()
+    def _goodbye(self, frame: HttpFrame) -> None:
+        """The client opens no further streams; those that are open are served."""
+        if frame.number or frame.size < _GOAWAY_BYTES:
+            raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "a farewell that is none")
+        self._floods.signal()
+        self._client_leaves = True
 
     # What leaves
 
     def send(self, call: GrpcCall, data: bytes) -> None:
-        """Have `data` leave behind what waits already (`Carrier`)."""
-        if not call.ended:
-            self._put(call, data)
-            self._flush_soon()
+        """Have `data` leave behind what waits already (`CallCarrier`)."""
+        self._leaving.send(call, data)
+        self._settle_soon()
 
     def taken(self, call: GrpcCall, size: int) -> None:
-        """Let the client send as much again (`Carrier`)."""
-        if not call.ended and size:
-            try:
-                self._http.increment_flow_control_window(size, call.number)
-            except ProtocolError:
-                return  # the client has ended its side
-            self._flush_soon()
+        """Let the client send as much again (`CallCarrier`)."""
+        self._calls.taken(call, size)
+        self._settle_soon()
 
-    def _put(self, call: GrpcCall, data: bytes) -> None:
-        if not call.headed:
-            call.headed = True
-            self._http.send_headers(call.number, _HEAD)
-        call.waiting.append(data)
-        call.waiting_bytes += len(data)
-        self._unsent(len(data))
-        self._pump(call)
+    def _settle_soon(self) -> None:
+        if not self._settle_due and not self._in_turn:
+            self._settle_due = True
+            asyncio.get_running_loop().call_soon(self._settle)
 
-    def _unsent(self, more: int) -> None:
-        self._unsent_bytes += more
-
-    def _pump_all(self) -> None:
-        for call in [each for each in self._calls.values() if each.waiting]:
-            self._pump(call)
-
-    def _pump(self, call: GrpcCall) -> None:
-        """Send what the client has room for."""
-        http, waiting = self._http, call.waiting
-        try:
-            while waiting and not self._paused:
-                room = http.local_flow_control_window(call.number)
-                data = waiting[0]
-                size = min(room, http.max_outbound_frame_size, len(data))
-                if size <= 0:
-                    break
-                http.send_data(call.number, data[:size] if size < len(data) else data)
-                call.waiting_bytes -= size
-                self._unsent(-size)
-                if size == len(data):
-                    waiting.popleft()
-                else:
-                    waiting[0] = data[size:]
-        except ProtocolError:
-            self._end(call)  # the client has given it up
+    def _settle(self) -> None:
+        """Send what is to leave, and say what waits."""
+        self._settle_due = False
+        transport, leaving, http = self._transport, self._leaving, self._http
+        if self._closed_at is not None or transport is None:
             return
-        if call.waiting_bytes <= ROOM_BYTES:
-            call.has_room()
-        if not waiting and call.trailers is not None:
-            self._send_trailers(call)
-
-    def _flush_soon(self) -> None:
-        if not self._flush_due:
-            self._flush_due = True
-            asyncio.get_running_loop().call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._flush_due = False
-        transport = self._transport
-        if transport is None or transport.is_closing():
+        if transport.is_closing():  # by the other side, or by the layer below
+            self._let_go()
             return
-        if data := self._http.data_to_send():
-            transport.write(data)
-        if self._unsent_bytes or self._paused:
-            self._server.unsent(self, self.unsent_bytes)
+        leaving.pump()
+        if http.pending:
+            transport.write(http.take())
+        self._floods.content += http.sent
+        http.sent = 0
+        if leaving.can_go_on:
+            self._settle_soon()
+        held = self._cutter.held + self._calls.held_bytes
+        if held != self._told_partial:
+            self._told_partial = held
+            self._server.partial(self, held)
+        if self._closed_at is None and (unsent := self.unsent_bytes) != self._told_unsent:
+            self._told_unsent = unsent
+            self._server.unsent(self, unsent)
+        if self._client_leaves and not self._calls:
+            self.close()
 
-
-def _trailers(problem: GrpcError) -> list[tuple[str, str]]:
-    return [("grpc-status", str(int(problem.status))), ("grpc-message", message_field(problem.text))]
+    def _let_go(self) -> None:
+        """Serve nothing any more."""
+        if self._closed_at is None:
+            self._closed_at = self._clock.monotonic()
+        self._calls.end_all()

@@ -11,7 +11,7 @@ from mqframe_grpc.transport.frames import HttpBroken
 from mqframe_grpc.transport.limits import GrpcLimits
 
 _SIGNALS_PER_CONTENT: Final = 4
-"""As many empty frames go with one that carries something: two windows are opened, a ping measures the way."""
+"""As many empty frames go with one that carries something: windows are opened, a ping measures the way."""
 
 
 class Floods:
@@ -37,10 +37,11 @@ class Floods:
         if self._resets > self._limits.resets_max:
             raise HttpBroken(ErrorCodes.ENHANCE_YOUR_CALM, "too many cancelled calls")
 
-    def signal(self) -> None:
-        """A frame came that carries nothing. Raises `HttpBroken` when there are too many."""
+    def signal(self, weight: int = 1) -> None:
+        """A frame came that carries nothing, or costs as `weight` of them. Raises `HttpBroken` when there are
+        too many."""
         self._look()
-        self._signals += 1
+        self._signals += weight
         if self._signals > self._limits.signals_max + _SIGNALS_PER_CONTENT * self.content:
             raise HttpBroken(ErrorCodes.ENHANCE_YOUR_CALM, "too many frames without anything in them")
 

@@ -60,7 +60,10 @@ def frame_head(size: int, kind: int, flags: int, number: int) -> bytes:
 
 
 class FrameCutter:
-    """Takes the frames of one client out of what arrives. `headers_bytes_max`: of one block of header fields."""
+    """Takes the frames of one client out of what arrives.
+
+    `headers_bytes_max`: longest block of header fields, packed, with the heads of its frames.
+    """
 
     __slots__ = ("_at", "_block", "_block_bytes", "_data", "_headers_bytes_max", "_preface_read", "_settled")
 
@@ -93,6 +96,7 @@ class FrameCutter:
             self._read_preface()
         data, at = self._data, self._at
         if len(data) - at < HEAD_BYTES:
+            self._wait()
             return None
         high, low, kind, flags, number = _HEAD.unpack_from(data, at)
         size = high << 8 | low
@@ -102,12 +106,19 @@ class FrameCutter:
             )
         end = at + HEAD_BYTES + size
         if len(data) < end:
+            self._wait()
             return None
         self._at = end
         number &= _NUMBER
-        if kind == HEADERS or self._block or kind == CONTINUATION or not self._settled:
+        if kind in (HEADERS, CONTINUATION) or self._block or not self._settled:
             self._check_order(kind, flags, number, size)
         return HttpFrame(kind, flags, number, size, data[at:end])
+
+    def _wait(self) -> None:
+        """Keep of what came only what is needed."""
+        if self._at:
+            self._data = self._data[self._at :]
+            self._at = 0
 
     def _read_preface(self) -> None:
         read = self._preface_read
@@ -120,7 +131,9 @@ class FrameCutter:
     def _check_order(self, kind: int, flags: int, number: int, size: int) -> None:
         if not self._settled:
             if kind != SETTINGS or flags & ACK:
-                raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, f"the first frame is of kind {kind}, not settings")
+                raise HttpBroken(
+                    ErrorCodes.PROTOCOL_ERROR, f"the first frame is of kind {kind}, not settings"
+                )
             self._settled = True
             return
         if self._block:
@@ -129,7 +142,7 @@ class FrameCutter:
         elif kind == CONTINUATION:
             raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "a block of header fields goes on that never began")
         self._block_bytes += HEAD_BYTES + size
-        if self._block_bytes - HEAD_BYTES > self._headers_bytes_max:
+        if self._block_bytes > self._headers_bytes_max:
             raise HttpBroken(
                 ErrorCodes.ENHANCE_YOUR_CALM,
                 f"header fields of {self._block_bytes} bytes; at most {self._headers_bytes_max} are read",

@@ -11,9 +11,10 @@ class GrpcLimits:
 
     `message_bytes_max`: longest message that is read, unpacked; `headers_bytes_max`: longest list of header
     fields, as HTTP/2 counts it; `calls_max`: calls that are open on a connection; `connections_max`: of all
-    clients. `partial_bytes_max`: requests that have not wholly arrived, or that nobody has taken; `unsent_bytes_max`:
-    answers that were not read, each of all connections together; beyond them those that hold most of it the
-    longest are closed. As much as `partial_bytes_max` may be in work; further requests are refused.
+    clients. `partial_bytes_max`: requests that have not wholly arrived, or that nobody has taken;
+    `unsent_bytes_max`: answers that were not read; each of all connections together, beyond which those that
+    hold much of it the longest are closed. As much as `partial_bytes_max` may also be in work: further
+    requests are refused then.
     `resets_max`: calls that a connection may cancel, or open beyond `calls_max`, in a second; `signals_max`:
     frames that carry nothing that it may send in a second, beyond those that go with data. `idle_seconds`: a
     connection without a call, or that does not answer, is closed after so long, and a call ends whose answers

@@ -25,7 +25,7 @@ class WholeMessage(NamedTuple):
     wire_bytes: int
 
 
-class Incoming:
+class IncomingMessages:
     """Takes the messages of one call out of what arrives.
 
     `encoding`: the call's `grpc-encoding`; `bytes_max`: longest message, before and after unpacking.
@@ -47,6 +47,11 @@ class Incoming:
     def feed(self, data: bytes) -> None:
         """More of the call's bytes."""
         self._waiting += data
+
+    def drop(self) -> None:
+        """Nobody wants what came."""
+        self._waiting.clear()
+        self._start = 0
 
     def take(self) -> WholeMessage | None:
         """The next message that is whole; `None`: more has to come first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Generator
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -15,7 +16,7 @@ class Finished(NamedTuple, Generic[T]):
 
 
 def run_at_once(work: Coroutine[Any, Any, T]) -> Finished[T] | Coroutine[Any, Any, T]:
-    """Run `work` up to where it waits; what is left of it, for a task, or what it returned.
+    """Run `work` up to where it waits; what is left of it, for a task alone, or what it returned.
 
     That part runs in no task of its own, so it may not ask for the current one. Raises what `work` raises.
     """
@@ -23,33 +24,49 @@ def run_at_once(work: Coroutine[Any, Any, T]) -> Finished[T] | Coroutine[Any, An
         waits_for = work.send(None)
     except StopIteration as done:
         return Finished(done.value)
-    return _rest(_Rest(work, waits_for))
+    return _Rest(work, waits_for)
 
 
-async def _rest(rest: _Rest[T]) -> T:
-    return await rest
+class _Rest(Coroutine[Any, Any, T]):
+    """What is left of `work`, which waits for `first`.
 
+    Unlike a coroutine that did not begin yet, it hears of being cancelled before its task's first step.
+    """
 
-class _Rest(Generic[T]):
-    """What is left of `work`, which waits for `first`."""
-
-    __slots__ = ("_first", "_work")
+    __slots__ = ("_first", "_has_first", "_work")
 
     def __init__(self, work: Coroutine[Any, Any, T], first: Any) -> None:
         self._work = work
         self._first = first
+        self._has_first = True
+
+    @property
+    def __name__(self) -> str:  # what a task is called in logs
+        return str(getattr(self._work, "__qualname__", "?"))
+
+    def send(self, value: Any) -> Any:
+        if self._has_first:
+            return self._take_first()
+        return self._work.send(value)
+
+    def throw(self, kind: Any, value: Any = None, trace: Any = None, /) -> Any:
+        problem = kind if value is None else value
+        if self._has_first:
+            first = self._take_first()
+            if isinstance(problem, asyncio.CancelledError) and _cancel(first):
+                return first  # which passes it on, as to any task that waits for it
+        return self._work.throw(problem)
+
+    def close(self) -> None:
+        self._work.close()
 
     def __await__(self) -> Generator[Any, Any, T]:
-        work, waits_for = self._work, self._first
-        while True:
-            problem: BaseException | None = None
-            value = None
-            try:
-                value = yield waits_for
-            except BaseException as thrown:  # the task's cancelling, or what its future failed with
-                problem = thrown
-            try:
-                waits_for = work.send(value) if problem is None else work.throw(problem)
-            except StopIteration as done:
-                result: T = done.value
-                return result
+        raise TypeError("only a task takes what is left")
+
+    def _take_first(self) -> Any:
+        first, self._first, self._has_first = self._first, None, False
+        return first
+
+
+def _cancel(waits_for: Any) -> bool:
+    return isinstance(waits_for, asyncio.Future) and waits_for.cancel()

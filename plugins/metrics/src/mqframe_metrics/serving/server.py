@@ -14,10 +14,11 @@ from msgspec import json
 
 from mqframe.core.errors import SettingError
 from mqframe.core.os_errors import told
-from mqframe.hooks.interfaces import Exporter, MonitoredBroker, MonitoredNameServer
+from mqframe.hooks.interfaces import Exporter, MonitoredBroker, MonitoredNameServer, MonitoredProxy
 from mqframe.log import get_logger
 from mqframe_metrics.broker.source import BrokerSource
 from mqframe_metrics.nameserver import NameServerSource
+from mqframe_metrics.proxy import ProxySource
 from mqframe_metrics.serving.gathering import Gatherer
 from mqframe_metrics.serving.health import Health, Part, Readiness
 from mqframe_metrics.serving.http_server import HttpServer, Page
@@ -79,6 +80,10 @@ class MetricsServer(Exporter):
     def broker_started(self, name: str, broker: MonitoredBroker) -> None:
         """Show the metrics of the broker `name` from now on; it is ready when name servers know it."""
         self.watch(name, BrokerSource(broker), broker)
+
+    def proxy_started(self, name: str, proxy: MonitoredProxy) -> None:
+        """Show the metrics of the proxy `name` from now on; it is ready when it has found a name server."""
+        self.watch(name, ProxySource(proxy), proxy)
 
     def watch(self, name: str, source: Measured, part: Part | None = None) -> None:
         """The server `name` serves now; `source`: its metrics, `part`: whether it is ready."""

@@ -1,0 +1,183 @@
+"""HTTP/2 of one connection, on the server's side.
+
+What comes is judged by `h2`; what leaves is written here, in the order in which it was said: few kinds of
+frames, and always the same fields. Sources: RFC 9113; PROTOCOL-HTTP2.md of grpc/grpc.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import Event
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes, Settings
+
+from mqframe_grpc.transport.fields import NO_TABLE
+from mqframe_grpc.transport.frames import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEADERS,
+    PING,
+    PREFACE,
+    RST_STREAM,
+    HttpBroken,
+    frame_head,
+)
+from mqframe_grpc.transport.limits import GrpcLimits
+
+WINDOW_BYTES: Final = 16 << 20
+"""What a client may send on one connection before it is told that it was taken."""
+WINDOW_SPARE_BYTES: Final = 1 << 16
+"""As much more than a whole message a client may send for one call."""
+_WINDOW_MAX: Final = (1 << 31) - 1
+_SWEPT_MIN: Final = 64
+_CONFIG: Final = H2Configuration(
+    client_side=False,
+    header_encoding=None,
+    validate_inbound_headers=False,  # `heads` looks at what matters to a call
+    normalize_inbound_headers=False,
+)
+
+
+class _NoEncoder:
+    """What h2 tells of the client's table: none is used."""
+
+    header_table_size = 0
+
+
+class _Judge(H2Connection):
+    """h2, without what grows with each call that ever was, or costs as much for each call as there are."""
+
+    MAX_CLOSED_STREAMS = 1024
+
+    def __init__(self) -> None:
+        super().__init__(_CONFIG)
+        self.encoder: Any = _NoEncoder()
+        self._swept = 0
+
+    @property
+    def open_inbound_streams(self) -> int:
+        """None: whoever serves them counts them. Forgets those that are over, at times."""
+        if len(self.streams) >= 2 * self._swept + _SWEPT_MIN:
+            self._swept = super().open_inbound_streams
+        return 0
+
+
+class Http:
+    """One connection. `sent`: frames with something in them that left; whoever counts them sets it to 0.
+
+    Whatever is to be sent waits until somebody takes it.
+    """
+
+    __slots__ = ("_begun", "_h2", "_out", "sent")
+
+    def __init__(self, limits: GrpcLimits) -> None:
+        self._h2 = h2 = _Judge()
+        self._out = bytearray()
+        self._begun = False
+        self.sent = 0
+        window = min(limits.message_bytes_max + WINDOW_SPARE_BYTES, _WINDOW_MAX)
+        values = {
+            SettingCodes.MAX_HEADER_LIST_SIZE: limits.headers_bytes_max,
+            # A whole message fits, so that one that is half there never waits for others.
+            SettingCodes.INITIAL_WINDOW_SIZE: window,
+            SettingCodes.MAX_CONCURRENT_STREAMS: limits.calls_max,
+        }
+        h2.local_settings = Settings(client=False, initial_values=values)
+        h2.decoder.max_header_list_size = limits.headers_bytes_max
+        h2.initiate_connection()
+        h2.increment_flow_control_window(WINDOW_BYTES)
+        h2.receive_data(PREFACE)
+        self._out += h2.data_to_send()
+
+    # What came
+
+    def receive(self, raw: bytes) -> list[Event]:
+        """What the frame `raw` means. Raises `HttpBroken` for one that may not be."""
+        h2 = self._h2
+        try:
+            events = h2.receive_data(raw)
+        except ProtocolError as problem:
+            h2.clear_outbound_data_buffer()  # its farewell: there is one for all reasons
+            raise HttpBroken(problem.error_code, f"{type(problem).__name__}: {problem}") from None
+        except Exception as problem:  # isolation boundary: bytes that h2 does not expect end one connection
+            text = f"{type(problem).__name__}: {problem}"
+            raise HttpBroken(ErrorCodes.INTERNAL_ERROR, text) from problem
+        if out := h2.data_to_send():
+            self._out += out
+        return events
+
+    def give_back(self, size: int, number: int | None = None) -> None:
+        """Let the client send `size` bytes more, on the stream `number`, `None`: on all of them together."""
+        self._h2.increment_flow_control_window(size, number)
+        self._out += self._h2.data_to_send()
+
+    # What leaves
+
+    @property
+    def pending(self) -> int:
+        """Bytes that wait to be taken."""
+        return len(self._out)
+
+    def take(self) -> bytearray:
+        """What is to be sent now."""
+        out, self._out = self._out, bytearray()
+        return out
+
+    def headers(self, number: int, block: bytes, *, end: bool = False) -> None:
+        """Send a block of header fields; `end`: nothing follows on the stream."""
+        if not self._begun:
+            self._begun = True
+            block = NO_TABLE + block
+        self.sent += 1
+        self._out += frame_head(len(block), HEADERS, END_HEADERS | END_STREAM if end else END_HEADERS, number)
+        self._out += block
+
+    @property
+    def window(self) -> int:
+        """Bytes that the client has room for on all streams together."""
+        return self._h2.outbound_flow_control_window
+
+    def room(self, number: int) -> int:
+        """Bytes that the client has room for on the stream, in one frame."""
+        h2 = self._h2
+        return min(
+            h2.outbound_flow_control_window,
+            h2.streams[number].outbound_flow_control_window,
+            h2.max_outbound_frame_size,
+        )
+
+    def data(self, number: int, piece: bytes | memoryview) -> None:
+        """Send so much of a message; there has to be room for it."""
+        h2, size = self._h2, len(piece)
+        h2.outbound_flow_control_window -= size
+        h2.streams[number].outbound_flow_control_window -= size
+        self.sent += 1
+        self._out += frame_head(size, DATA, 0, number)
+        self._out += piece
+
+    def forget(self, number: int) -> None:
+        """Both sides have ended the stream."""
+        self._h2.streams.pop(number, None)
+
+    def reset(self, number: int, code: ErrorCodes) -> None:
+        """End the stream, whatever the client is about to send on it. Without effect when it has ended."""
+        stream = self._h2.streams.get(number)
+        if stream is None or stream.closed:
+            return
+        stream.reset_stream(code)
+        self._out += frame_head(4, RST_STREAM, 0, number) + int(code).to_bytes(4, "big")
+
+    def ping(self) -> None:
+        """Ask for a sign of life."""
+        self._out += frame_head(8, PING, 0, 0) + b"mqframe?"
+
+    def go_away(self, code: ErrorCodes) -> None:
+        """Say that streams the client opens from now on are not served."""
+        last = self._h2.highest_inbound_stream_id
+        self._out += frame_head(8, GOAWAY, 0, 0) + last.to_bytes(4, "big") + int(code).to_bytes(4, "big")

@@ -1,0 +1,8 @@
+"""Connections in memory for the tests of the transport: `grpc_wire`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
