@@ -23,7 +23,7 @@ def choice_of(expression: m.FilterExpression) -> MessageChoice:
     if len(expression.expression) > EXPRESSION_CHARS_MAX:
         raise Rejected(
             m.Code.ILLEGAL_FILTER_EXPRESSION,
-            f"an expression of {len(expression.expression)} characters; up to {EXPRESSION_CHARS_MAX} are read",
+            f"expression of {len(expression.expression)} characters; at most {EXPRESSION_CHARS_MAX} are read",
         )
     try:
         if expression.type == m.FilterType.SQL:

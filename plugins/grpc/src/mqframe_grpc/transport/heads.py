@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from mqframe_grpc.transport.call import CallHead, Method
@@ -36,20 +36,16 @@ class RequestHead(NamedTuple):
 
 
 def read_head(
-    fields: Iterable[tuple[bytes, bytes]], methods: Mapping[str, Method], now: float
+    fields: Collection[tuple[bytes, bytes]], methods: Mapping[str, Method], now: float
 ) -> RequestHead:
     """What `fields` ask for. `now`: monotonic seconds.
 
     Raises `NotGrpc`, and `GrpcError` for a call that is not served.
     """
-    found: dict[str, str] = {}
-    held = 0
-    for raw_name, raw_value in fields:
-        name, value = raw_name.decode("utf-8", "replace"), raw_value.decode("utf-8", "replace")
-        held += _FIELD_BYTES + len(name) + len(value)
-        if name.startswith(":") and (name in found or name not in _HTTP_FIELDS):
-            raise NotGrpc(0)
-        found[name] = value
+    try:
+        found = _texts(fields, "strict")
+    except UnicodeDecodeError:
+        found = _texts(fields, "replace")
     path = found.get(":path")
     if path is None:
         raise NotGrpc(0)
@@ -64,7 +60,18 @@ def read_head(
     if seconds is not None and seconds <= 0:
         raise GrpcError(GrpcStatus.DEADLINE_EXCEEDED, "the time of the call was over when it began")
     deadline = None if seconds is None else now + seconds
+    held = _FIELD_BYTES * len(found) + sum(map(len, found)) + sum(map(len, found.values()))
     return RequestHead(CallHead(method, found, deadline), found.get("grpc-encoding", "identity"), held)
+
+
+def _texts(fields: Iterable[tuple[bytes, bytes]], errors: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for raw_name, raw_value in fields:
+        name = raw_name.decode("utf-8", errors)
+        if raw_name[:1] == b":" and (name in found or name not in _HTTP_FIELDS):
+            raise NotGrpc(0)
+        found[name] = raw_value.decode("utf-8", errors)
+    return found
 
 
 def _is_grpc(content: str) -> bool:

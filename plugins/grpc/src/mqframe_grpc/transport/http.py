@@ -15,7 +15,7 @@ from h2.events import Event
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
-from mqframe_grpc.transport.fields import NO_TABLE
+from mqframe_grpc.transport.fields import NO_TABLE, FieldReader
 from mqframe_grpc.transport.frames import (
     DATA,
     END_HEADERS,
@@ -58,6 +58,7 @@ class _Judge(H2Connection):
     def __init__(self) -> None:
         super().__init__(_CONFIG)
         self.encoder: Any = _NoEncoder()
+        self.decoder = FieldReader()
         self._swept = 0
 
     @property
