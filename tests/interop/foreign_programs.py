@@ -74,7 +74,7 @@ def build_class_path(version: str) -> str:
     """The jars of one RocketMQ version and the compiled test client."""
     home = CACHE / version
     jars = home / "lib"
-    with _alone(version):
+    with alone(version):
         if not (home / "complete").exists():
             command = ["mvn", "-q", "-B", "-f", str(HERE / "java/pom.xml"), f"-Drocketmq.version={version}"]
             subprocess.run(
@@ -104,7 +104,7 @@ def build_go_program() -> Path:
     """The Go test client, built outside the repository; the module cache keeps what it needs."""
     program = CACHE / "go" / "interop"
     command = ["go", "build", "-buildvcs=false", "-o", str(program), "."]
-    with _alone("go"):
+    with alone("go"):
         subprocess.run(command, cwd=HERE / "go", check=True, timeout=300)
     return program
 
@@ -113,7 +113,7 @@ def install_node_modules() -> Path:
     """The folder of what the Node test client requires, made once for each state of its lock file."""
     sources = {name: (HERE / "node" / name).read_bytes() for name in ("package.json", "package-lock.json")}
     home = CACHE / "node" / hashlib.sha256(repr(sources).encode()).hexdigest()[:16]
-    with _alone("node"):
+    with alone("node"):
         if not (home / "complete").exists():
             home.mkdir(exist_ok=True)
             for name, content in sources.items():
@@ -124,7 +124,7 @@ def install_node_modules() -> Path:
 
 
 @contextlib.contextmanager
-def _alone(name: str) -> Iterator[None]:
+def alone(name: str) -> Iterator[None]:
     """While no other process makes what goes to the folder `name`."""
     folder = CACHE / name
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -147,20 +148,51 @@ async def test_a_client_that_sends_no_more_is_gone() -> None:
 async def test_what_is_closed_from_below_is_gone() -> None:
     """As TLS does when the other side ends the session: what is under way comes to nothing."""
     wire = Wire()
-    peer = wire.connect()
-    peer.transport.stuck = True
-    held, listens = peer.call("Held", b"x"), peer.headers("Listens")
+    peer, other = wire.connect(), wire.connect()
+    for each in (peer, other):
+        each.transport.stuck = True
+        each.call("Echo", b"waits")
+        each.call("Held", b"x")
+        each.headers("Listens")
     await wire.settle()
-    peer.transport.close()
+    for each in (peer, other):
+        each.transport.close()
+    assert not peer.closed
     peer.connection.data_received(b"whatever")
+    other.connection.close()
     wire.release(b"x")
     await wire.settle()
-    with pytest.raises(GrpcError):
-        await wire.calls[1].send(m.Resource(name="late"))
-    assert (peer.answers[held].status, peer.answers[listens].status) == (None, None)
-    assert wire.server.partial_bytes == 0
+    for call in wire.calls:
+        with pytest.raises(GrpcError):
+            await call.send(m.Resource(name="late"))
+    assert (peer.connection.calls, other.connection.calls) == (0, 0)
     peer.transport.abort()
+    other.transport.abort()
     await wire.settle()
+    assert wire.at_rest()
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_what_is_served_may_end_its_own_connection(waits: bool) -> None:
+    wire = Wire()
+    peer = wire.connect()
+
+    async def serve(call: Any, request: Any) -> Any:
+        peer.connection.abort()
+        if waits:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                wire.cancelled.append(b"own")
+                raise
+        return request
+
+    wire.server.methods["/t/Own"] = Method(serve, m.Resource)  # type: ignore[index]
+    peer.call("Own", b"x")
+    peer.call("Echo", b"y")
+    await wire.settle()
+    assert (wire.begun, wire.cancelled) == ([], [b"own"] if waits else [])
+    assert repr(peer.connection) == "<GrpcConnection 10.0.0.9:5000>"
     assert wire.at_rest()
 
 

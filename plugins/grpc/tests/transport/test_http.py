@@ -13,11 +13,10 @@ from h2.events import (
     RequestReceived,
     ResponseReceived,
     StreamReset,
-    WindowUpdated,
 )
 from h2.settings import SettingCodes
 from mqframe_grpc.transport.fields import block_of, status_block
-from mqframe_grpc.transport.frames import FrameCutter, HttpBroken, frame_head
+from mqframe_grpc.transport.frames import WINDOW_UPDATE, FrameCutter, HttpBroken, HttpFrame, frame_head
 from mqframe_grpc.transport.http import WINDOW_BYTES, Http
 from mqframe_grpc.transport.limits import GrpcLimits
 
@@ -38,7 +37,10 @@ class Pair:
         self._cutter.add(self.client.data_to_send())
         found: list[Any] = []
         while (frame := self._cutter.take()) is not None:
-            found += self.http.receive(frame.raw)
+            if frame.kind == WINDOW_UPDATE:
+                assert self.http.opened(frame)
+            else:
+                found += self.http.receive(frame.raw)
         return found
 
     def to_client(self) -> list[Any]:
@@ -115,10 +117,10 @@ def test_what_leaves_takes_room() -> None:
     assert (pair.http.room(number), pair.http.room(other), pair.http.window) == (0, 0, 0)
     pair.to_client()
     pair.client.increment_flow_control_window(100)
-    assert one(pair.to_server(), WindowUpdated).stream_id == 0
+    pair.to_server()
     assert (pair.http.room(number), pair.http.room(other), pair.http.window) == (0, 100, 100)
     pair.client.increment_flow_control_window(50, number)
-    assert one(pair.to_server(), WindowUpdated).stream_id == number
+    pair.to_server()
     assert pair.http.room(number) == 50
     pair.client.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 10})
     pair.to_server()
@@ -154,6 +156,18 @@ def test_a_stream_is_reset() -> None:
     pair.http.reset(number, ErrorCodes.REFUSED_STREAM)
     event = one(pair.to_client(), StreamReset)
     assert (event.stream_id, event.error_code) == (number, ErrorCodes.REFUSED_STREAM)
+
+
+def test_what_has_ended_is_not_reset() -> None:
+    pair = Pair()
+    pair.both_ways()
+    number = pair.open()
+    pair.http.reset(number, ErrorCodes.CANCEL)
+    pair.to_client()
+    pair.http.reset(number, ErrorCodes.CANCEL)
+    pair.http.reset(99, ErrorCodes.CANCEL)
+    pair.http.forget(99)
+    assert not pair.http.pending
 
 
 def test_what_was_under_way_to_a_stream_that_was_reset_is_no_offence() -> None:
@@ -205,9 +219,6 @@ def test_signs_of_life_and_farewells() -> None:
     ("raw", "code"),
     [
         (frame_head(0, 0, 0, 0), ErrorCodes.PROTOCOL_ERROR),  # data of the connection
-        (frame_head(4, 8, 0, 9) + b"\0\0\0\1", ErrorCodes.PROTOCOL_ERROR),  # window of an idle stream
-        (frame_head(4, 8, 0, 0) + b"\0\0\0\0", ErrorCodes.PROTOCOL_ERROR),  # by nothing
-        (frame_head(4, 8, 0, 0) + b"\x7f\xff\xff\xff", ErrorCodes.FLOW_CONTROL_ERROR),
         (frame_head(5, 6, 0, 0) + b"12345", ErrorCodes.FRAME_SIZE_ERROR),  # a ping of five bytes
         (frame_head(6, 4, 0, 0) + b"\0\4\xff\xff\xff\xff", ErrorCodes.FLOW_CONTROL_ERROR),  # initial window
         (frame_head(5, 4, 0, 0) + b"\0\4\0\0\0", ErrorCodes.FRAME_SIZE_ERROR),
@@ -227,6 +238,52 @@ def test_what_may_not_be_ends_the_connection(raw: bytes, code: ErrorCodes) -> No
     assert caught.value.code in (code, ErrorCodes.PROTOCOL_ERROR)
     assert str(caught.value)
     assert not pair.http.pending
+
+
+def window(number: int, more: bytes) -> HttpFrame:
+    return HttpFrame(WINDOW_UPDATE, 0, number, len(more), frame_head(len(more), 8, 0, number) + more)
+
+
+@pytest.mark.parametrize(
+    ("number", "more", "code"),
+    [
+        (9, b"\0\0\0\1", ErrorCodes.PROTOCOL_ERROR),  # which never began
+        (2, b"\0\0\0\1", ErrorCodes.PROTOCOL_ERROR),  # one of the server's
+        (1, b"\0\0\0\0", ErrorCodes.PROTOCOL_ERROR),
+        (0, b"\0\0\0\0", ErrorCodes.PROTOCOL_ERROR),
+        (0, b"\x80\0\0\0", ErrorCodes.PROTOCOL_ERROR),  # the reserved bit says nothing
+        (0, b"\x7f\xff\xff\xff", ErrorCodes.FLOW_CONTROL_ERROR),
+        (0, b"\0\0\1", ErrorCodes.FRAME_SIZE_ERROR),
+        (1, b"\0\0\0\0\1", ErrorCodes.FRAME_SIZE_ERROR),
+    ],
+)
+def test_windows_that_may_not_be_end_the_connection(number: int, more: bytes, code: ErrorCodes) -> None:
+    pair = Pair()
+    pair.both_ways()
+    assert pair.open() == 1
+    with pytest.raises(HttpBroken) as caught:
+        pair.http.opened(window(number, more))
+    assert caught.value.code is code
+
+
+def test_a_window_that_overflows_ends_its_stream() -> None:
+    pair = Pair()
+    pair.both_ways()
+    number = pair.open()
+    assert pair.http.opened(window(number, (2**31 - 1 - 65535).to_bytes(4, "big")))
+    assert not pair.http.opened(window(number, b"\0\0\0\1"))
+    event = one(pair.to_client(), StreamReset)
+    assert (event.stream_id, event.error_code) == (number, ErrorCodes.FLOW_CONTROL_ERROR)
+    assert pair.http.opened(window(number, b"\0\0\0\1"))  # which was under way
+
+
+def test_windows_of_streams_that_are_over_say_nothing() -> None:
+    pair = Pair()
+    pair.both_ways()
+    number = pair.open(end=True)
+    pair.http.headers(number, OK, end=True)
+    pair.http.forget(number)
+    assert pair.http.opened(window(number, b"\x7f\xff\xff\xff"))
 
 
 def test_what_nobody_expected_ends_the_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from grpc_wire import Wire, message
 from h2.errors import ErrorCodes
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.call import UNREAD_MAX, GrpcCall, Method
+from mqframe_grpc.transport.frames import END_HEADERS, HEADERS, frame_head
 from mqframe_grpc.transport.messages import framed
 from mqframe_grpc.transport.status import GrpcStatus
 
@@ -594,6 +595,42 @@ async def test_a_call_of_many_may_end_before_the_client_does() -> None:
     await wire.settle()
     answer = peer.answers[number]
     assert (answer.messages, answer.status, answer.reset) == ([b"enough"], 0, ErrorCodes.NO_ERROR)
+    assert wire.at_rest()
+
+
+async def test_nobody_wants_more_of_what_has_ended() -> None:
+    async def serve(call: GrpcCall) -> Any:
+        await call.receive()
+        return m.Resource(name="y" * 100_000)
+
+    wire = Wire()
+    peer = wire.connect()
+    peer.credits = False
+    peer.http.increment_flow_control_window(1 << 20)
+    served(wire, serve, both_ways=True)
+    number = peer.call("Own", b"x", end=False)
+    await wire.settle()
+    assert peer.answers[number].status is None  # its end waits for room
+    peer.data(number, message(b"more" * 100))
+    await wire.settle()
+    assert wire.server.partial_bytes == 0
+    peer.data(number, b"\xff", end=True)
+    peer.http.increment_flow_control_window(1 << 20, number)
+    await wire.settle()
+    assert (peer.answers[number].status, peer.answers[number].reset) == (0, None)
+    assert wire.at_rest()
+
+
+async def test_what_may_not_come_for_a_call_ends_it() -> None:
+    """Header fields after its end, say: h2 resets it, and the connection goes on."""
+    wire = Wire()
+    peer = wire.connect()
+    number = peer.call("Held", b"x")
+    await wire.settle()
+    peer.send_raw(frame_head(1, HEADERS, END_HEADERS, number) + b"\x82")
+    await wire.settle()
+    assert peer.answers[number].reset == ErrorCodes.STREAM_CLOSED
+    assert (wire.cancelled, peer.closed) == ([b"x"], False)
     assert wire.at_rest()
 
 

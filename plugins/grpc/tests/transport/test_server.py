@@ -10,6 +10,8 @@ import certificates
 import grpc
 import pytest
 from grpc_wire import HIGH_BYTES, Wire, message
+from h2.config import H2Configuration
+from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from mqframe_grpc.certificates import http2_context
@@ -172,6 +174,27 @@ async def test_stopping_tells_those_that_are_connected() -> None:
             assert caught.value.details() == "the connection is being closed"
     assert wire.cancelled == [b"x"]
     assert (wire.server.connections, wire.at_rest(), wire.clock.timers) == (set(), True, 0)
+
+
+async def test_stopping_does_not_wait_for_those_that_read_nothing() -> None:
+    wire = Wire()
+    client = H2Connection(H2Configuration(client_side=True))
+    client.initiate_connection()
+    client.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: 1 << 30})
+    client.increment_flow_control_window(1 << 30)
+    head = {":method": "POST", ":scheme": "http", ":path": "/t/Many", ":authority": "here"}
+    client.send_headers(1, [*head.items(), ("content-type", "application/grpc")])
+    client.send_data(1, message(b"1:50000000"), end_stream=True)
+    async with listening(wire) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.transport.pause_reading()
+        writer.write(client.data_to_send())
+        while not any(each._leaving.paused for each in wire.server.connections):
+            await asyncio.sleep(0)
+        await wire.server.stop()
+        assert wire.server.connections == set()
+        writer.transport.abort()
+    assert wire.at_rest()
 
 
 async def test_it_may_be_abandoned(pems: certificates.Pems) -> None:

@@ -19,7 +19,6 @@ from h2.events import (
     StreamEnded,
     StreamReset,
     TrailersReceived,
-    WindowUpdated,
 )
 
 from mqframe.log import get_logger
@@ -107,7 +106,6 @@ class GrpcConnection(asyncio.Protocol):
             DataReceived: self._data,
             StreamEnded: self._calls.half_closed,
             StreamReset: self._calls.reset,
-            WindowUpdated: self._calls.window,
             RemoteSettingsChanged: self._settings,
         }
 
@@ -317,6 +315,9 @@ class GrpcConnection(asyncio.Protocol):
             self._floods.signal()
         if kind not in _KNOWN or (self._retires and kind not in _OF_THE_CONNECTION):
             return  # priorities, what nobody knows yet, and calls that are known not to be served
+        if kind == WINDOW_UPDATE:
+            self._calls.window(frame.number, fits=self._http.opened(frame))
+            return
         events = self._http.receive(frame.raw)
         if kind == DATA and not events and frame.size < _SMALL_BYTES:
             self._floods.signal()  # for a call that was reset; who is told stops at the next large one

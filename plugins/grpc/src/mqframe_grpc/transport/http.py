@@ -21,11 +21,13 @@ from mqframe_grpc.transport.frames import (
     END_HEADERS,
     END_STREAM,
     GOAWAY,
+    HEAD_BYTES,
     HEADERS,
     PING,
     PREFACE,
     RST_STREAM,
     HttpBroken,
+    HttpFrame,
     frame_head,
 )
 from mqframe_grpc.transport.limits import GrpcLimits
@@ -35,6 +37,7 @@ WINDOW_BYTES: Final = 16 << 20
 WINDOW_SPARE_BYTES: Final = 1 << 16
 """As much more than a whole message a client may send for one call."""
 _WINDOW_MAX: Final = (1 << 31) - 1
+_WINDOW_UPDATE_BYTES: Final = 4
 _SWEPT_MIN: Final = 64
 _CONFIG: Final = H2Configuration(
     client_side=False,
@@ -112,6 +115,33 @@ class Http:
         if out := h2.data_to_send():
             self._out += out
         return events
+
+    def opened(self, frame: HttpFrame) -> bool:
+        """A window is opened, as for each call; whether its stream, if it was that of one, bore it.
+
+        Raises `HttpBroken`. Sources: RFC 9113, sections 5.1, 6.9 and 6.9.1.
+        """
+        h2, number = self._h2, frame.number
+        if frame.size != _WINDOW_UPDATE_BYTES:
+            raise HttpBroken(ErrorCodes.FRAME_SIZE_ERROR, f"a window is opened in {frame.size} bytes")
+        more = int.from_bytes(frame.raw[HEAD_BYTES:], "big") & _WINDOW_MAX
+        if not more:
+            raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "a window is opened by nothing")
+        if not number:
+            h2.outbound_flow_control_window += more
+            if h2.outbound_flow_control_window > _WINDOW_MAX:
+                raise HttpBroken(ErrorCodes.FLOW_CONTROL_ERROR, "the window of all calls overflows")
+            return True
+        stream = h2.streams.get(number)
+        if stream is None or stream.closed:
+            if number > h2.highest_inbound_stream_id or not number & 1:
+                raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, f"a window of stream {number}, which never began")
+            return True
+        stream.outbound_flow_control_window += more
+        if stream.outbound_flow_control_window <= _WINDOW_MAX:
+            return True
+        self.reset(number, ErrorCodes.FLOW_CONTROL_ERROR)
+        return False
 
     def give_back(self, size: int, number: int | None = None) -> None:
         """Let the client send `size` bytes more, on the stream `number`, `None`: on all of them together."""

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 from google.protobuf.message import DecodeError
 from h2.errors import ErrorCodes
-from h2.events import DataReceived, RequestReceived, StreamEnded, StreamReset, WindowUpdated
+from h2.events import DataReceived, RequestReceived, StreamEnded, StreamReset
 
 from mqframe.core.clock import TimerClock
 from mqframe.log import get_logger
@@ -188,13 +188,20 @@ class OpenCalls:
         if not event.remote_reset:
             self._floods.reset()  # others are counted as they come
 
-    def window(self, event: WindowUpdated) -> None:
-        """The client has more room for answers."""
-        if not event.stream_id:
-            self.leaving.pump()
-        elif (call := self._open.get(event.stream_id)) is not None:
+    def window(self, number: int, *, fits: bool) -> None:
+        """The client has more room for answers, on the stream `number`, 0: on all together.
+
+        `fits`: whether the stream was not reset for that. Raises `HttpBroken` when that happens too often.
+        """
+        call = self._open.get(number)
+        if not fits:
+            if call is not None:
+                self._end(call)
+            self._floods.reset()
+            return
+        if call is not None:
             self.leaving.opened(call)
-            self.leaving.pump()
+        self.leaving.pump()
 
     def turn_over(self) -> None:
         """Time calls that began in this turn of the loop, and did not end in it."""

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""RocketMQ's official Java client (gRPC) at mqframe's door and at Apache's proxy, in turns, on loopback.
+
+    grpc_door.py [--rounds 5] [--modes send1,send16,push,simple] [--only mqframe]
+
+Apache's proxy runs in local mode: with its broker in one process. Both servers run at once and are measured
+in turns. Prints for each mode the medians of rate (messages a second) and of the servers' processor time
+(microseconds a message), and their ratios, mqframe to Apache for rates, Apache to mqframe for processor time:
+more is better. Last what memory the servers have taken. Needs java, javac and mvn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from compare_broker import CACHE, OPENS, Servers, free_ports, wait
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROXY = HERE.parent / "tests/interop/grpc/java/proxy"
+TOPIC = "GrpcBench"
+COUNTS = {"send1": 8_000, "send16": 30_000, "push": 30_000, "simple": 20_000}
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def built(name: str, folder: pathlib.Path) -> str:
+    """The class path of the Java programs in `folder`."""
+    home = CACHE / name
+    if not (home / "lib").is_dir():
+        command = ["mvn", "-q", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
+        subprocess.run([*command, f"-DoutputDirectory={home}/lib"], check=True)
+    (home / "classes").mkdir(parents=True, exist_ok=True)
+    sources = [str(path) for path in sorted(folder.glob("*.java"))]
+    subprocess.run(
+        ["javac", "-nowarn", "-cp", f"{home}/lib/*", "-d", str(home / "classes"), *sources], check=True
+    )
+    return f"{home}/classes:{home}/lib/*"
+
+
+class Doors(Servers):
+    """Starts doors. `used`: the process of each server, by name."""
+
+    def __init__(self, work: pathlib.Path) -> None:
+        super().__init__("", work)
+        self.used: dict[str, int] = {}
+
+    def proxy(self) -> tuple[str, str]:
+        """Apache's: where clients go, and its name server."""
+        home = self.work / "apache"
+        home.mkdir()
+        jars = built("grpc-proxy", PROXY)
+        name_port, broker_port = free_ports()
+        (door_port, _), address = free_ports(), f"127.0.0.1:{name_port}"
+        (home / "ns.conf").write_text(f"listenPort={name_port}\nbindAddress=127.0.0.1\n")
+        (home / "broker.conf").write_text(
+            f"brokerClusterName=DefaultCluster\nbrokerName=broker-a\nbrokerId=0\nbrokerIP1=127.0.0.1\n"
+            f"bindAddress=127.0.0.1\nlistenPort={broker_port}\nnamesrvAddr={address}\n"
+            f"storePathRootDir={home}/store\nstorePathCommitLog={home}/store/commitlog\n"
+        )
+        (home / "rmq-proxy.json").write_text(
+            json.dumps({"rocketMQClusterName": "DefaultCluster", "grpcServerPort": door_port})
+        )
+        env = {**os.environ, "ROCKETMQ_HOME": str(home), "NAMESRV_ADDR": address}
+
+        def run(memory: list[str], main: str, conf: str) -> subprocess.Popen[bytes]:
+            command = ["java", *OPENS, *memory, f"-Duser.home={home}", "-cp", jars, main, "-c", conf]
+            return self._start(command, env=env)
+
+        names = run(["-Xmx512m"], "org.apache.rocketmq.namesrv.NamesrvStartup", str(home / "ns.conf"))
+        wait(name_port, names)
+        server = run(["-Xmx2g", "-XX:MaxDirectMemorySize=2g"], "LoopbackProxy", str(home / "broker.conf"))
+        wait(broker_port, server)
+        wait(door_port, server)
+        self.used["apache"] = server.pid
+        time.sleep(3)
+        return f"127.0.0.1:{door_port}", address
+
+    def door(self) -> tuple[str, str]:
+        """mqframe's: where clients go, and its name server."""
+        name_port, broker_port = free_ports()
+        door_port, _ = free_ports()
+        command = [sys.executable, "-m", "mqframe", "server", "--host", "127.0.0.1"]
+        command += ["--nameserver-port", str(name_port), "--broker-port", str(broker_port)]
+        command += ["--data", str(self.work / "mqframe"), "--set", "broker.services=grpc"]
+        command += ["--set", f"plugins.grpc.port={door_port}"]
+        process = self._start(command)
+        for port in (name_port, broker_port, door_port):
+            wait(port, process)
+        self.used["mqframe"] = process.pid
+        time.sleep(1)
+        return f"127.0.0.1:{door_port}", f"127.0.0.1:{name_port}"
+
+    def processor_seconds(self, who: str) -> float:
+        """What the server has used so far, with all processes that it started."""
+        return sum(used(pid) for pid in family(self.used[who]))
+
+    def memory_mb(self, who: str) -> float:
+        """What the server has in memory."""
+        pages = 0
+        for pid in family(self.used[who]):
+            pages += int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGESIZE") / 1e6
+
+
+def family(pid: int) -> list[int]:
+    """A process and those that it started."""
+    found = [pid]
+    for each in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(each.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            continue
+        if parent == pid:
+            found += family(int(each.parent.name))
+    return found
+
+
+def used(pid: int) -> float:
+    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / TICKS
+
+
+def run(jars: str, endpoint: str, mode: str, count: int) -> tuple[float, str]:
+    """Messages a second, 0 when some failed, and what the program printed."""
+    group = f"g-{time.time_ns()}"
+    rest = {
+        "send1": ["send", endpoint, TOPIC, "1", "100", str(count)],
+        "send16": ["send", endpoint, TOPIC, "16", "100", str(count)],
+        "push": ["push", endpoint, TOPIC, group, str(count)],
+        "simple": ["simple", endpoint, TOPIC, group, "4", str(count)],
+    }[mode]
+    command = ["java", "-Drocketmq.log.level=WARN", "-cp", jars, "GrpcBench", *rest]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    line = next((x for x in done.stdout.splitlines() if " msg/s" in x), (done.stdout + done.stderr)[-400:])
+    rate = re.search(r"(\d+) msg/s", line)
+    if not rate or not re.search(r"fail=0\b", line):
+        return 0.0, line
+    return float(rate[1]), line
+
+
+def create_topic(nameserver: str) -> None:
+    """The topic, with 8 queues, at whichever server this is."""
+    from mqframe import Admin
+
+    with Admin(nameserver=nameserver) as admin:
+        admin.topics.create(TOPIC, queues=8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--modes", default=",".join(COUNTS))
+    parser.add_argument("--only", choices=("apache", "mqframe"))
+    parser.add_argument("--part", type=float, default=1.0, help="of the usual number of messages")
+    arguments = parser.parse_args()
+    jars = built("grpc-client", HERE / "grpc")
+    work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
+    doors = Doors(work)
+    try:
+        pair = {}
+        if arguments.only != "mqframe":
+            pair["apache"] = doors.proxy()
+        if arguments.only != "apache":
+            pair["mqframe"] = doors.door()
+        for who, (endpoint, nameserver) in pair.items():
+            create_topic(nameserver)
+            time.sleep(1)
+            print(
+                f"{who:8s} warm-up {run(jars, endpoint, 'send16', round(40_000 * arguments.part))[1]}",
+                flush=True,
+            )
+        table = {}
+        for mode in arguments.modes.split(","):
+            count = round(COUNTS[mode] * arguments.part)
+            rates: dict[str, list[float]] = {who: [] for who in pair}
+            costs: dict[str, list[float]] = {who: [] for who in pair}
+            for number in range(arguments.rounds):
+                for who in list(pair)[:: 1 if number % 2 == 0 else -1]:
+                    before = doors.processor_seconds(who)
+                    rate, line = run(jars, pair[who][0], mode, count)
+                    cost = (doors.processor_seconds(who) - before) / count * 1e6
+                    rates[who].append(rate)
+                    costs[who].append(cost)
+                    print(f"{mode:8s} {who:8s} {line}  {cost:.0f} us", flush=True)
+            table[mode] = {
+                who: (statistics.median(rates[who]), statistics.median(costs[who])) for who in pair
+            }
+        for mode, row in table.items():
+            text = "  ".join(f"{who} {rate:7.0f}/s {cost:5.0f} us" for who, (rate, cost) in row.items())
+            if len(row) == 2:
+                (apache_rate, apache_cost), (rate, cost) = row["apache"], row["mqframe"]
+                text += f"  rate {rate / max(apache_rate, 1):.2f}  processor {apache_cost / cost:.2f}"
+            print(f"{mode:8s} {text}")
+        print("memory, MB: ", {who: round(doors.memory_mb(who)) for who in pair})
+    finally:
+        doors.stop()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

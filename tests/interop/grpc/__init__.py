@@ -1,0 +1,1 @@
+"""Official clients that speak gRPC, and what they see of a door."""
