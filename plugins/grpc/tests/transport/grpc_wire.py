@@ -53,7 +53,7 @@ from mqframe_testing.manual_clock import ManualClock
 HIGH_BYTES: Final = 64 << 10
 LOW_BYTES: Final = 16 << 10
 _QUIET_TURNS: Final = 3
-_TURNS_MAX: Final = 20_000
+_TURNS_MAX: Final = 500_000
 
 
 class MemoryTransport(asyncio.Transport):

@@ -16,7 +16,16 @@ from h2.events import (
 )
 from h2.settings import SettingCodes
 from mqframe_grpc.transport.fields import block_of, status_block
-from mqframe_grpc.transport.frames import WINDOW_UPDATE, FrameCutter, HttpBroken, HttpFrame, frame_head
+from mqframe_grpc.transport.frames import (
+    DATA,
+    END_STREAM,
+    PADDED,
+    WINDOW_UPDATE,
+    FrameCutter,
+    HttpBroken,
+    HttpFrame,
+    frame_head,
+)
 from mqframe_grpc.transport.http import WINDOW_BYTES, Http
 from mqframe_grpc.transport.limits import GrpcLimits
 
@@ -39,6 +48,8 @@ class Pair:
         while (frame := self._cutter.take()) is not None:
             if frame.kind == WINDOW_UPDATE:
                 assert self.http.opened(frame)
+            elif frame.kind == DATA:
+                found += self.http.data_came(frame)
             else:
                 found += self.http.receive(frame.raw)
         return found
@@ -183,24 +194,15 @@ def test_what_was_under_way_to_a_stream_that_was_reset_is_no_offence() -> None:
     assert pair.open()
 
 
-def test_all_that_a_client_sends_is_given_back_in_the_end_to_streams_that_were_reset_too() -> None:
-    pair = Pair(message_bytes_max=100 << 20)
+def test_what_comes_for_a_stream_that_was_reset_is_counted_all_the_same() -> None:
+    pair = Pair()
     pair.both_ways()
     number = pair.open()
     pair.http.reset(number, ErrorCodes.NO_ERROR)
-    for _ in range(100):
-        for _ in range(16):
-            pair.client.send_data(number, b"x" * 16384)
-        pair.to_server()
-        pair.client.increment_flow_control_window(1)
-        # What it is told of the stream it did not expect; only the window is looked at.
-        raw = bytes(pair.http.take())
-        while raw:
-            size, kind = int.from_bytes(raw[:3], "big"), raw[3]
-            if kind == 8:
-                pair.client.receive_data(raw[: 9 + size])
-            raw = raw[9 + size :]
-    assert pair.client.outbound_flow_control_window > WINDOW_BYTES // 3
+    before = pair.http.granted
+    pair.client.send_data(number, b"x" * 1000, pad_length=7)
+    assert pair.to_server() == []
+    assert pair.http.granted == before - 1008 == pair.client.outbound_flow_control_window
 
 
 def test_signs_of_life_and_farewells() -> None:
@@ -218,7 +220,6 @@ def test_signs_of_life_and_farewells() -> None:
 @pytest.mark.parametrize(
     ("raw", "code"),
     [
-        (frame_head(0, 0, 0, 0), ErrorCodes.PROTOCOL_ERROR),  # data of the connection
         (frame_head(5, 6, 0, 0) + b"12345", ErrorCodes.FRAME_SIZE_ERROR),  # a ping of five bytes
         (frame_head(6, 4, 0, 0) + b"\0\4\xff\xff\xff\xff", ErrorCodes.FLOW_CONTROL_ERROR),  # initial window
         (frame_head(5, 4, 0, 0) + b"\0\4\0\0\0", ErrorCodes.FRAME_SIZE_ERROR),
@@ -226,7 +227,6 @@ def test_signs_of_life_and_farewells() -> None:
         (frame_head(1, 1, 4, 1) + b"\xff", ErrorCodes.PROTOCOL_ERROR),  # half a number
         (frame_head(1, 1, 4, 1) + b"\xfe", ErrorCodes.PROTOCOL_ERROR),  # no such field
         (frame_head(4, 5, 4, 1) + b"\0\0\0\2", ErrorCodes.PROTOCOL_ERROR),  # a promise by a client
-        (frame_head(3, 0, 8, 1) + b"\xffab", ErrorCodes.PROTOCOL_ERROR),  # padding longer than the frame
     ],
 )
 def test_what_may_not_be_ends_the_connection(raw: bytes, code: ErrorCodes) -> None:
@@ -284,6 +284,85 @@ def test_windows_of_streams_that_are_over_say_nothing() -> None:
     pair.http.headers(number, OK, end=True)
     pair.http.forget(number)
     assert pair.http.opened(window(number, b"\x7f\xff\xff\xff"))
+
+
+def data(number: int, body: bytes, flags: int = 0) -> HttpFrame:
+    return HttpFrame(DATA, flags, number, len(body), frame_head(len(body), 0, flags, number) + body)
+
+
+@pytest.mark.parametrize(
+    ("body", "came"),
+    [
+        (b"\0abc", b"abc"),
+        (b"\2abc\0\0", b"abc"),
+        (b"\0", b""),
+        (b"\3\0\0\0", b""),
+        (b"\xff" + b"p" * 255, b""),
+    ],
+)
+def test_padding_is_taken_off_and_counted(body: bytes, came: bytes) -> None:
+    pair = Pair()
+    pair.both_ways()
+    number, before = pair.open(), pair.http.granted
+    event = one(pair.http.data_came(data(number, body, PADDED)), DataReceived)
+    assert (event.data, event.flow_controlled_length) == (came, len(body))
+    assert pair.http.granted == before - len(body)
+
+
+@pytest.mark.parametrize(
+    ("number", "body", "flags", "code"),
+    [
+        (0, b"x", 0, ErrorCodes.PROTOCOL_ERROR),
+        (9, b"x", 0, ErrorCodes.PROTOCOL_ERROR),  # which never began
+        (2, b"x", 0, ErrorCodes.PROTOCOL_ERROR),  # one of the server's
+        (1, b"", PADDED, ErrorCodes.PROTOCOL_ERROR),
+        (1, b"\3ab", PADDED, ErrorCodes.PROTOCOL_ERROR),  # padding longer than the frame
+        (1, b"x" * 70_000, 0, ErrorCodes.FLOW_CONTROL_ERROR),  # more than the call has room for
+    ],
+)
+def test_data_that_may_not_be_ends_the_connection(
+    number: int, body: bytes, flags: int, code: ErrorCodes
+) -> None:
+    pair = Pair(message_bytes_max=100)
+    pair.both_ways()
+    assert pair.open() == 1
+    with pytest.raises(HttpBroken) as caught:
+        pair.http.data_came(data(number, body, flags))
+    assert caught.value.code is code
+
+
+def test_more_data_than_the_connection_has_room_for_ends_it() -> None:
+    pair = Pair(message_bytes_max=100 << 20)
+    pair.both_ways()
+    number = pair.open()
+    while pair.http.granted:
+        pair.http.data_came(data(number, b"x" * min(pair.http.granted, 1 << 20)))
+    with pytest.raises(HttpBroken) as caught:
+        pair.http.data_came(data(number, b"x"))
+    assert caught.value.code is ErrorCodes.FLOW_CONTROL_ERROR
+
+
+def test_data_after_the_end_resets_its_stream() -> None:
+    pair = Pair()
+    pair.both_ways()
+    number = pair.open()
+    assert len(pair.http.data_came(data(number, b"x", END_STREAM))) == 2
+    [event] = pair.http.data_came(data(number, b"y"))
+    assert isinstance(event, StreamReset)
+    assert not event.remote_reset
+    assert one(pair.to_client(), StreamReset).error_code == ErrorCodes.STREAM_CLOSED
+    assert pair.http.data_came(data(number, b"z")) == []
+    assert not pair.http.pending
+
+
+def test_a_content_length_is_kept_to() -> None:
+    pair = Pair()
+    pair.both_ways()
+    number = pair.client.get_next_available_stream_id()
+    pair.client.send_headers(number, [*REQUEST, ("content-length", "3")])
+    pair.to_server()
+    with pytest.raises(HttpBroken, match="InvalidBodyLengthError"):
+        pair.http.data_came(data(number, b"abcd"))
 
 
 def test_what_nobody_expected_ends_the_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:

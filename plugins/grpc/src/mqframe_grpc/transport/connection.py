@@ -103,7 +103,7 @@ class GrpcConnection(asyncio.Protocol):
             RequestReceived: self._calls.request,
             TrailersReceived: self._nothing,
             InformationalResponseReceived: self._nothing,
-            DataReceived: self._data,
+            DataReceived: self._calls.data,
             StreamEnded: self._calls.half_closed,
             StreamReset: self._calls.reset,
             RemoteSettingsChanged: self._settings,
@@ -318,16 +318,16 @@ class GrpcConnection(asyncio.Protocol):
         if kind == WINDOW_UPDATE:
             self._calls.window(frame.number, fits=self._http.opened(frame))
             return
-        events = self._http.receive(frame.raw)
-        if kind == DATA and not events and frame.size < _SMALL_BYTES:
-            self._floods.signal()  # for a call that was reset; who is told stops at the next large one
+        if kind == DATA:
+            self._taken_bytes += frame.size
+            events = self._http.data_came(frame)
+            if not events and frame.size < _SMALL_BYTES:
+                self._floods.signal()  # for a call that was reset; who is told stops at the next large one
+        else:
+            events = self._http.receive(frame.raw)
         for event in events:
             if (serve := self._on.get(type(event))) is not None:
                 serve(event)
-
-    def _data(self, event: DataReceived) -> None:
-        self._taken_bytes += event.flow_controlled_length
-        self._calls.data(event)
 
     def _settings(self, event: RemoteSettingsChanged) -> None:
         self._leaving.opened_all()

@@ -31,6 +31,7 @@ CONTINUATION: Final = 9
 END_STREAM: Final = 0x1
 ACK: Final = 0x1
 END_HEADERS: Final = 0x4
+PADDED: Final = 0x8
 
 _HEAD: Final = Struct(">HBBBL")
 _NUMBER: Final = 0x7FFFFFFF

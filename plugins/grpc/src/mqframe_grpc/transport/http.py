@@ -1,7 +1,8 @@
 """HTTP/2 of one connection, on the server's side.
 
-What comes is judged by `h2`; what leaves is written here, in the order in which it was said: few kinds of
-frames, and always the same fields. Sources: RFC 9113; PROTOCOL-HTTP2.md of grpc/grpc.
+What comes is judged by `h2`, but for the most frequent kinds: windows that are opened, and data, of which h2
+looks at each byte. What leaves is written here, in the order in which it was said: few kinds of frames, and
+always the same fields. Sources: RFC 9113; PROTOCOL-HTTP2.md of grpc/grpc.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any, Final
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
-from h2.events import Event
-from h2.exceptions import ProtocolError
+from h2.events import Event, StreamReset
+from h2.exceptions import ProtocolError, StreamClosedError
 from h2.settings import SettingCodes, Settings
 
 from mqframe_grpc.transport.fields import NO_TABLE, FieldReader
@@ -23,9 +24,11 @@ from mqframe_grpc.transport.frames import (
     GOAWAY,
     HEAD_BYTES,
     HEADERS,
+    PADDED,
     PING,
     PREFACE,
     RST_STREAM,
+    WINDOW_UPDATE,
     HttpBroken,
     HttpFrame,
     frame_head,
@@ -37,6 +40,7 @@ WINDOW_BYTES: Final = 16 << 20
 WINDOW_SPARE_BYTES: Final = 1 << 16
 """As much more than a whole message a client may send for one call."""
 _WINDOW_MAX: Final = (1 << 31) - 1
+_WINDOW_FIRST: Final = (1 << 16) - 1
 _WINDOW_UPDATE_BYTES: Final = 4
 _SWEPT_MIN: Final = 64
 _CONFIG: Final = H2Configuration(
@@ -75,16 +79,18 @@ class _Judge(H2Connection):
 class Http:
     """One connection. `sent`: frames with something in them that left; whoever counts them sets it to 0.
 
-    Whatever is to be sent waits until somebody takes it.
+    `granted`: bytes that the client may send on all streams together. Whatever is to be sent waits until
+    somebody takes it.
     """
 
-    __slots__ = ("_begun", "_h2", "_out", "sent")
+    __slots__ = ("_begun", "_h2", "_out", "granted", "sent")
 
     def __init__(self, limits: GrpcLimits) -> None:
         self._h2 = h2 = _Judge()
         self._out = bytearray()
         self._begun = False
         self.sent = 0
+        self.granted = _WINDOW_FIRST
         window = min(limits.message_bytes_max + WINDOW_SPARE_BYTES, _WINDOW_MAX)
         values = {
             SettingCodes.MAX_HEADER_LIST_SIZE: limits.headers_bytes_max,
@@ -95,14 +101,17 @@ class Http:
         h2.local_settings = Settings(client=False, initial_values=values)
         h2.decoder.max_header_list_size = limits.headers_bytes_max
         h2.initiate_connection()
-        h2.increment_flow_control_window(WINDOW_BYTES)
         h2.receive_data(PREFACE)
         self._out += h2.data_to_send()
+        self.give_back(WINDOW_BYTES)
 
     # What came
 
     def receive(self, raw: bytes) -> list[Event]:
-        """What the frame `raw` means. Raises `HttpBroken` for one that may not be."""
+        """What the frame `raw` means, one of other kinds than the next ones.
+
+        Raises `HttpBroken` for one that may not be.
+        """
         h2 = self._h2
         try:
             events = h2.receive_data(raw)
@@ -134,8 +143,7 @@ class Http:
             return True
         stream = h2.streams.get(number)
         if stream is None or stream.closed:
-            if number > h2.highest_inbound_stream_id or not number & 1:
-                raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, f"a window of stream {number}, which never began")
+            self._check_begun(number)
             return True
         stream.outbound_flow_control_window += more
         if stream.outbound_flow_control_window <= _WINDOW_MAX:
@@ -143,10 +151,44 @@ class Http:
         self.reset(number, ErrorCodes.FLOW_CONTROL_ERROR)
         return False
 
-    def give_back(self, size: int, number: int | None = None) -> None:
-        """Let the client send `size` bytes more, on the stream `number`, `None`: on all of them together."""
-        self._h2.increment_flow_control_window(size, number)
-        self._out += self._h2.data_to_send()
+    def data_came(self, frame: HttpFrame) -> list[Event]:
+        """What data means: nothing on a stream that has ended. Raises `HttpBroken`.
+
+        Sources: RFC 9113, sections 5.1, 6.1 and 6.9.
+        """
+        h2, number, raw, start, end = self._h2, frame.number, frame.raw, HEAD_BYTES, len(frame.raw)
+        self.granted -= frame.size
+        if self.granted < 0:
+            raise HttpBroken(ErrorCodes.FLOW_CONTROL_ERROR, "more data than all calls have room for")
+        if frame.flags & PADDED:
+            padding = raw[start] if frame.size else 1
+            start, end = start + 1, end - padding
+            if end < start:
+                raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "data with more padding than there is")
+        stream = h2.streams.get(number)
+        if stream is None or stream.closed:
+            self._check_begun(number)
+            return []
+        try:
+            return stream.receive_data(raw[start:end], bool(frame.flags & END_STREAM), frame.size)[1]
+        except StreamClosedError:  # the client had ended its side
+            code = ErrorCodes.STREAM_CLOSED
+            self._send_reset(number, code)
+            return [StreamReset(stream_id=number, error_code=code, remote_reset=False)]
+        except ProtocolError as problem:
+            raise HttpBroken(problem.error_code, f"{type(problem).__name__}: {problem}") from None
+
+    def _check_begun(self, number: int) -> None:
+        if number > self._h2.highest_inbound_stream_id or not number & 1:
+            raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, f"a frame of stream {number}, which never began")
+
+    def give_back(self, size: int, number: int = 0) -> None:
+        """Let the client send `size` bytes more, on the stream `number`, 0: on all of them together."""
+        if number:
+            self._h2.streams[number].increase_flow_control_window(size)
+        else:
+            self.granted += size
+        self._out += frame_head(4, WINDOW_UPDATE, 0, number) + size.to_bytes(4, "big")
 
     # What leaves
 
@@ -202,6 +244,9 @@ class Http:
         if stream is None or stream.closed:
             return
         stream.reset_stream(code)
+        self._send_reset(number, code)
+
+    def _send_reset(self, number: int, code: ErrorCodes) -> None:
         self._out += frame_head(4, RST_STREAM, 0, number) + int(code).to_bytes(4, "big")
 
     def ping(self) -> None:
