@@ -72,13 +72,17 @@ class DoorPort:
 
     def counters(self) -> Mapping[str, str]:
         """Where it listens, and how much there is to do."""
-        server = self._server
-        return {
-            "grpc.port": str(self.bound),
-            "grpc.connections": str(0 if server is None else len(server.connections)),
-            "grpc.clients": str(len(self._door.clients)),
-            "grpc.inWork": str(len(self._door.renewing.renewals)),
+        counts = {
+            "grpc.port": self.bound,
+            "grpc.clients": len(self._door.clients),
+            "grpc.inWork": len(self._door.renewing.renewals),
         }
+        if (server := self._server) is not None:
+            counts["grpc.connections"] = len(server.connections)
+            counts["grpc.partialBytes"] = server.partial_bytes
+            counts["grpc.requestBytes"] = server.in_work_bytes
+            counts["grpc.unsentBytes"] = server.unsent_bytes
+        return {name: str(count) for name, count in counts.items()}
 
     async def stop(self) -> None:
         """Send clients elsewhere, answer what is being served, close all connections."""

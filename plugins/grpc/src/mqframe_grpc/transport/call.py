@@ -68,9 +68,12 @@ class GrpcCall:
 
     For its connection: `over`: nothing is to be done for it any more; `half_closed`: the client sends no
     more; `request`: the one of a call of one, once it has wholly come; `owed_bytes`: what it may send again,
-    and was not told; `weighed`: bytes that it is held to account for. Of what is to leave: `headed`: whether
-    the head of the answer has left; `waiting`: what has not, the first of it but for `offset` bytes, together
-    `waiting_bytes`; `trailers`: what it ends with then; `moved`: when some of it left (monotonic s).
+    and was not told. `head_bytes`: memory that its header fields take beyond what all calls have;
+    `unread_bytes`: that of requests that nobody has received; `weighed`: all that it is held to account for.
+
+    Of what is to leave: `headed`: whether the head of the answer has left; `waiting`: what has not, the first
+    of it but for `offset` bytes, together `waiting_bytes`; `trailers`: what it ends with then; `moved`: when
+    some of it left (monotonic s).
     """
 
     __slots__ = (
