@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from mqframe_cli.extension import settings_of
 from mqframe_cli.logs import LogJson, LogLevel, check_level, show_logs
+from mqframe_cli.server import Host, MetricsPort
 
 from mqframe.hooks.specs import hookimpl
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 ANSWER_SECONDS: Final = 2.0
 """Brokers are waited for so long, unless settings say otherwise: clients wait for the door for 3 s."""
 
-Host = Annotated[str | None, typer.Option("--host", help="Address to bind.  [default: 127.0.0.1]")]
 Port = Annotated[int | None, typer.Option("--port", help="0: any free port.  [default: 8081]")]
 Servers = Annotated[
     str | None, typer.Option("--nameserver", envvar="NAMESRV_ADDR", help="host:port;host:port")
@@ -27,10 +27,6 @@ Servers = Annotated[
 Advertised = Annotated[
     str | None,
     typer.Option("--advertised", help="host:port that clients are told.  [default: as each found it]"),
-]
-MetricsPort = Annotated[
-    int | None,
-    typer.Option("--metrics-port", help="Serve Prometheus metrics, health and readiness. 0: any free port."),
 ]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", "-c", help="TOML file: [plugins.grpc], [client], [net] …")

@@ -16,7 +16,7 @@ from mqframe.hooks.interfaces import BrokerPort
 from mqframe_grpc.backend import WritePlace
 from mqframe_grpc.clients import DoorClient
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.rules.codes import Rejected, rejected
+from mqframe_grpc.rules.codes import Rejected, no_topic, rejected
 from mqframe_grpc.rules.sends import queue_of
 
 
@@ -73,16 +73,9 @@ class InsideBackend:
         """The topic, as the broker has it (`Backend`)."""
         found = self._topics.find(topic)
         if found is None:
-            raise _no_topic(topic)
+            raise no_topic(topic)
         return found
 
     async def group(self, group: str) -> SubscriptionGroupConfig | None:
         """The group, as the broker has it (`Backend`)."""
         return self._groups.find(group)
-
-
-def _no_topic(topic: str) -> Rejected:
-    return Rejected(
-        m.Code.TOPIC_NOT_FOUND,
-        f"there is no topic {topic[:200]}, and gRPC makes none at its first use: `mqframe topic create`",
-    )

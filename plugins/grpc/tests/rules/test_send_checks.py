@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
-from mqframe_grpc.rules.send_checks import SendLimits, check_sends, delivery_ms, moment_ms, recovery_seconds
+from mqframe_grpc.rules.send_checks import SendLimits, check_sends, delivery_ms, recovery_seconds
 
 Code = m.Code
 NOW = 1_800_000_000_000
@@ -219,10 +219,6 @@ def test_limits_are_those_of_the_settings():
 
 
 def test_times_are_read_in_milliseconds():
-    assert moment_ms(m.Timestamp(seconds=1, nanos=2_999_999)) == 1002
-    assert moment_ms(m.Timestamp(seconds=253_402_300_799, nanos=999_999_999)) == 253_402_300_799_999
-    assert moment_ms(m.Timestamp(seconds=253_402_300_800)) is None
-    assert moment_ms(m.Timestamp(seconds=1, nanos=-1)) is None
     assert delivery_ms(message().system_properties) is None
     assert delivery_ms(message(delivery_timestamp=at(NOW + 5)).system_properties) == NOW + 5
     assert recovery_seconds(message().system_properties, LIMITS) is None

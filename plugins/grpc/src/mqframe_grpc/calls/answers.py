@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from mqframe.core.errors import ConnectionLost
 from mqframe.core.requests.fields import Header, decode_fields
 from mqframe.core.requests.serving import Reply
+from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected, rejected, status
@@ -49,6 +50,11 @@ def need(reply: Reply) -> Reply:
     if reply.code:
         raise rejected(reply.code, reply.remark)
     return reply
+
+
+def frame_of(reply: Reply) -> Frame:
+    """`reply` as the readers of remoting clients take it; to be read before anything is awaited."""
+    return Frame(reply.code, 0, 0, reply.remark, reply.fields(), reply.joined_body())
 
 
 def fields_of(reply: Reply, kind: type[H]) -> H:

@@ -12,14 +12,13 @@ from mqframe.core.requests.fields import Request
 from mqframe.core.requests.insight import ConsumeMessageDirectly, GetConsumerRunningInfo
 from mqframe.core.requests.messages import CheckTransactionState
 from mqframe.core.requests.serving import Reply, as_reply
-from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.wire.frame import Body
 from mqframe_grpc.calls.transactions import TransactionCalls
 from mqframe_grpc.clients import DoorClient, Handed
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import status
 from mqframe_grpc.rules.membership import heartbeat_of
-from mqframe_grpc.rules.receives import message_of
+from mqframe_grpc.rules.receives import message_of, record_in
 
 _OUTCOMES: Final = {
     m.Code.OK: DirectOutcome.SUCCESS,
@@ -38,7 +37,7 @@ class HandedCommands(Handed):
         """Ask a producer about an open transaction (`Handed`)."""
         if not isinstance(request, CheckTransactionState):
             return
-        message = _message(body)
+        message = record_in(body)
         name = self._transactions.asked_about(message, request)
         made = message_of(message, m.Resource(name=message.topic), "")
         asked = m.RecoverOrphanedTransactionCommand(message=made, transaction_id=name)
@@ -51,7 +50,7 @@ class HandedCommands(Handed):
         if isinstance(request, GetConsumerRunningInfo):
             return as_reply(await self._running_info(client, request))
         if isinstance(request, ConsumeMessageDirectly):
-            return as_reply(await self._consumed(client, _message(body)))
+            return as_reply(await self._consumed(client, record_in(body)))
         raise Refusal(
             ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
             f"client {client.client_id} speaks gRPC, which has nothing like {type(request).__name__}",
@@ -90,12 +89,3 @@ class HandedCommands(Handed):
         )
         outcome = _OUTCOMES.get(answer.status.code, DirectOutcome.THROW_EXCEPTION)  # type: ignore[call-overload]
         return DirectResult(consume_result=outcome, remark=answer.status.message or None)
-
-
-def _message(body: Body) -> ReceivedMessage:
-    """The one record in `body`. Raises `Refusal` where there is none."""
-    try:
-        (message,) = decode_records(body, "")
-    except (RecordError, ValueError) as problem:
-        raise Refusal(ResponseCode.SYSTEM_ERROR, f"not one message: {problem}") from None
-    return message

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import PullStatus, pull_request, read_answer
-from mqframe.core.errors import BodyUnreadable, MqframeError
-from mqframe.core.messages.message import MessageQueue, guard_bodies
+from mqframe.core.errors import AnswerError, BodyUnreadable, MqframeError
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.consumers import (
     GetMaxOffset,
     GetMinOffset,
@@ -17,10 +15,9 @@ from mqframe.core.requests.consumers import (
     SearchOffsetByTimestamp,
     UpdateConsumerOffset,
 )
-from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe_grpc.backend import Backend
-from mqframe_grpc.calls.answers import fields_of, need, status_of
+from mqframe_grpc.calls.answers import fields_of, frame_of, need, status_of
 from mqframe_grpc.calls.held import HeldCalls
 from mqframe_grpc.clients import DoorClients
 from mqframe_grpc.proto import messages as m
@@ -28,14 +25,10 @@ from mqframe_grpc.rules.codes import Rejected, rejected, status
 from mqframe_grpc.rules.membership import choice_of
 from mqframe_grpc.rules.names import group_name, topic_name
 from mqframe_grpc.rules.receives import ReceiveLimits, message_of
-from mqframe_grpc.rules.send_checks import moment_ms
-from mqframe_grpc.rules.times import duration_ms
+from mqframe_grpc.rules.times import duration_ms, moment_ms
 from mqframe_grpc.transport.call import GrpcCall
 
 log = get_logger("grpc")
-
-_ANSWERS: Final = frozenset(int(each.value) for each in PullStatus)
-_UNPACKED_BYTES_MAX: Final = 64 << 20
 
 
 class QueueCalls:
@@ -90,14 +83,13 @@ class QueueCalls:
             ),
         )
         reply = await self._held.over(call, asking)
-        if reply.code not in _ANSWERS:
-            raise rejected(reply.code, reply.remark)
-        frame = Frame(reply.code, 0, 0, reply.remark, reply.fields(), reply.joined_body())
-        found = read_answer(frame, queue, choice, queue.broker_name, request.offset)
+        try:
+            found = read_answer(frame_of(reply), queue, choice, queue.broker_name, request.offset)
+        except AnswerError as problem:
+            raise rejected(problem.code, problem.remark) from None
         if found.status is PullStatus.OFFSET_ILLEGAL:
             held = f"{found.min_offset} to {found.max_offset}"
             raise Rejected(m.Code.ILLEGAL_OFFSET, f"offset {request.offset}: the queue has those from {held}")
-        guard_bodies(found.messages, _UNPACKED_BYTES_MAX, check_crc=False)
         made = []
         for message in found.messages:
             try:

@@ -10,18 +10,16 @@ from mqframe_pop.rules.popped import PopResult, read_pop
 from mqframe_pop.rules.receipt_handle import ReceiptHandle
 
 from mqframe.core.clock import Clock
-from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
-from mqframe.core.errors import BodyUnreadable, MqframeError
-from mqframe.core.messages.message import ReceivedMessage, guard_bodies
+from mqframe.core.errors import AnswerError, BodyUnreadable, MqframeError
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import POP_CHECK_POINT
 from mqframe.core.requests.serving import Reply
-from mqframe.core.wire.frame import Frame
 from mqframe.log import get_logger
 from mqframe_grpc.backend import Backend
-from mqframe_grpc.calls.answers import status_of
+from mqframe_grpc.calls.answers import frame_of, status_of
 from mqframe_grpc.calls.held import HeldCalls
-from mqframe_grpc.calls.renewing import GIVEN_BACK_MS, Renewing
+from mqframe_grpc.calls.renewing import Renewing
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected, rejected, status
@@ -34,20 +32,15 @@ from mqframe_grpc.rules.receives import (
     message_of,
     polling_ms,
 )
+from mqframe_grpc.rules.renewal import GIVEN_BACK_MS
 from mqframe_grpc.rules.settings import attempts_max, request_timeout_ms
 from mqframe_grpc.rules.times import timestamp
 from mqframe_grpc.transport.call import GrpcCall
 
 log = get_logger("grpc")
 
-_NOTHING: Final = (
-    ResponseCode.POLLING_FULL,
-    ResponseCode.POLLING_TIMEOUT,
-    ResponseCode.PULL_NOT_FOUND,
-)
 _ANY_QUEUE: Final = -1
 _NEWEST: Final = 1
-_UNPACKED_BYTES_MAX: Final = 64 << 20
 
 
 class _Delivery(NamedTuple):
@@ -149,7 +142,6 @@ class ReceiveCalls:
         messages: Sequence[ReceivedMessage],
     ) -> list[_Delivery]:
         """What of `messages` can be handed over; those that came too often become dead letters."""
-        guard_bodies(messages, _UNPACKED_BYTES_MAX, check_crc=False)
         found = []
         most = attempts_max(config)
         for message in messages:
@@ -224,8 +216,8 @@ def _handle(message: ReceivedMessage) -> DoorHandle:
 
 
 def _read(reply: Reply, broker: str, topic: str, deadline: float) -> PopResult:
-    """What a pop found. Raises `Rejected`. The body is taken before anything is awaited."""
-    if reply.code and reply.code not in _NOTHING:
-        raise rejected(reply.code, reply.remark)
-    frame = Frame(reply.code, 0, 0, reply.remark, reply.fields(), reply.joined_body())
-    return read_pop(frame, broker, topic, broker, deadline)
+    """What a pop found. Raises `Rejected`."""
+    try:
+        return read_pop(frame_of(reply), broker, topic, broker, deadline)
+    except AnswerError as problem:
+        raise rejected(problem.code, problem.remark) from None

@@ -15,13 +15,11 @@ from mqframe_grpc.clients import DoorClient
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
 from mqframe_grpc.rules.handles import DoorHandle
-from mqframe_grpc.rules.renewal import InWork, Renewals
+from mqframe_grpc.rules.renewal import GIVEN_BACK_MS, InWork, Renewals
 from mqframe_grpc.rules.settings import retry_delay_ms
 
 log = get_logger("grpc")
 
-GIVEN_BACK_MS: Final = 1000
-"""When others get what a member had that is gone."""
 _AT_ONCE: Final = 64
 
 

@@ -30,6 +30,7 @@ from mqframe.log import get_logger
 from mqframe_grpc.outside.masters import Masters
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
+from mqframe_grpc.rules.renewal import GIVEN_BACK_MS
 
 log = get_logger("grpc")
 
@@ -37,8 +38,6 @@ T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 10.0
 """What the answer to a pop or a pull may take beyond the time that the broker was allowed to wait."""
-GIVEN_BACK_MS: Final = 1000
-"""When others get what was popped for somebody who is gone."""
 _LEFT_OPEN: Final = 0
 """The end of a transaction that is none; brokers of Apache do not answer it."""
 _DONE: Final = Frame(ResponseCode.SUCCESS)

@@ -33,7 +33,7 @@ from mqframe_grpc.outside.kept import KEPT_SECONDS, KeptAnswers
 from mqframe_grpc.outside.masters import Masters
 from mqframe_grpc.outside.members import Members
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.rules.codes import Rejected, rejected
+from mqframe_grpc.rules.codes import Rejected, no_topic, rejected
 from mqframe_grpc.rules.sends import queue_of
 
 T = TypeVar("T")
@@ -154,7 +154,7 @@ class OutsideBackend:
             answer = await self._instance.call_nameserver(GetRouteinfoByTopic(topic, True))
         except AnswerError as problem:
             if problem.code == ResponseCode.TOPIC_NOT_EXIST:
-                raise _no_topic(topic) from None
+                raise no_topic(topic) from None
             raise
         route = TopicRoute(topic, read_route(answer))
         self.masters.learn(route.data)
@@ -163,7 +163,7 @@ class OutsideBackend:
 
     async def _find_topic(self, topic: str) -> TopicConfig:
         place = await self._places.get(topic)
-        problem: MqframeError = _no_topic(topic)
+        problem: MqframeError = no_topic(topic)
         masters = {queue.broker_name for queue in (*place.queues, *place.route.read_queues())}
         for broker in sorted(masters):
             try:
@@ -223,13 +223,6 @@ class OutsideBackend:
             peer.waiting -= 1
             peer.used = self._clock.monotonic()
         return Reply(answer.code, ext=answer.ext, remark=answer.remark, body=answer.body)
-
-
-def _no_topic(topic: str) -> Rejected:
-    return Rejected(
-        m.Code.TOPIC_NOT_FOUND,
-        f"there is no topic {topic[:200]}, and gRPC makes none at its first use: `mqframe topic create`",
-    )
 
 
 def _as_route_says(topic: str, broker: str, route: TopicRouteData) -> TopicConfig:

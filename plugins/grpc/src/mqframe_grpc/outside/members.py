@@ -20,12 +20,12 @@ from mqframe.core.requests.fields import Request
 from mqframe.core.requests.insight import ConsumeMessageDirectly, GetConsumerRunningInfo
 from mqframe.core.requests.messages import CheckTransactionState
 from mqframe.core.requests.serving import Call, Reply, serves
-from mqframe.core.storage.record import RecordError, decode_records
 from mqframe.core.wire.loose_json import dumps
 from mqframe.log import get_logger
 from mqframe.net.clock import within
 from mqframe_grpc.clients import DoorClient
 from mqframe_grpc.outside.masters import Masters
+from mqframe_grpc.rules.receives import record_in
 
 log = get_logger("grpc")
 
@@ -245,10 +245,7 @@ class Members:
     def check(self, fields: CheckTransactionState, call: Call) -> Reply:
         """Ask one of the producers about an open transaction."""
         body = bytes(call.frame.body)
-        try:
-            (message,) = decode_records(body, "")
-        except (RecordError, ValueError) as problem:
-            raise Refusal(ResponseCode.SYSTEM_ERROR, f"not one message: {problem}") from None
+        message = record_in(body)
         fields.bname = fields.bname or self._masters.name_at(call.peer.address)
         members = self._producers.get(message.topic, {})
         for peer in tuple(members):

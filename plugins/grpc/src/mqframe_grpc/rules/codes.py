@@ -52,6 +52,14 @@ class Rejected(FixError):
         self.text = text
 
 
+def no_topic(topic: str) -> Rejected:
+    """What is said of a topic that there is not."""
+    return Rejected(
+        m.Code.TOPIC_NOT_FOUND,
+        f"there is no topic {topic[:200]}, and gRPC makes none at its first use: `mqframe topic create`",
+    )
+
+
 def status(code: m.Code, text: str = "") -> m.Status:
     """The status of `code`, with its name where there is no `text`; cut off behind `TEXT_CHARACTERS_MAX`."""
     said = shortened(text, TEXT_CHARACTERS_MAX) if text else code.name

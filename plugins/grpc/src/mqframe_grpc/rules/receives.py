@@ -10,10 +10,14 @@ from typing import Final
 
 import attrs
 
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import DLQ_PREFIX
 from mqframe.core.messages.whole_numbers import whole_number
+from mqframe.core.storage.record import RecordError, decode_records
+from mqframe.core.wire.frame import Body
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
 from mqframe_grpc.rules.sends import BORN_HOST, TRACE_CONTEXT, message_type
@@ -106,6 +110,15 @@ def _invisible_ms(duration: m.Duration, least_ms: int, limits: ReceiveLimits) ->
 
 
 # Answers
+
+
+def record_in(body: Body) -> ReceivedMessage:
+    """The one record in `body`. Raises `Refusal` where there is none."""
+    try:
+        (message,) = decode_records(body, "")
+    except (RecordError, ValueError) as problem:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"not one message: {problem}") from None
+    return message
 
 
 def message_of(message: ReceivedMessage, topic: m.Resource, handle: str) -> m.Message:

@@ -16,6 +16,8 @@ RENEW_MS: Final = 60_000
 RENEW_AHEAD_MS: Final = 10_000
 RENEW_MAX_MS: Final = 3 * 3_600_000
 TRIES: Final = 3
+GIVEN_BACK_MS: Final = 1000
+"""When others get what somebody had, or would have got, who is gone."""
 _SPAN_MS: Final = 1000
 """How much of time shares a bucket: so few of them that all can be looked at."""
 

@@ -12,11 +12,9 @@ from mqframe.core.messages import properties as p
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
 from mqframe_grpc.rules.names import topic_name
+from mqframe_grpc.rules.times import NANOS, moment_ms
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
-_SECONDS_MAX: Final = 253_402_300_799
-"""The end of the year 9999: no timestamp of the protocol is later."""
-_NANOS: Final = 1_000_000_000
 
 
 @attrs.frozen
@@ -78,14 +76,6 @@ def delivery_ms(said: m.SystemProperties) -> int | None:
     return found
 
 
-def moment_ms(stamp: m.Timestamp) -> int | None:
-    """Milliseconds since 1970; `None` for a time before, beyond the year 9999, or that is none at all."""
-    seconds, nanos = stamp.seconds, stamp.nanos
-    if not 0 <= seconds <= _SECONDS_MAX or not 0 <= nanos < _NANOS:
-        return None
-    return seconds * 1000 + nanos // 1_000_000
-
-
 def recovery_seconds(said: m.SystemProperties, limits: SendLimits) -> int | None:
     """After how long an orphaned transaction is asked for; `None` where the message does not say.
 
@@ -95,7 +85,7 @@ def recovery_seconds(said: m.SystemProperties, limits: SendLimits) -> int | None
         return None
     duration = said.orphaned_transaction_recovery_duration
     seconds, most = duration.seconds, limits.recovery_max_ms // 1000
-    if not 0 <= seconds <= most or not 0 <= duration.nanos < _NANOS:
+    if not 0 <= seconds <= most or not 0 <= duration.nanos < NANOS:
         raise Rejected(
             m.Code.BAD_REQUEST,
             f"the orphaned transaction recovery duration is {seconds} s; it can be from 0 to {most} s",

@@ -21,9 +21,9 @@ from mqframe_grpc.rules.send_checks import (
     check_body,
     delivery_ms,
     has_control,
-    moment_ms,
     recovery_seconds,
 )
+from mqframe_grpc.rules.times import moment_ms
 
 BORN_HOST: Final = "__BORNHOST"
 TRACE_CONTEXT: Final = "TRACE_CONTEXT"

@@ -10,6 +10,8 @@ _FIRST_MS: Final = -62_135_596_800_000
 """The year 1 begins."""
 _LAST_MS: Final = 253_402_300_799_999
 """The year 9999 ends: Java's and .NET's clients fail at a timestamp before or after these."""
+NANOS: Final = 1_000_000_000
+"""In a second."""
 
 
 def duration_ms(duration: m.Duration) -> int:
@@ -20,6 +22,14 @@ def duration_ms(duration: m.Duration) -> int:
 def duration(ms: int) -> m.Duration:
     """The duration of `ms` milliseconds, which are not negative."""
     return m.Duration(seconds=ms // 1000, nanos=ms % 1000 * 1_000_000)
+
+
+def moment_ms(stamp: m.Timestamp) -> int | None:
+    """Milliseconds since 1970; `None` for a time before, beyond the year 9999, or that is none at all."""
+    seconds, nanos = stamp.seconds, stamp.nanos
+    if not 0 <= seconds <= _LAST_MS // 1000 or not 0 <= nanos < NANOS:
+        return None
+    return seconds * 1000 + nanos // 1_000_000
 
 
 def is_moment(ms: int) -> bool:
