@@ -13,13 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from mqframe.core.codes import SysFlag
 from mqframe.core.storage.log_scan import has_empty_sector, is_blank, read_record
 from mqframe.core.storage.property_crc import PROPERTY_CRC_BYTES, property_crc
-from mqframe.core.storage.record import (
-    HEAD,
-    MAGIC_BLANK,
-    MAGIC_V1,
-    MAGIC_V2,
-    body_crc,
-)
+from mqframe.core.storage.record import HEAD, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, body_crc
 from mqframe.core.storage.zeros import PIECE_BYTES, data_end, is_empty
 
 PAGE_BYTES: Final = 4096

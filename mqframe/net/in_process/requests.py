@@ -47,10 +47,12 @@ class InProcessRequests:
 
     def judge(self, peer: Caller, needs: Sequence[Need], user: str = "", signed: Signed | None = None) -> str:
         """Who `peer` is, that may do what `needs` say; see `BrokerRequests.judge`."""
-        admit, call = self._serving().endpoint.admit, Call(Frame(0), cast("Peer", peer), 0.0)
+        admit = self._serving().endpoint.admit
+        if admit is None:
+            return user
+        call = Call(Frame(0), cast("Peer", peer), 0.0)
         call.user = user
-        if admit is not None:
-            admit(call, Needs(lambda _: list(needs)), signed)
+        admit(call, Needs(lambda _: list(needs)), signed)
         return call.user
 
     def _serving(self) -> PeerGroup:

@@ -60,13 +60,7 @@ class LogCheck:
     """
 
     def __init__(
-        self,
-        log: WalkedLog,
-        checkpoint: Checkpoint,
-        *,
-        check_crc: bool,
-        known: KnownEnds,
-        accept_loss: bool,
+        self, log: WalkedLog, checkpoint: Checkpoint, *, check_crc: bool, known: KnownEnds, accept_loss: bool
     ) -> None:
         self._log = log
         self._checkpoint = checkpoint

@@ -29,12 +29,7 @@ from mqframe.core.errors import MqframeError
 from mqframe.core.messages.log_fields import log_fields
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.messages.names import retry_topic
-from mqframe.core.retry.backoff import (
-    LOCK_AGAIN_SECONDS,
-    PAUSE_SECONDS,
-    UNLOCKED_SECONDS,
-    suspend_seconds,
-)
+from mqframe.core.retry.backoff import LOCK_AGAIN_SECONDS, PAUSE_SECONDS, UNLOCKED_SECONDS, suspend_seconds
 from mqframe.core.retry.policy import restore_topic
 from mqframe.log import get_logger
 
@@ -289,11 +284,7 @@ class OrderedService:
         self._later(call.queue, seconds, self._resume)
 
     async def _send_on(
-        self,
-        call: OrderedCall,
-        over: list[ReceivedMessage],
-        dropped: list[ReceivedMessage],
-        seconds: float,
+        self, call: OrderedCall, over: list[ReceivedMessage], dropped: list[ReceivedMessage], seconds: float
     ) -> None:
         """Messages that failed too often become dead letters; the others are tried again, but not requests
         whose senders were told."""

@@ -6,6 +6,7 @@ Of each call the user is found anew, so that who is disabled is refused at once;
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from mqframe.core.clock import Clock
@@ -85,6 +86,7 @@ def to_look_at(topic: str) -> Need:
     return topic_need(topic, (Action.PUB, Action.SUB, Action.GET))
 
 
+@lru_cache(maxsize=1 << 12)
 def to_publish(topic: str) -> Need:
     """What sending needs, and the end of a transaction."""
     return topic_need(topic, _PUB)

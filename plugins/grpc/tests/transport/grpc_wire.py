@@ -37,7 +37,6 @@ from mqframe_grpc.transport.connection import GrpcConnection
 from mqframe_grpc.transport.frames import (
     DATA,
     GOAWAY,
-    HEAD_BYTES,
     PREFACE,
     RST_STREAM,
     SETTINGS,
@@ -266,7 +265,7 @@ class Peer:
         cutter = FrameCutter(1 << 30)
         cutter.add(PREFACE + frame_head(0, SETTINGS, 0, 0) + data)
         while (frame := cutter.take()) is not None:
-            body, answer = frame.raw[HEAD_BYTES:], self.answers.setdefault(frame.number, Answer())
+            body, answer = frame.content, self.answers.setdefault(frame.number, Answer())
             if frame.kind == GOAWAY:
                 self.farewell = int.from_bytes(body[4:8], "big")
             elif frame.kind == DATA:

@@ -9,6 +9,7 @@ from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.call import ROOM_BYTES, UNREAD_BYTES, UNREAD_MAX, CallHead, GrpcCall, Method
 from mqframe_grpc.transport.messages import IncomingMessages, framed
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
+from mqframe_grpc.transport.streams import HttpStream
 
 
 class Carrier:
@@ -36,7 +37,7 @@ async def serve(call: Any, request: Any) -> None: ...
 
 def begun(carrier: Carrier | None = None) -> GrpcCall:
     head = CallHead(Method(serve, m.Resource, both_ways=True), {"x": "y"}, 5.0)
-    return GrpcCall(carrier or Carrier(), 1, head, IncomingMessages("identity", 1000))
+    return GrpcCall(carrier or Carrier(), HttpStream(1, 0, 0), head, IncomingMessages("identity", 1000))
 
 
 def answer(name: str) -> m.Resource:

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from h2.errors import ErrorCodes
 from mqframe_grpc.transport.floods import Floods
-from mqframe_grpc.transport.frames import HttpBroken
+from mqframe_grpc.transport.frames import ErrorCode, HttpBroken
 from mqframe_grpc.transport.limits import GrpcLimits
 from mqframe_testing.manual_clock import ManualClock
 
@@ -20,7 +19,7 @@ def test_cancelled_calls_are_counted_by_the_second() -> None:
         floods.reset()
     with pytest.raises(HttpBroken, match="cancelled calls") as caught:
         floods.reset()
-    assert caught.value.code is ErrorCodes.ENHANCE_YOUR_CALM
+    assert caught.value.code is ErrorCode.ENHANCE_YOUR_CALM
 
 
 def test_empty_frames_are_counted_by_the_second() -> None:

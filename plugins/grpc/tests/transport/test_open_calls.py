@@ -622,7 +622,7 @@ async def test_nobody_wants_more_of_what_has_ended() -> None:
 
 
 async def test_what_may_not_come_for_a_call_ends_it() -> None:
-    """Header fields after its end, say: h2 resets it, and the connection goes on."""
+    """Header fields after its end, say: it is reset, and the connection goes on."""
     wire = Wire()
     peer = wire.connect()
     number = peer.call("Held", b"x")

@@ -156,13 +156,13 @@ async def test_each_call_gets_its_answer(seed: int) -> None:
 
 def balanced(peer: Peer) -> bool:
     """Whether both sides count the same room, in both directions, and nothing is left over."""
-    judge = peer.connection._http._h2
     calls, leaving = peer.connection._calls, peer.connection._leaving
     owed = peer.connection._taken_bytes
-    granted = peer.connection._http.granted
-    assert granted == peer.http.outbound_flow_control_window
-    assert granted + owed == 65535 + (16 << 20)
-    assert judge.outbound_flow_control_window == peer.http.inbound_flow_control_window
+    http = peer.connection._http
+    assert http.granted == peer.http.outbound_flow_control_window
+    assert http.granted + owed == 65535 + (16 << 20)
+    assert http.window == peer.http.inbound_flow_control_window
+    assert http.streams == {}
     assert (calls.held_bytes, leaving.waiting_bytes) == (0, 0)
     assert (leaving._ready, leaving._waiting) == ({}, {})
     return peer.connection.unsent_bytes == 0

@@ -25,13 +25,14 @@ from mqframe_grpc.transport.call import GrpcCall
 
 _DEFAULT_TOPIC: Final = "TBW102"
 _DEFAULT_QUEUES: Final = 4
-_STORED: Final = {
+_STORED: Final[dict[int, m.Code]] = {
     ResponseCode.SUCCESS: m.Code.OK,
     ResponseCode.FLUSH_DISK_TIMEOUT: m.Code.MASTER_PERSISTENCE_TIMEOUT,
     ResponseCode.FLUSH_SLAVE_TIMEOUT: m.Code.SLAVE_PERSISTENCE_TIMEOUT,
     ResponseCode.SLAVE_NOT_AVAILABLE: m.Code.HA_NOT_AVAILABLE,
 }
 """Codes of messages that are stored, though perhaps not as safely as was configured."""
+_SAFE_OR_NOT: Final = frozenset(_STORED.values())
 _RECALLED_TYPES: Final = ("DELAY", "MIXED")
 
 
@@ -63,15 +64,19 @@ class SendCalls:
         topic = check_sends(request.messages, self._limits, self._clock.now_ms())
         # Before anything is said of the topic, such as that there is none.
         self._clients.gate.check(client, to_publish(topic))
-        entries = [await self._store(client, call, topic, each) for each in request.messages]
-        if len(entries) == 1 and entries[0].status.code not in _STORED.values():
-            return m.SendMessageResponse(status=entries[0].status)
-        codes = [m.Code(entry.status.code) for entry in entries]
-        return m.SendMessageResponse(status=overall(codes), entries=entries)
+        answer = m.SendMessageResponse()
+        codes = [
+            await self._store(client, call, topic, each, answer.entries.add()) for each in request.messages
+        ]
+        if len(codes) == 1 and codes[0] not in _SAFE_OR_NOT:
+            return m.SendMessageResponse(status=answer.entries[0].status)
+        answer.status.CopyFrom(overall(codes))
+        return answer
 
     async def _store(
-        self, client: DoorClient, call: GrpcCall, topic: str, message: m.Message
-    ) -> m.SendResultEntry:
+        self, client: DoorClient, call: GrpcCall, topic: str, message: m.Message, entry: m.SendResultEntry
+    ) -> m.Code:
+        """Have a message stored; what became of it goes into `entry`."""
         made = draft(message, call.address, self._clock.now_ms(), self._limits)
         place = await self._backend.write_place(client, topic, made.group)
         if self.check_types:
@@ -92,20 +97,21 @@ class SendCalls:
             ),
             made.body,
         )
-        code = _STORED.get(reply.code)  # type: ignore[call-overload]
+        entry.message_id = made.message_id
+        code = _STORED.get(reply.code)
         if code is None:
             problem = rejected(reply.code, reply.remark)
-            return m.SendResultEntry(status=status(problem.code, problem.text), message_id=made.message_id)
+            entry.status.CopyFrom(status(problem.code, problem.text))
+            return problem.code
         answer = fields_of(reply, SendAnswer)
         if made.sys_flag & SysFlag.TRANSACTION_PREPARED:
             self._half_stored(topic, made.message_id, place.broker, answer)
-        return m.SendResultEntry(
-            status=status(code, "" if code == m.Code.OK else reply.remark or ""),
-            message_id=made.message_id,
-            transaction_id=made.message_id,
-            offset=answer.queue_offset,
-            recall_handle=answer.recall_handle or "",
-        )
+        entry.status.CopyFrom(status(code, "" if code is m.Code.OK else reply.remark or ""))
+        entry.transaction_id = made.message_id
+        entry.offset = answer.queue_offset
+        if answer.recall_handle:
+            entry.recall_handle = answer.recall_handle
+        return code
 
     async def recall(self, call: GrpcCall, request: m.RecallMessageRequest) -> m.RecallMessageResponse:
         """Serve RecallMessage."""

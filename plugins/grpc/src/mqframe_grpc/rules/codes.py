@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
+from functools import cache
 from typing import Final
 
 from mqframe.core.codes import ResponseCode
@@ -61,11 +62,21 @@ def no_topic(topic: str) -> Rejected:
 
 
 def status(code: m.Code, text: str = "") -> m.Status:
-    """The status of `code`, with its name where there is no `text`; cut off behind `TEXT_CHARACTERS_MAX`."""
-    said = shortened(text, TEXT_CHARACTERS_MAX) if text else code.name
+    """The status of `code`, with its name where there is no `text`; cut off behind `TEXT_CHARACTERS_MAX`.
+
+    It is to be made part of an answer, which copies it, and not to be changed.
+    """
+    if not text:
+        return _bare(code)
+    said = shortened(text, TEXT_CHARACTERS_MAX)
     if not said.isascii():
         said = said.encode("utf-8", "replace").decode()
     return m.Status(code=code, message=said)
+
+
+@cache
+def _bare(code: m.Code) -> m.Status:
+    return m.Status(code=code, message=code.name)
 
 
 def rejected(code: int, remark: str | None) -> Rejected:
@@ -85,15 +96,15 @@ def rejected(code: int, remark: str | None) -> Rejected:
     return Rejected(found, remark or f"the broker answered {_name(code)}")
 
 
-def overall(codes: Sequence[m.Code]) -> m.Status:
+def overall(codes: Collection[m.Code]) -> m.Status:
     """The status of a call whose parts had `codes`: theirs when it is one, else MULTIPLE_RESULTS.
 
     No part at all is INTERNAL_SERVER_ERROR. Source: SendMessageActivity.java, AckMessageActivity.java.
     """
-    if not codes:
+    found = set(codes)
+    if not found:
         return status(m.Code.INTERNAL_SERVER_ERROR, "nothing was done: there are no results")
-    first = codes[0]
-    return status(first if all(code == first for code in codes) else m.Code.MULTIPLE_RESULTS)
+    return status(found.pop() if len(found) == 1 else m.Code.MULTIPLE_RESULTS)
 
 
 def _name(code: int) -> str:

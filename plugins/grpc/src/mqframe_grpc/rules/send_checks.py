@@ -14,6 +14,7 @@ from mqframe_grpc.rules.codes import Rejected
 from mqframe_grpc.rules.names import topic_name
 from mqframe_grpc.rules.times import NANOS, moment_ms
 
+_TRANSACTION: Final = int(m.MessageType.TRANSACTION)
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -51,7 +52,7 @@ def check_sends(messages: Sequence[m.Message], limits: SendLimits, now_ms: int) 
         if size > limits.properties_bytes_max:
             raise _too_many_bytes(f"properties, tag and keys have {size} bytes", limits)
         _check_message_id(said.message_id)
-        if said.message_type == m.MessageType.TRANSACTION:
+        if said.message_type == _TRANSACTION:
             recovery_seconds(said, limits)
         _check_delivery(said, limits, now_ms)
         _check_group(said.message_group, limits)
@@ -122,6 +123,8 @@ def _check_user_properties(named: Mapping[str, str], limits: SendLimits) -> int:
             f"the message has {len(named)} properties, at most {limits.properties_max} are allowed",
         )
     size = 0
+    if not named:
+        return size
     for name, value in named.items():
         if name in p.RESERVED:
             raise Rejected(
@@ -155,6 +158,8 @@ def _check_tag_and_keys(said: m.SystemProperties, limits: SendLimits) -> int:
             )
         size = _bytes(tag)
     keys = said.keys
+    if not keys:
+        return size
     if len(keys) > limits.properties_bytes_max:  # they may be empty, which costs time all the same
         raise _too_many_bytes(f"the message has {len(keys)} keys", limits)
     for key in keys:

@@ -30,6 +30,11 @@ TRACE_CONTEXT: Final = "TRACE_CONTEXT"
 
 _HOST_CHARACTERS_MAX: Final = 255
 _GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
+# Enums of the protocol are looked up slowly.
+_TRANSACTION: Final = int(m.MessageType.TRANSACTION)
+_NORMAL, _FIFO = m.MessageType.NORMAL, m.MessageType.FIFO
+_GZIP: Final = int(m.Encoding.GZIP)
+_PLAIN: Final = (int(m.Encoding.IDENTITY), int(m.Encoding.ENCODING_UNSPECIFIED))
 _DELAYS: Final = frozenset((p.DELAY, p.TIMER_DELIVER_MS, p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS))
 
 
@@ -59,12 +64,12 @@ def draft(message: m.Message, peer_address: str, now_ms: int, limits: SendLimits
     topic = message.topic.name
     properties = dict(message.user_properties.items())
     sys_flag = 0
-    if said.tag:
-        properties[p.TAGS] = said.tag
+    if tag := said.tag:
+        properties[p.TAGS] = tag
     if keys := " ".join(filter(None, said.keys)):
         properties[p.KEYS] = keys
     message_id = properties[p.UNIQUE_KEY] = said.message_id
-    if said.message_type == m.MessageType.TRANSACTION:
+    if said.message_type == _TRANSACTION:
         sys_flag = SysFlag.TRANSACTION_PREPARED
         properties[p.TRANSACTION_PREPARED] = "true"
         seconds = recovery_seconds(said, limits)
@@ -73,14 +78,13 @@ def draft(message: m.Message, peer_address: str, now_ms: int, limits: SendLimits
     delivery = delivery_ms(said)
     if delivery is not None:
         properties[p.TIMER_DELIVER_MS] = str(delivery)
-    if said.delivery_attempt > 0:
-        properties[p.RECONSUME_TIME] = str(said.delivery_attempt)
+    if (attempt := said.delivery_attempt) > 0:
+        properties[p.RECONSUME_TIME] = str(attempt)
     properties[p.PRODUCER_GROUP] = topic
-    group = said.message_group
-    if group:
+    if group := said.message_group:
         properties[p.SHARDING_KEY] = group
-    if said.trace_context:
-        properties[TRACE_CONTEXT] = said.trace_context
+    if trace := said.trace_context:
+        properties[TRACE_CONTEXT] = trace
     born_host = _born_host(said.born_host) or peer_address
     if born_host:
         properties[BORN_HOST] = born_host
@@ -116,7 +120,7 @@ def message_type(properties: Mapping[str, str]) -> m.MessageType:
         return m.MessageType.TRANSACTION
     if not _DELAYS.isdisjoint(properties):
         return m.MessageType.DELAY
-    return m.MessageType.FIFO if p.SHARDING_KEY in properties else m.MessageType.NORMAL
+    return _FIFO if p.SHARDING_KEY in properties else _NORMAL
 
 
 def queue_of(group: str, queues: int) -> int:
@@ -152,9 +156,9 @@ def _born_host(host: str) -> str:
 
 def _plain(body: bytes, said: m.SystemProperties, limits: SendLimits) -> bytes:
     encoding = said.body_encoding
-    if encoding == m.Encoding.GZIP:
+    if encoding == _GZIP:
         return _unpacked(body, limits)
-    if encoding not in (m.Encoding.IDENTITY, m.Encoding.ENCODING_UNSPECIFIED):
+    if encoding not in _PLAIN:
         raise Rejected(
             m.Code.MESSAGE_CORRUPTED, f"body encoding {encoding} is not known; IDENTITY and GZIP are"
         )

@@ -11,6 +11,7 @@ from mqframe.core.clock import Timer
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.messages import IncomingMessages, framed
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
+from mqframe_grpc.transport.streams import HttpStream
 
 ROOM_BYTES: Final = 64 << 10
 """So much of a call's answers may wait to leave before `send` waits."""
@@ -64,12 +65,13 @@ class CallCarrier(Protocol):
 class GrpcCall:
     """A call that is being served.
 
-    `number`: of its stream. `ended`: whether how it ends is decided, and it takes no more answers.
+    `ended`: whether how it ends is decided, and it takes no more answers.
 
-    For its connection: `over`: nothing is to be done for it any more; `half_closed`: the client sends no
-    more; `request`: the one of a call of one, once it has wholly come; `owed_bytes`: what it may send again,
-    and was not told. `head_bytes`: memory that its header fields take beyond what all calls have;
-    `unread_bytes`: that of requests that nobody has received; `weighed`: all that it is held to account for.
+    For its connection: `stream`: by which it came; `over`: nothing is to be done for it any more; `request`:
+    the one of a call of one, once it has wholly come; `first`: the first answer that was sent before its end;
+    `owed_bytes`: what it may send again, and was not told. `head_bytes`: memory that its header fields take
+    beyond what all calls have; `unread_bytes`: that of requests that nobody has received; `weighed`: all that
+    it is held to account for.
 
     Of what is to leave: `headed`: whether the head of the answer has left; `waiting`: what has not, the first
     of it but for `offset` bytes, together `waiting_bytes`; `trailers`: what it ends with then; `moved`: when
@@ -84,18 +86,18 @@ class GrpcCall:
         "_unread",
         "deadline",
         "ended",
-        "half_closed",
+        "first",
         "head_bytes",
         "headed",
         "incoming",
         "metadata",
         "method",
         "moved",
-        "number",
         "offset",
         "over",
         "owed_bytes",
         "request",
+        "stream",
         "task",
         "timer",
         "trailers",
@@ -105,13 +107,16 @@ class GrpcCall:
         "weighed",
     )
 
-    def __init__(self, carrier: CallCarrier, number: int, head: CallHead, incoming: IncomingMessages) -> None:
+    def __init__(
+        self, carrier: CallCarrier, stream: HttpStream, head: CallHead, incoming: IncomingMessages
+    ) -> None:
         self._carrier = carrier
-        self.number = number
+        self.stream = stream
         self.method, self.metadata, self.deadline = head
         self.incoming = incoming
-        self.ended = self.over = self.half_closed = False
+        self.ended = self.over = False
         self.request: bytes | None = None
+        self.first: Any = None
         self.head_bytes = self.owed_bytes = self.unread_bytes = self.weighed = 0
         self.task: asyncio.Task[Any] | None = None
         self.timer: Timer | None = None
@@ -144,6 +149,8 @@ class GrpcCall:
         arrived. Raises `asyncio.CancelledError` instead in the task that serves it.
         """
         self._refuse_when_ended()
+        if self.first is None:
+            self.first = answer
         self._carrier.send(self, framed(answer.SerializeToString()))
         while self.waiting_bytes > ROOM_BYTES and not self.ended:
             await self._wait_among(self._rooms)

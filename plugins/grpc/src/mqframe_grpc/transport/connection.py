@@ -7,19 +7,7 @@ comes that means nothing, how much waits of those who do not read, and how long 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
-
-from h2.errors import ErrorCodes
-from h2.events import (
-    DataReceived,
-    InformationalResponseReceived,
-    RemoteSettingsChanged,
-    RequestReceived,
-    StreamEnded,
-    StreamReset,
-    TrailersReceived,
-)
+from typing import Final, Protocol, cast
 
 from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
@@ -36,6 +24,7 @@ from mqframe_grpc.transport.frames import (
     RST_STREAM,
     SETTINGS,
     WINDOW_UPDATE,
+    ErrorCode,
     FrameCutter,
     HttpBroken,
     HttpFrame,
@@ -50,9 +39,7 @@ TURN_BYTES: Final = 64 << 10
 """So much of a connection is looked at before others have their turn, with what is unpacked of it."""
 _FRAME_COST: Final = 512
 """What looking at a frame costs, in bytes that could be copied meanwhile: small ones end a turn, too."""
-_MEANT_FOR_CALLS: Final = frozenset((DATA, HEADERS, CONTINUATION))
-_OF_THE_CONNECTION: Final = frozenset((SETTINGS, PING))
-_KNOWN: Final = frozenset((*_MEANT_FOR_CALLS, *_OF_THE_CONNECTION, RST_STREAM, PUSH_PROMISE, WINDOW_UPDATE))
+_OF_THE_CONNECTION: Final = frozenset((SETTINGS, PING, GOAWAY))
 _SETTINGS_WEIGHT: Final = 10
 _GOAWAY_BYTES: Final = 8
 _SMALL_BYTES: Final = 1024
@@ -99,15 +86,6 @@ class GrpcConnection(asyncio.Protocol):
         self._begun_seen = 0
         self.last_read = self._busy_at = clock.monotonic()
         self.address = ""
-        self._on: dict[type, Callable[[Any], None]] = {
-            RequestReceived: self._calls.request,
-            TrailersReceived: self._nothing,
-            InformationalResponseReceived: self._nothing,
-            DataReceived: self._calls.data,
-            StreamEnded: self._calls.half_closed,
-            StreamReset: self._calls.reset,
-            RemoteSettingsChanged: self._settings,
-        }
 
     def __repr__(self) -> str:
         return f"<GrpcConnection {self.address}>"
@@ -175,7 +153,7 @@ class GrpcConnection(asyncio.Protocol):
         """How many calls are open."""
         return len(self._calls)
 
-    def close(self, code: ErrorCodes = ErrorCodes.NO_ERROR) -> None:
+    def close(self, code: ErrorCode = ErrorCode.NO_ERROR) -> None:
         """Tell the client that no call is served any more, and close once that has left."""
         if self._transport is None or self._closed_at is not None:
             return
@@ -230,7 +208,7 @@ class GrpcConnection(asyncio.Protocol):
             self.close()
         else:
             self._retires = True
-            self._http.go_away(ErrorCodes.NO_ERROR)
+            self._http.go_away(ErrorCode.NO_ERROR)
             self._settle_soon()
 
     # What came
@@ -253,7 +231,7 @@ class GrpcConnection(asyncio.Protocol):
             return
         except Exception as problem:  # isolation boundary: of this connection alone
             log.error("connection failed", peer=self.address, exc_info=problem)
-            self.close(ErrorCodes.INTERNAL_ERROR)
+            self.close(ErrorCode.INTERNAL_ERROR)
             return
         finally:
             self._in_turn = False
@@ -271,7 +249,7 @@ class GrpcConnection(asyncio.Protocol):
             frame = cutter.take()
             if frame is None:
                 return False
-            spent += _FRAME_COST + frame.size
+            spent += _FRAME_COST + len(frame.content)
             self._frame(frame)
             if self._closed_at is not None:
                 return False
@@ -303,45 +281,74 @@ class GrpcConnection(asyncio.Protocol):
 
     def _frame(self, frame: HttpFrame) -> None:
         kind = frame.kind
-        if kind == GOAWAY:
-            self._goodbye(frame)
-            return
-        if kind == RST_STREAM:
+        if self._retires and kind not in _OF_THE_CONNECTION:
+            self._floods.signal()
+            return  # of calls that are known not to be served
+        if kind in (HEADERS, CONTINUATION):
+            self._fields(frame)
+        elif kind == DATA:
+            self._data(frame)
+        elif kind == RST_STREAM:
             self._floods.reset()
+            if self._http.reset_came(frame) is not None:
+                self._calls.reset(frame.number)
         elif kind == SETTINGS and not frame.flags & ACK:
             # They change the windows of all calls.
             self._floods.signal(_SETTINGS_WEIGHT + len(self._calls) // _SETTINGS_WEIGHT)
-        elif kind not in _MEANT_FOR_CALLS or self._retires:
+            self._http.settings_came(frame)
+            self._leaving.opened_all()
+            self._leaving.pump()
+        else:
             self._floods.signal()
-        if kind not in _KNOWN or (self._retires and kind not in _OF_THE_CONNECTION):
-            return  # priorities, what nobody knows yet, and calls that are known not to be served
+            self._signal(frame)
+
+    def _fields(self, frame: HttpFrame) -> None:
+        came = self._http.fields_came(frame)
+        if came is None:
+            if self._http.misled:
+                self._misled(frame)
+            return
+        stream = came.stream
+        if came.opens:
+            self._calls.request(came)
+        else:
+            self._floods.signal()  # what a request ends with means nothing to gRPC
+        if stream.half_closed:
+            self._calls.half_closed(stream)
+
+    def _data(self, frame: HttpFrame) -> None:
+        size, http = len(frame.content), self._http
+        self._taken_bytes += size
+        came = http.data_came(frame)
+        if came is not None:
+            self._calls.data(came)
+        elif http.misled:
+            self._misled(frame)
+        elif size < _SMALL_BYTES:
+            self._floods.signal()  # for a call that was reset; who is told stops at the next large one
+
+    def _misled(self, frame: HttpFrame) -> None:
+        """The stream of `frame` was reset for it."""
+        self._http.misled = False
+        self._calls.reset(frame.number)
+        self._floods.reset()
+
+    def _signal(self, frame: HttpFrame) -> None:
+        """A frame that carries nothing. Priorities, and what nobody knows yet, mean nothing here."""
+        kind = frame.kind
         if kind == WINDOW_UPDATE:
             self._calls.window(frame.number, fits=self._http.opened(frame))
-            return
-        if kind == DATA:
-            self._taken_bytes += frame.size
-            events = self._http.data_came(frame)
-            if not events and frame.size < _SMALL_BYTES:
-                self._floods.signal()  # for a call that was reset; who is told stops at the next large one
-        else:
-            events = self._http.receive(frame.raw)
-        for event in events:
-            if (serve := self._on.get(type(event))) is not None:
-                serve(event)
-
-    def _settings(self, event: RemoteSettingsChanged) -> None:
-        self._leaving.opened_all()
-        self._leaving.pump()
-
-    def _nothing(self, event: object) -> None:
-        self._floods.signal()
-
-    def _goodbye(self, frame: HttpFrame) -> None:
-        """The client opens no further streams; those that are open are served."""
-        if frame.number or frame.size < _GOAWAY_BYTES:
-            raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "a farewell that is none")
-        self._floods.signal()
-        self._client_leaves = True
+        elif kind == PING:
+            self._http.ping_came(frame)
+        elif kind == SETTINGS:
+            self._http.settings_came(frame)
+        elif kind == PUSH_PROMISE:
+            raise HttpBroken(ErrorCode.PROTOCOL_ERROR, "a client promises to push something")
+        elif kind == GOAWAY:
+            # It opens no further streams; those that are open are served.
+            if frame.number or len(frame.content) < _GOAWAY_BYTES:
+                raise HttpBroken(ErrorCode.PROTOCOL_ERROR, "a farewell that is none")
+            self._client_leaves = True
 
     # What leaves
 

@@ -1,23 +1,43 @@
-"""Blocks of header fields (HPACK, RFC 7541): written without a table, and read by that of `hpack`."""
+"""Blocks of header fields (HPACK, RFC 7541): written without a table, and read by one of our own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Final
 
-from hpack import Decoder, HPACKDecodingError, InvalidTableIndexError, OversizedHeaderListError
-from hpack.exceptions import InvalidTableSizeError
-from hpack.huffman_table import decode_huffman
-from hpack.table import HeaderTable
+from mqframe_grpc.transport.frames import ErrorCode, HttpBroken
 
 NO_TABLE: Final = b"\x20"
 """Begins the first block of a connection: no table is used, whatever the other side has room for."""
+TABLE_BYTES: Final = 4096
+"""What a table may take, as the protocol counts it, where nothing was said of it."""
 _STATUS: Final = {200: b"\x88", 204: b"\x89", 400: b"\x8c", 404: b"\x8d", 500: b"\x8e"}
 """Those of the static table."""
 _LONG: Final = 127
-_STATIC: Final = HeaderTable.STATIC_TABLE
-_STATIC_LENGTH: Final = len(_STATIC)
 _ENTRY_BYTES: Final = 32
+_KNOWN_TEXT: Final = """
+:authority|:method=GET|:method=POST|:path=/|:path=/index.html|:scheme=http|:scheme=https|:status=200
+:status=204|:status=206|:status=304|:status=400|:status=404|:status=500|accept-charset
+accept-encoding=gzip, deflate|accept-language|accept-ranges|accept|access-control-allow-origin|age|allow
+authorization|cache-control|content-disposition|content-encoding|content-language|content-length
+content-location|content-range|content-type|cookie|date|etag|expect|expires|from|host|if-match
+if-modified-since|if-none-match|if-range|if-unmodified-since|last-modified|link|location|max-forwards
+proxy-authenticate|proxy-authorization|range|referer|refresh|retry-after|server|set-cookie
+strict-transport-security|transfer-encoding|user-agent|vary|via|www-authenticate
+"""
+"""The fields that both sides know, in their order. Source: RFC 7541, appendix A."""
+_KNOWN: Final = (
+    (("", ""), 0),  # they are counted from 1 on
+    *(
+        ((name, value), len(name) + len(value) + _ENTRY_BYTES)
+        for name, _, value in (
+            each.partition("=") for each in _KNOWN_TEXT.strip().replace("\n", "|").split("|")
+        )
+    ),
+)
+_FIRST_OF_TABLE: Final = len(_KNOWN)
 _NUMBER_BYTES_MAX: Final = 5
 
 
@@ -45,21 +65,40 @@ def _text(raw: bytes) -> bytes:
     return bytes(head) + raw
 
 
-class FieldReader(Decoder):
-    """hpack's decoder, with its tables and bounds, in one loop: each call brings a dozen fields along."""
+class FieldReader:
+    """Reads the blocks of one client, whose fields may refer to those before.
 
-    def decode(self, data: bytes, raw: bool = False) -> list[tuple[bytes, bytes]]:  # type: ignore[override]
-        """The fields in one block; always as bytes. Raises errors of `hpack`."""
-        table, found, total, at, end = self.header_table, list[tuple[bytes, bytes]](), 0, 0, len(data)
+    `bytes_max`: longest list of fields, as the protocol counts it: 32 bytes for each besides its own.
+    `table`: the fields that the client may refer to, the newest first, each with what it takes;
+    `table_bytes`: what all of them take. `read_bytes`: the last list of fields, as it is counted.
+    """
+
+    __slots__ = ("_bytes_max", "_room", "read_bytes", "table", "table_bytes")
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._room = TABLE_BYTES
+        self.table: deque[tuple[tuple[str, str], int]] = deque()
+        self.table_bytes = self.read_bytes = 0
+
+    def read(self, data: bytes) -> list[tuple[str, str]]:
+        """The fields in one block, in their order. What is no UTF-8 in a value becomes U+FFFD.
+
+        Raises `HttpBroken`.
+        """
+        found, total, at, end, table = list[tuple[str, str]](), 0, 0, len(data), self.table
         try:
             while at < end:
                 first = data[at]
                 at += 1
-                if first & 0x80:  # a whole field of the table
+                if first > 0x80:  # a whole field that is known
                     index = first & 0x7F
                     if index == 0x7F:
                         index, at = _number(data, at, index)
-                    field = self._entry(index)
+                    place = index - _FIRST_OF_TABLE
+                    field, size = table[place] if place >= 0 else _KNOWN[index]
+                elif first == 0x80:
+                    raise _broken("there is no field 0")
                 elif first & 0xE0 == 0x20:
                     at = self._resize(data, at, first & 0x1F, begun=bool(found))
                     continue
@@ -69,43 +108,58 @@ class FieldReader(Decoder):
                     if index == mask:
                         index, at = _number(data, at, index)
                     if index:
-                        name = self._entry(index)[0]
+                        place = index - _FIRST_OF_TABLE
+                        name = (table[place] if place >= 0 else _KNOWN[index])[0][0]
                     else:
-                        name, at = _string(data, at)
-                    value, at = _string(data, at)
-                    field = name, value
+                        raw, at = _string(data, at)
+                        name = raw.decode("latin-1")
+                    size = data[at]
+                    start = at + 1
+                    if size < _LONG and start + size <= end:  # as most values are: not packed, and short
+                        at = start + size
+                        raw = data[start:at]
+                    else:
+                        raw, at = _string(data, at)
+                    field, size = (name, raw.decode("utf-8", "replace")), len(name) + len(raw) + _ENTRY_BYTES
                     if first & 0x40:
-                        table.add(name, value)
+                        self._remember(field, size)
                 found.append(field)
-                total += _ENTRY_BYTES + len(field[0]) + len(field[1])
-                if total > self.max_header_list_size:
-                    raise OversizedHeaderListError(f"header fields of over {self.max_header_list_size} bytes")
+                total += size
+                if total > self._bytes_max:
+                    text = f"header fields of over {self._bytes_max} bytes"
+                    raise HttpBroken(ErrorCode.ENHANCE_YOUR_CALM, text)
         except IndexError:
-            raise HPACKDecodingError("header fields are cut off") from None
-        if table.maxsize > self.max_allowed_table_size:
-            raise InvalidTableSizeError("the table did not become as small as it was to be")
+            raise _broken("header fields are cut off, or name one that is not in the table") from None
+        self.read_bytes = total
         return found
 
-    def _entry(self, index: int) -> tuple[bytes, bytes]:
-        if 0 < index <= _STATIC_LENGTH:
-            return _STATIC[index - 1]
-        entries = self.header_table.dynamic_entries
-        place = index - _STATIC_LENGTH - 1
-        if not 0 <= place < len(entries):
-            raise InvalidTableIndexError(f"the table has no field {index}")
-        return entries[place]
+    def _remember(self, field: tuple[str, str], size: int) -> None:
+        """The newest field of the table; as many of the oldest are forgotten."""
+        table = self.table
+        if size > self._room:
+            table.clear()
+            self.table_bytes = 0
+            return
+        table.appendleft((field, size))
+        self.table_bytes += size
+        while self.table_bytes > self._room:
+            self.table_bytes -= table.pop()[1]
 
     def _resize(self, data: bytes, at: int, size: int, *, begun: bool) -> int:
         if size == 0x1F:
             size, at = _number(data, at, size)
         if begun:
-            raise HPACKDecodingError("the table changes its size within header fields")
-        if size > self.max_allowed_table_size:
-            raise InvalidTableSizeError(
-                f"a table of {size} bytes; at most {self.max_allowed_table_size} are kept"
-            )
-        self.header_table.maxsize = size
+            raise _broken("the table changes its size within header fields")
+        if size > TABLE_BYTES:
+            raise _broken(f"a table of {size} bytes; at most {TABLE_BYTES} are kept")
+        self._room = size
+        while self.table_bytes > size:
+            self.table_bytes -= self.table.pop()[1]
         return at
+
+
+def _broken(text: str) -> HttpBroken:
+    return HttpBroken(ErrorCode.COMPRESSION_ERROR, text)
 
 
 def _number(data: bytes, at: int, start: int) -> tuple[int, int]:
@@ -114,7 +168,7 @@ def _number(data: bytes, at: int, start: int) -> tuple[int, int]:
         start += (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return start, at + place + 1
-    raise HPACKDecodingError("a number without end in header fields")
+    raise _broken("a number without end in header fields")
 
 
 def _string(data: bytes, at: int) -> tuple[bytes, int]:
@@ -126,5 +180,20 @@ def _string(data: bytes, at: int) -> tuple[bytes, int]:
     end = at + size
     text = data[at:end]
     if len(text) != size:
-        raise HPACKDecodingError("header fields are cut off")
-    return (decode_huffman(text) if first & 0x80 else text), end
+        raise _broken("header fields are cut off")
+    if first < 0x80:
+        return text, end
+    unpack, problems = _huffman()
+    try:
+        return unpack(text), end
+    except problems as problem:
+        raise _broken(f"packed text in header fields cannot be read: {problem}") from None
+
+
+@cache
+def _huffman() -> tuple[Callable[[bytes], bytes], type[Exception]]:
+    """What unpacks text, and raises what; loaded for clients that pack, as it takes its time."""
+    from hpack import HPACKDecodingError
+    from hpack.huffman_table import decode_huffman
+
+    return decode_huffman, HPACKDecodingError

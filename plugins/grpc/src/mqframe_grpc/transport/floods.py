@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from h2.errors import ErrorCodes
-
-from mqframe_grpc.transport.frames import HttpBroken
+from mqframe_grpc.transport.frames import ErrorCode, HttpBroken
 from mqframe_grpc.transport.limits import GrpcLimits
 
 _SIGNALS_PER_CONTENT: Final = 4
@@ -35,7 +33,7 @@ class Floods:
         self._look()
         self._resets += 1
         if self._resets > self._limits.resets_max:
-            raise HttpBroken(ErrorCodes.ENHANCE_YOUR_CALM, "too many cancelled calls")
+            raise HttpBroken(ErrorCode.ENHANCE_YOUR_CALM, "too many cancelled calls")
 
     def signal(self, weight: int = 1) -> None:
         """A frame came that carries nothing, or costs as `weight` of them. Raises `HttpBroken` when there are
@@ -43,7 +41,7 @@ class Floods:
         self._look()
         self._signals += weight
         if self._signals > self._limits.signals_max + _SIGNALS_PER_CONTENT * self.content:
-            raise HttpBroken(ErrorCodes.ENHANCE_YOUR_CALM, "too many frames without anything in them")
+            raise HttpBroken(ErrorCode.ENHANCE_YOUR_CALM, "too many frames without anything in them")
 
     def _look(self) -> None:
         second = int(self._now())

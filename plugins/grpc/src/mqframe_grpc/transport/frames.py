@@ -5,10 +5,9 @@ Sources: RFC 9113, sections 3.4, 4.1, 4.2 and 6.10.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
-
-from h2.errors import ErrorCodes
 
 from mqframe.core.errors import FrameError
 
@@ -32,27 +31,42 @@ END_STREAM: Final = 0x1
 ACK: Final = 0x1
 END_HEADERS: Final = 0x4
 PADDED: Final = 0x8
+PRIORITIZED: Final = 0x20
 
 _HEAD: Final = Struct(">HBBBL")
 _NUMBER: Final = 0x7FFFFFFF
 
 
+class ErrorCode(IntEnum):
+    """Why a stream or a connection ends. Source: RFC 9113, section 7."""
+
+    NO_ERROR = 0
+    PROTOCOL_ERROR = 1
+    INTERNAL_ERROR = 2
+    FLOW_CONTROL_ERROR = 3
+    STREAM_CLOSED = 5
+    FRAME_SIZE_ERROR = 6
+    REFUSED_STREAM = 7
+    CANCEL = 8
+    COMPRESSION_ERROR = 9
+    ENHANCE_YOUR_CALM = 11
+
+
 class HttpBroken(FrameError):
     """A client does what ends its connection. `code`: how it is told."""
 
-    def __init__(self, code: ErrorCodes, text: str) -> None:
+    def __init__(self, code: ErrorCode, text: str) -> None:
         super().__init__(text)
         self.code = code
 
 
 class HttpFrame(NamedTuple):
-    """One frame. `number`: its stream, 0: the connection; `size`: without the head; `raw`: with it."""
+    """One frame. `number`: its stream, 0: the connection; `content`: what is behind its head."""
 
     kind: int
     flags: int
     number: int
-    size: int
-    raw: bytes
+    content: bytes
 
 
 def frame_head(size: int, kind: int, flags: int, number: int) -> bytes:
@@ -103,7 +117,7 @@ class FrameCutter:
         size = high << 8 | low
         if size > FRAME_BYTES_MAX:
             raise HttpBroken(
-                ErrorCodes.FRAME_SIZE_ERROR, f"a frame of {size} bytes; at most {FRAME_BYTES_MAX} are read"
+                ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size} bytes; at most {FRAME_BYTES_MAX} are read"
             )
         end = at + HEAD_BYTES + size
         if len(data) < end:
@@ -113,7 +127,7 @@ class FrameCutter:
         number &= _NUMBER
         if kind in (HEADERS, CONTINUATION) or self._block or not self._settled:
             self._check_order(kind, flags, number, size)
-        return HttpFrame(kind, flags, number, size, data[at:end])
+        return HttpFrame(kind, flags, number, data[at + HEAD_BYTES : end])
 
     def _wait(self) -> None:
         """Keep of what came only what is needed."""
@@ -125,27 +139,25 @@ class FrameCutter:
         read = self._preface_read
         part = self._data[self._at : self._at + len(PREFACE) - read]
         if not PREFACE.startswith(part, read):
-            raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "this is not HTTP/2, as gRPC needs it")
+            raise HttpBroken(ErrorCode.PROTOCOL_ERROR, "this is not HTTP/2, as gRPC needs it")
         self._preface_read += len(part)
         self._at += len(part)
 
     def _check_order(self, kind: int, flags: int, number: int, size: int) -> None:
         if not self._settled:
             if kind != SETTINGS or flags & ACK:
-                raise HttpBroken(
-                    ErrorCodes.PROTOCOL_ERROR, f"the first frame is of kind {kind}, not settings"
-                )
+                raise HttpBroken(ErrorCode.PROTOCOL_ERROR, f"the first frame is of kind {kind}, not settings")
             self._settled = True
             return
         if self._block:
             if kind != CONTINUATION or number != self._block:
-                raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "another frame within a block of header fields")
+                raise HttpBroken(ErrorCode.PROTOCOL_ERROR, "another frame within a block of header fields")
         elif kind == CONTINUATION:
-            raise HttpBroken(ErrorCodes.PROTOCOL_ERROR, "a block of header fields goes on that never began")
+            raise HttpBroken(ErrorCode.PROTOCOL_ERROR, "a block of header fields goes on that never began")
         self._block_bytes += HEAD_BYTES + size
         if self._block_bytes > self._headers_bytes_max:
             raise HttpBroken(
-                ErrorCodes.ENHANCE_YOUR_CALM,
+                ErrorCode.ENHANCE_YOUR_CALM,
                 f"header fields of {self._block_bytes} bytes; at most {self._headers_bytes_max} are read",
             )
         if flags & END_HEADERS:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mqframe_grpc.transport.call import CallHead, Method
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus, timeout_seconds
 
 _CONTENT: Final = "application/grpc"
-_FIELD_BYTES: Final = 128
-"""What a field takes in memory besides its own bytes."""
 _HTTP_FIELDS: Final = frozenset((":method", ":scheme", ":path", ":authority"))
 _WRONG_METHOD: Final = 405
 _WRONG_CONTENT: Final = 415
+_DIGITS_MAX: Final = 18
 
 
 class NotGrpc(Exception):
@@ -28,24 +27,23 @@ class NotGrpc(Exception):
 
 
 class RequestHead(NamedTuple):
-    """`call`: what is called; `encoding`: how its messages may be packed; `held_bytes`: memory it takes."""
+    """`call`: what is called; `encoding`: how its messages may be packed; `length`: bytes that are to come,
+    where that is said."""
 
     call: CallHead
     encoding: str
-    held_bytes: int
+    length: int | None
 
 
-def read_head(
-    fields: Collection[tuple[bytes, bytes]], methods: Mapping[str, Method], now: float
-) -> RequestHead:
+def read_head(fields: Sequence[tuple[str, str]], methods: Mapping[str, Method], now: float) -> RequestHead:
     """What `fields` ask for. `now`: monotonic seconds.
 
     Raises `NotGrpc`, and `GrpcError` for a call that is not served.
     """
-    try:
-        found = _texts(fields, "strict")
-    except UnicodeDecodeError:
-        found = _texts(fields, "replace")
+    found = dict(fields)
+    http = [name for name, _ in fields if name[:1] == ":"]
+    if len(http) > len(_HTTP_FIELDS) or not _HTTP_FIELDS.issuperset(http) or len(set(http)) < len(http):
+        raise NotGrpc(0)
     path = found.get(":path")
     if path is None:
         raise NotGrpc(0)
@@ -60,18 +58,14 @@ def read_head(
     if seconds is not None and seconds <= 0:
         raise GrpcError(GrpcStatus.DEADLINE_EXCEEDED, "the time of the call was over when it began")
     deadline = None if seconds is None else now + seconds
-    held = _FIELD_BYTES * len(found) + sum(map(len, found)) + sum(map(len, found.values()))
-    return RequestHead(CallHead(method, found, deadline), found.get("grpc-encoding", "identity"), held)
-
-
-def _texts(fields: Iterable[tuple[bytes, bytes]], errors: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for raw_name, raw_value in fields:
-        name = raw_name.decode("utf-8", errors)
-        if raw_name[:1] == b":" and (name in found or name not in _HTTP_FIELDS):
-            raise NotGrpc(0)
-        found[name] = raw_value.decode("utf-8", errors)
-    return found
+    length = found.get("content-length")
+    if length is not None and not (length.isascii() and length.isdigit() and len(length) <= _DIGITS_MAX):
+        raise NotGrpc(0)
+    return RequestHead(
+        CallHead(method, found, deadline),
+        found.get("grpc-encoding", "identity"),
+        None if length is None else int(length),
+    )
 
 
 def _is_grpc(content: str) -> bool:

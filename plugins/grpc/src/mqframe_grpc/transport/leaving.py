@@ -11,16 +11,15 @@ from collections.abc import Callable
 from typing import Final
 
 from mqframe_grpc.transport.call import ROOM_BYTES, GrpcCall
-from mqframe_grpc.transport.fields import block_of, status_block
-from mqframe_grpc.transport.http import Http
+from mqframe_grpc.transport.fields import block_of
+from mqframe_grpc.transport.http import ANSWER_HEAD, ANSWER_OK, Http
 from mqframe_grpc.transport.status import GrpcError, message_field
+from mqframe_grpc.transport.streams import HttpStream
 
 WRITE_BYTES: Final = 64 << 10
 """So much is handed to the transport at a time: it tells by then whether the client reads at all."""
 PIECE_BYTES_MAX: Final = 32 << 10
 """Longest part of an answer before others have their turn, where clients take so long frames."""
-_HEAD: Final = status_block(200) + block_of([("content-type", "application/grpc")])
-_OK: Final = block_of([("grpc-status", "0")])
 
 
 class Leaving:
@@ -36,30 +35,42 @@ class Leaving:
         self._http = http
         self._now = now
         self._over = over
-        self._ready: OrderedDict[int, GrpcCall] = OrderedDict()
-        self._waiting: dict[int, GrpcCall] = {}
+        self._ready: OrderedDict[GrpcCall, None] = OrderedDict()
+        self._waiting: dict[GrpcCall, None] = {}
         self.paused = False
         self.waiting_bytes = 0
+
+    def answer(self, call: GrpcCall, data: bytes) -> bool:
+        """Have `data`, all of the call's answer, leave now, with its end; whether there was room for that."""
+        if call.headed or call.waiting_bytes or not self._has_room(call.stream, len(data)):
+            return False
+        call.headed = True
+        self._http.answer(call.stream, data)
+        self._over(call)
+        return True
+
+    def _has_room(self, stream: HttpStream, size: int) -> bool:
+        http = self._http
+        return (
+            not self._ready
+            and not self.paused
+            and size <= WRITE_BYTES - http.pending
+            and size <= http.room(stream)
+        )
 
     def send(self, call: GrpcCall, data: bytes) -> None:
         """Have `data` leave behind what waits of the call."""
         http = self._http
         if not call.headed:
             call.headed = True
-            http.headers(call.number, _HEAD)
+            http.headers(call.stream, ANSWER_HEAD)
         size = len(data)
-        if (
-            not self._ready
-            and not call.waiting_bytes
-            and not self.paused
-            and size <= WRITE_BYTES - http.pending
-            and size <= http.room(call.number)
-        ):
-            http.data(call.number, data)
+        if not call.waiting_bytes and self._has_room(call.stream, size):
+            http.data(call.stream, data)
             return
         if not call.waiting_bytes:
             call.moved = self._now()
-            self._waiting[call.number] = self._ready[call.number] = call
+            self._waiting[call] = self._ready[call] = None
         call.waiting.append(data)
         call.waiting_bytes += size
         self.waiting_bytes += size
@@ -67,26 +78,26 @@ class Leaving:
 
     def finish(self, call: GrpcCall, problem: GrpcError | None) -> None:
         """End the call behind what waits of it, well or by `problem`."""
-        call.trailers = _OK if problem is None else error_block(problem)
+        call.trailers = ANSWER_OK if problem is None else error_block(problem)
         if not call.waiting_bytes:
             self._end(call)
 
     def drop(self, call: GrpcCall) -> None:
         """Nothing that waits of the call leaves any more."""
-        self._ready.pop(call.number, None)
-        self._waiting.pop(call.number, None)
+        self._ready.pop(call, None)
+        self._waiting.pop(call, None)
         self.waiting_bytes -= call.waiting_bytes
         call.waiting.clear()
         call.waiting_bytes = call.offset = 0
 
-    def refuse(self, number: int, block: bytes) -> None:
+    def refuse(self, stream: HttpStream, block: bytes) -> None:
         """Answer what is no call, or not served, at once; whoever does so ends the stream."""
-        self._http.headers(number, block, end=True)
+        self._http.headers(stream, block, end=True)
 
     def opened(self, call: GrpcCall) -> None:
         """The client has more room for the call."""
         if call.waiting_bytes:
-            self._ready[call.number] = call
+            self._ready[call] = None
 
     def opened_all(self) -> None:
         """It may have for any."""
@@ -101,21 +112,21 @@ class Leaving:
         """Send what the client has room for, but no more than `WRITE_BYTES` at a time."""
         http, ready = self._http, self._ready
         while ready and not self.paused and http.pending < WRITE_BYTES and http.window > 0:
-            _, call = ready.popitem(last=False)
+            call, _ = ready.popitem(last=False)
             self._send_piece(call)
 
     def stalled(self, since: float) -> list[GrpcCall]:
         """The calls of which nothing has left since then (monotonic s), though something waits."""
-        return [call for call in self._waiting.values() if call.moved <= since]
+        return [call for call in self._waiting if call.moved <= since]
 
     def _send_piece(self, call: GrpcCall) -> None:
         http, waiting, offset = self._http, call.waiting, call.offset
         data = waiting[0]
-        size = min(http.room(call.number), PIECE_BYTES_MAX, len(data) - offset)
+        size = min(http.room(call.stream), PIECE_BYTES_MAX, len(data) - offset)
         if size <= 0:
             return  # until the client has room for this one
         with memoryview(data) as view:
-            http.data(call.number, view[offset : offset + size])
+            http.data(call.stream, view[offset : offset + size])
         call.moved = self._now()
         call.waiting_bytes -= size
         self.waiting_bytes -= size
@@ -127,15 +138,15 @@ class Leaving:
         if call.waiting_bytes <= ROOM_BYTES:
             call.has_room()
         if call.waiting_bytes:
-            self._ready[call.number] = call
+            self._ready[call] = None
             return
-        del self._waiting[call.number]
+        del self._waiting[call]
         if call.trailers is not None:
             self._end(call)
 
     def _end(self, call: GrpcCall) -> None:
-        block = call.trailers or _OK
-        self._http.headers(call.number, block if call.headed else _HEAD + block, end=True)
+        block = call.trailers or ANSWER_OK
+        self._http.headers(call.stream, block if call.headed else ANSWER_HEAD + block, end=True)
         call.headed = True
         self._over(call)
 
@@ -150,4 +161,4 @@ def error_block(problem: GrpcError) -> bytes:
 def refusal_block(problem: GrpcError) -> bytes:
     """The fields that are all of the answer to a call that is not served."""
     accepted = [("grpc-accept-encoding", "identity,gzip")]
-    return _HEAD + block_of(accepted) + error_block(problem)
+    return ANSWER_HEAD + block_of(accepted) + error_block(problem)

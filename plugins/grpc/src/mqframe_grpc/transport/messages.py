@@ -44,6 +44,14 @@ class IncomingMessages:
         """Bytes that came, and were not taken with a message."""
         return len(self._waiting) - self._start
 
+    def take_only(self, data: bytes) -> bytes | None:
+        """The message that `data`, more of the call's bytes, is the whole of, as most are; `None`: it is not,
+        or `take` has to look at it. It is to be fed then."""
+        size = len(data) - PREFIX_BYTES
+        if self._waiting or data[0] or int.from_bytes(data[1:PREFIX_BYTES], "big") != size:
+            return None
+        return None if size > self._bytes_max else data[PREFIX_BYTES:]
+
     def feed(self, data: bytes) -> None:
         """More of the call's bytes."""
         self._waiting += data

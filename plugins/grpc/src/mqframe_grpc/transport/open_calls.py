@@ -20,8 +20,6 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from google.protobuf.message import DecodeError
-from h2.errors import ErrorCodes
-from h2.events import DataReceived, RequestReceived, StreamEnded, StreamReset
 
 from mqframe.core.clock import TimerClock
 from mqframe.log import get_logger
@@ -29,6 +27,7 @@ from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.call import CallCarrier, GrpcCall, Method
 from mqframe_grpc.transport.fields import status_block
 from mqframe_grpc.transport.floods import Floods
+from mqframe_grpc.transport.frames import ErrorCode
 from mqframe_grpc.transport.heads import NotGrpc, RequestHead, read_head
 from mqframe_grpc.transport.http import WINDOW_SPARE_BYTES, Http
 from mqframe_grpc.transport.leaving import Leaving, refusal_block
@@ -36,11 +35,14 @@ from mqframe_grpc.transport.limits import GrpcLimits
 from mqframe_grpc.transport.messages import IncomingMessages, WholeMessage, framed
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 from mqframe_grpc.transport.steps import Finished, run_at_once
+from mqframe_grpc.transport.streams import Data, Fields, HttpStream
 
 log = get_logger("grpc")
 
 _OWED_BYTES: Final = WINDOW_SPARE_BYTES // 2
 """So much may be owed to a call of many: a whole message fits into the window all the same."""
+_FIELD_BYTES: Final = 96
+"""What a field takes in memory beyond what HTTP/2 counts."""
 _HEAD_BYTES_FREE: Final = 4 << 10
 """So much of header fields is not held against a client: what all calls have."""
 _TIMED_SECONDS_MAX: Final = 24 * 3600.0
@@ -89,61 +91,75 @@ class OpenCalls:
 
     # What came
 
-    def request(self, event: RequestReceived) -> None:
-        """A client opens a stream. Raises `HttpBroken` when too many were refused."""
-        number = event.stream_id
-        half_closed = event.stream_ended is not None
+    def request(self, came: Fields) -> None:
+        """A client has opened a stream. Raises `HttpBroken` when too many were refused."""
+        stream = came.stream
         self._floods.content += 1
         if len(self._open) >= self._limits.calls_max:
             # The client may try it elsewhere: it was not looked at.
-            self._http.reset(number, ErrorCodes.REFUSED_STREAM)
+            self._http.reset(stream.number, ErrorCode.REFUSED_STREAM)
             self._floods.reset()
             return
         try:
-            head = read_head(event.headers, self._served.methods, self._clock.monotonic())
+            head = read_head(came.fields, self._served.methods, self._clock.monotonic())
         except GrpcError as problem:
-            self._refuse(number, refusal_block(problem), half_closed=half_closed)
+            self._refuse(stream, refusal_block(problem))
         except NotGrpc as problem:
             if problem.status:
-                self._refuse(number, status_block(problem.status), half_closed=half_closed)
+                self._refuse(stream, status_block(problem.status))
             else:
-                self._http.reset(number, ErrorCodes.PROTOCOL_ERROR)
-                self._floods.reset()
+                self._malformed(stream)
         else:
-            self._begin(number, head, half_closed=half_closed)
+            if head.length and stream.half_closed:
+                self._malformed(stream)
+                return
+            stream.missing = head.length
+            self._begin(stream, head, came.size + _FIELD_BYTES * len(came.fields))
 
-    def _refuse(self, number: int, block: bytes, *, half_closed: bool) -> None:
-        self.leaving.refuse(number, block)
-        if half_closed:
-            self._http.forget(number)
+    def _refuse(self, stream: HttpStream, block: bytes) -> None:
+        self.leaving.refuse(stream, block)
+        self._close(stream)
+
+    def _close(self, stream: HttpStream) -> None:
+        """All has left that is said on the stream."""
+        if stream.half_closed:
+            self._http.forget(stream)
         else:
-            self._http.reset(number, ErrorCodes.NO_ERROR)
+            self._http.reset(stream.number, ErrorCode.NO_ERROR)
 
-    def _begin(self, number: int, head: RequestHead, *, half_closed: bool) -> None:
+    def _malformed(self, stream: HttpStream) -> None:
+        self._http.reset(stream.number, ErrorCode.PROTOCOL_ERROR)
+        self._floods.reset()
+
+    def _begin(self, stream: HttpStream, head: RequestHead, held_bytes: int) -> None:
         incoming = IncomingMessages(head.encoding, self._limits.message_bytes_max)
-        call = self._open[number] = GrpcCall(self._carrier, number, head.call, incoming)
+        call = self._open[stream.number] = GrpcCall(self._carrier, stream, head.call, incoming)
         self.begun += 1
-        call.half_closed = half_closed
-        call.head_bytes = max(0, head.held_bytes - _HEAD_BYTES_FREE)
-        self._weigh(call)
+        if held_bytes > _HEAD_BYTES_FREE:
+            call.head_bytes = held_bytes - _HEAD_BYTES_FREE
+            self._weigh(call)
         if call.deadline is not None:
             self._fresh.append(call)
         if call.method.both_ways:
             self._start(call, call.method.serve(call))
 
-    def data(self, event: DataReceived) -> None:
+    def data(self, came: Data) -> None:
         """More of a request came. Raises `HttpBroken` when too much was nothing."""
-        data = event.data
+        stream, data, size = came
         if data:
             self._floods.content += 1
-        elif event.stream_ended is None:
+        elif not stream.half_closed:
             self._floods.signal()
-        call = self._open.get(event.stream_id)
+        call = self._open.get(stream.number)
         if call is None or call.ended:
             return
-        call.half_closed = event.stream_ended is not None
-        if padding := event.flow_controlled_length - len(data):
-            self._owe(call, padding)
+        if size != len(data):
+            self._owe(call, size - len(data))
+        if stream.half_closed and call.request is None and data and not call.method.both_ways:
+            request = call.incoming.take_only(data)
+            if request is not None:
+                self._serve(call, request)
+                return
         call.incoming.feed(data)
         try:
             while not call.ended and (message := call.incoming.take()) is not None:
@@ -151,6 +167,8 @@ class OpenCalls:
         except GrpcError as problem:
             self._finish(call, problem)
         self._weigh(call)
+        if stream.half_closed:
+            self.half_closed(stream)
 
     def _message(self, call: GrpcCall, message: WholeMessage) -> None:
         content = message.content
@@ -163,13 +181,10 @@ class OpenCalls:
         else:
             raise GrpcError(GrpcStatus.INTERNAL, "a second request in a call of one")
 
-    def half_closed(self, event: StreamEnded) -> None:
+    def half_closed(self, stream: HttpStream) -> None:
         """The client sends no more for a call."""
-        call = self._open.get(event.stream_id)
-        if call is None:
-            return
-        call.half_closed = True
-        if call.ended:
+        call = self._open.get(stream.number)
+        if call is None or call.ended:
             return
         if call.incoming.partial_bytes:
             self._finish(call, GrpcError(GrpcStatus.INTERNAL, "a request was cut off"))
@@ -180,25 +195,22 @@ class OpenCalls:
         else:
             self._serve(call, call.request)
 
-    def reset(self, event: StreamReset) -> None:
-        """A stream has ended before its time. Raises `HttpBroken` when the client made too many end so."""
-        call = self._open.get(event.stream_id)
+    def reset(self, number: int) -> None:
+        """A stream has ended before its time."""
+        call = self._open.get(number)
         if call is not None:
             self._end(call)
-        if not event.remote_reset:
-            self._floods.reset()  # others are counted as they come
 
     def window(self, number: int, *, fits: bool) -> None:
         """The client has more room for answers, on the stream `number`, 0: on all together.
 
         `fits`: whether the stream was not reset for that. Raises `HttpBroken` when that happens too often.
         """
-        call = self._open.get(number)
         if not fits:
-            if call is not None:
-                self._end(call)
+            self.reset(number)
             self._floods.reset()
             return
+        call = self._open.get(number)
         if call is not None:
             self.leaving.opened(call)
         self.leaving.pump()
@@ -220,8 +232,9 @@ class OpenCalls:
             problem = GrpcError(GrpcStatus.RESOURCE_EXHAUSTED, "the server is busy: too much is in work")
             self._finish(call, problem)
             return
-        call.request = None
-        self._weigh(call)
+        if call.request is not None:
+            call.request = None
+            self._weigh(call)
         try:
             asked = call.method.asked.FromString(request)
         except DecodeError as problem:
@@ -270,6 +283,10 @@ class OpenCalls:
             except Exception as problem:  # isolation boundary: of this call alone
                 self._failed(call, problem)
                 return
+            if self.leaving.answer(call, data):
+                call.ended = True
+                self._wake()
+                return
             self.leaving.send(call, data)
         self._finish(call, None)
 
@@ -306,10 +323,7 @@ class OpenCalls:
 
     def _over(self, call: GrpcCall) -> None:
         """The end of a call has left."""
-        if call.half_closed:
-            self._http.forget(call.number)
-        else:
-            self._http.reset(call.number, ErrorCodes.NO_ERROR)
+        self._close(call.stream)
         self._let_go(call)
 
     def _end(self, call: GrpcCall) -> None:
@@ -322,7 +336,7 @@ class OpenCalls:
 
     def _let_go(self, call: GrpcCall) -> None:
         call.over = True
-        self._open.pop(call.number, None)
+        self._open.pop(call.stream.number, None)
         self.held_bytes -= call.weighed
         call.weighed = 0
         call.let_go()
@@ -354,8 +368,8 @@ class OpenCalls:
 
     def _owe(self, call: GrpcCall, size: int) -> None:
         call.owed_bytes += size
-        if call.owed_bytes >= _OWED_BYTES and not call.half_closed:
-            self._http.give_back(call.owed_bytes, call.number)
+        if call.owed_bytes >= _OWED_BYTES and not call.stream.half_closed:
+            self._http.give_back(call.owed_bytes, call.stream)
             call.owed_bytes = 0
             self._wake()
 
