@@ -45,8 +45,23 @@ FEATURES: Final = {
 }
 """What tests may prove, and how the page calls it."""
 
-PARTNERS: Final = ("Java", "mqadmin", "Go", "Node", "Apache")
+PARTNERS: Final = ("Java", "mqadmin", "Go", "Node", "Apache", "gRPC")
 """The order of columns; versions follow."""
+
+GRPC: Final = {
+    "sending": "send",
+    "consuming": "push consumers",
+    "pop": "simple consumers",
+    "filters": "tags, SQL92",
+    "order": "order",
+    "delay": "delay",
+    "recall": "recall",
+    "transactions": "transactions",
+    "retry": "retries, dead letters",
+    "users": "signatures, users",
+    "TLS": "TLS",
+}
+"""What tests prove with clients of gRPC, and how the heads of columns call it."""
 
 SERVERS: Final = {
     "mqframe.nameserver": "name server",
@@ -64,7 +79,7 @@ SERVERS: Final = {
 def compatibility_page() -> str:
     """Features, requests and the tests that prove them."""
     results = json.loads(RESULTS.read_text("utf-8"))
-    return f"{_features(results)}\n{_requests(results)}\n{_refused()}\n{_tests(results)}"
+    return f"{_features(results)}\n{_grpc(results)}\n{_requests(results)}\n{_refused()}\n{_tests(results)}"
 
 
 def served() -> dict[int, list[str]]:
@@ -85,13 +100,27 @@ def partners(results: Mapping[str, Any]) -> list[str]:
 
 
 def _features(results: Mapping[str, Any]) -> str:
-    columns = partners(results)
+    columns = [who for who in partners(results) if not _speaks_grpc(who)]
     rows = [
         (text, *(_count(results["features"].get(feature, {}).get(who, ())) for who in columns))
         for feature, text in FEATURES.items()
     ]
     heading = f"## Features\n\nResults of {results['date']}; the figures are numbers of tests.\n\n"
     return heading + table(("", *columns), rows)
+
+
+def _grpc(results: Mapping[str, Any]) -> str:
+    features = results["features"]
+    rows = [
+        (who.removeprefix("gRPC "), *(_count(features.get(feature, {}).get(who, ())) for feature in GRPC))
+        for who in partners(results)
+        if _speaks_grpc(who)
+    ]
+    return _CLIENTS + table(("", *GRPC.values()), rows)
+
+
+def _speaks_grpc(who: str) -> bool:
+    return who.startswith("gRPC ")
 
 
 def _requests(results: Mapping[str, Any]) -> str:
@@ -138,6 +167,14 @@ def _served_in(package: str) -> Iterator[int]:
                 kinds = getattr(handler, "request_kinds", ())
                 yield from {kind.CODE for kind in kinds} if isinstance(kinds, tuple) else ()
 
+
+_CLIENTS: Final = """## Clients of gRPC
+
+The official clients of RocketMQ 5 at the [door](../howto/grpc.md) of a broker, and in their main ways at
+`mqframe proxy`. A dash is what a client lacks, or what was not tried with it. Rust's has no push
+consumer: a loop that receives with its simple one stands for it here.
+
+"""
 
 _SERVED: Final = """## Requests
 

@@ -61,7 +61,7 @@ SUBJECTS: dict[str, set[str]] = {
     "mqframe_index": {*LEVELS["hooks"], "store"},
     "mqframe_assignment": LEVELS["hooks"],
     # A door for another protocol stands on the client's part, too: before brokers elsewhere.
-    "mqframe_grpc": {*LEVELS["net"], "client", "turns", "mqframe_pop", "mqframe_cli"},
+    "mqframe_grpc": {*LEVELS["net"], "client", "turns"} | {"mqframe_admin", "mqframe_pop", "mqframe_cli"},
     # Roles are trusted: they are made of the inside of broker and store.
     "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
@@ -199,12 +199,12 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe_grpc": [
         {"proto"},
         {"rules", "transport"},
-        {"access"},
+        {"access", "latencies"},
         {"certificates", "clients", "options"},
         {"backend"},
         {"calls", "inside", "outside"},
         {"door"},
-        {"port"},
+        {"judging", "port"},
         {"proxy", "service"},
         {"commands"},
     ],

@@ -58,7 +58,7 @@ GROUPS = "consumer_group, topic"
 LATENCY = "rocketmq_rpc_latency_milliseconds"
 LAG = "rocketmq_consumer_lag"
 SENDS = f'{BROKER},request_code=~"send_.*message.*"'
-FAILED = f'{BROKER},response_code!~"success|pull_not_found"'
+FAILED = f'{BROKER},response_code!~"success|pull_not_found|ok|message_not_found"'
 ROWS: list[tuple[str, list[tuple[str, str, list[Query]]]]] = [
     (
         "Overview",

@@ -12,7 +12,7 @@ from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.serving import Call
 
-_BOUNDS_MS: Final = (1, 3, 5, 7, 10, 100, 1000, 2000, 3000)
+BOUNDS_MS: Final = (1, 3, 5, 7, 10, 100, 1000, 2000, 3000)
 _UNKNOWN: Final = -1
 _SPELT_OTHERWISE: Final = {
     200: "update_and_create_subscriptiongroup",
@@ -49,7 +49,7 @@ class Latencies:
         if found is None:
             found = self._histogram(call, response_code)
         took_ms = (now - call.received) * 1000
-        found.counts[bisect_left(_BOUNDS_MS, took_ms)] += 1
+        found.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
         found.sum += took_ms
 
     def _histogram(self, call: Call, response_code: int) -> Histogram:
@@ -57,7 +57,7 @@ class Latencies:
         key = code, response_code, call.waited, call.frame.flag & FLAG_ONEWAY
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = Histogram(_BOUNDS_MS)
+            found = self._found[key] = Histogram(BOUNDS_MS)
         return found
 
     def family(self) -> Family:

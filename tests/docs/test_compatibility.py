@@ -84,6 +84,20 @@ def test_every_feature_of_a_mark_has_a_line(marked: dict[str, set[str]], compati
     assert RESULTS["features"].keys() <= compatibility.FEATURES.keys()
 
 
+def test_what_is_proven_with_clients_of_grpc_is_shown(
+    marked: dict[str, set[str]], compatibility: ModuleType
+) -> None:
+    of_grpc = [features for name, features in marked.items() if name.startswith("tests/interop/grpc/")]
+    proven = set().union(*of_grpc)
+    assert proven == compatibility.GRPC.keys()
+    found = {who for by in RESULTS["features"].values() for who in by if who.startswith("gRPC ")}
+    page = compatibility.compatibility_page()
+    assert found
+    for who in found:
+        assert page.count(f"\n|{who.removeprefix('gRPC ')}|") == 1
+        assert f"|{who}|" not in page
+
+
 def test_the_page_has_every_request(compatibility: ModuleType) -> None:
     page = compatibility.compatibility_page()
     for code, kind in ROCKETMQ_S.items():

@@ -11,8 +11,10 @@ brings the tests that ran up to date in the file, and leaves what it says of oth
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,8 +35,28 @@ GO = next(
 )
 NODE = f"Node {json.loads((HERE / 'node/package.json').read_text())['dependencies']['ali-ons']}"
 
+GRPC_PROGRAMS = "programs"
+"""The fixture by which tests get the programs of official gRPC clients."""
+_GRPC_NAMES = {"go": "Go", "java": "Java", "node": "Node", "python": "Python", "rust": "Rust"}
+_GRPC_VERSIONS = {
+    "go": ("go/go.mod", r"rocketmq-clients/golang/v5 v(\S+)"),
+    "java": ("java/client/pom.xml", r"rocketmq-client-java</artifactId>\s*<version>(.+?)<"),
+    "node": ("node/package.json", r'"rocketmq-client-nodejs": "(.+?)"'),
+    "rust": ("rust/Cargo.toml", r'rocketmq = "=(.+?)"'),
+}
+"""Where the versions of official gRPC clients stand, below grpc; that for Python is what is installed."""
+
 Found = dict[str, dict[str, list[str]]]
 """By feature or request code and by partner, the names of tests."""
+
+
+def grpc_client(language: str) -> str:
+    """The official gRPC client of a language, with its version."""
+    if language not in _GRPC_VERSIONS:
+        return f"gRPC {_GRPC_NAMES[language]} {metadata.version('rocketmq-python-client')}"
+    file, pattern = _GRPC_VERSIONS[language]
+    [version] = re.findall(pattern, (HERE / "grpc" / file).read_text("utf-8"))
+    return f"gRPC {_GRPC_NAMES[language]} {version}"
 
 
 def partner(item: pytest.Item) -> str:
@@ -46,6 +68,9 @@ def partner(item: pytest.Item) -> str:
     function = cast("pytest.Function", item)
     params: dict[str, Any] = function.callspec.params if hasattr(function, "callspec") else {}
     fixtures = set(function.fixturenames) | {params.get("language"), params.get("asking")}
+    if GRPC_PROGRAMS in fixtures:
+        # At Apache's proxy they show what ours has to do.
+        return "" if params.get("door") == "apache" else grpc_client(params["language"])
     if version := params.get("version"):
         has = version_number(version) >= version_number(mark.kwargs.get("since", "4.9.0"))
         return f"Apache {version}" if has else ""

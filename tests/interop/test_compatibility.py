@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from interop.compatibility import GO, NODE, Compatibility, merged, partner, sender
+from interop.compatibility import GO, NODE, Compatibility, grpc_client, merged, partner, sender
 from interop.foreign_programs import NEWEST, OLDER
+from interop.grpc.programs import LANGUAGES
 from mqframe.core.versions import version_number
 from mqframe.core.wire.frame import Frame
 
@@ -43,10 +45,18 @@ def item(*fixtures: str, mark: pytest.Mark = ORDER, **params: str) -> Any:
         (item(mark=pytest.mark.proves("pop", since="5.0.0").mark, version="5.3.3"), "Apache 5.3.3"),
         (item(mark=pytest.mark.proves("pop", since="5.0.0").mark, version="4.9.7"), ""),
         (item("java", mark=pytest.mark.proves("order", by="Apache 4.9.7").mark), "Apache 4.9.7"),
+        (item("clients", "programs", language="node", door="our"), grpc_client("node")),
+        (item("clients", "programs", language="java", door="proxy"), grpc_client("java")),
+        (item("clients", "programs", language="java", door="apache"), ""),
     ],
 )
 def test_fixtures_tell_with_whom(test: Any, who: str) -> None:
     assert partner(test) == who
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_official_grpc_clients_have_names_and_versions(language: str) -> None:
+    assert re.fullmatch(rf"(?i)gRPC {language} \d+\.\d+\.\d+", grpc_client(language))
 
 
 def test_frames_tell_their_sender() -> None:

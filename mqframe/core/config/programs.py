@@ -17,7 +17,7 @@ PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": ("nameserver", "broker", "store", "access", "net", "monitoring"),
     "nameserver": ("nameserver", "access", "net", "monitoring"),
     "broker": ("broker", "store", "access", "net", "monitoring"),
-    "proxy": ("client", "net", "monitoring"),
+    "proxy": ("client", "access", "net", "monitoring"),
     CLIENT: ("client", "net", "producer", "consumer", "admin"),
 }
 """The sections that each program has, besides those that plugins bring. `client` stands for

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_requests import BrokerRequests as BrokerRequests
     from mqframe.hooks.interfaces.broker_requests import ProxiedClient as ProxiedClient
     from mqframe.hooks.interfaces.broker_requests import ProxiedPeer as ProxiedPeer
+    from mqframe.hooks.interfaces.broker_requests import answered_meanwhile as answered_meanwhile
     from mqframe.hooks.interfaces.broker_service import EVERY_TOPIC as EVERY_TOPIC
     from mqframe.hooks.interfaces.broker_service import BrokerService as BrokerService
     from mqframe.hooks.interfaces.broker_service import CompositeService as CompositeService
@@ -134,7 +135,7 @@ _HOME = {
         "hooks.interfaces.broker_port": (
             "BodyCheck BrokerIdentity BrokerPort DueTask SendAdmission ServiceSettings SettingsInForce"
         ),
-        "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer",
+        "hooks.interfaces.broker_requests": "BrokerRequests ProxiedClient ProxiedPeer answered_meanwhile",
         "hooks.interfaces.broker_store": "BrokerStore",
         "hooks.interfaces.broker_tables": (
             "BrokerCounts GroupLookup OffsetLookup LeftOutNotes ReadAdmission TopicLookup"

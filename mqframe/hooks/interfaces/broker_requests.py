@@ -2,11 +2,12 @@
 
 A service that speaks another protocol opens a peer for each of its clients. What such a peer asks is served
 as if it had come over a connection, by the same access control, RPC hooks, limits, audit and counters, and
-the answer is given when what it says is saved.
+the answer is given when what it says is saved. How long its clients wait, the service measures itself.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -23,7 +24,7 @@ class ProxiedClient:
     """A client that a service speaks for. Implement what is needed; all is called in the broker's loop.
 
     `address`: its "ip:port", kept with its messages as the host where they were born. `language` (a name of
-    RocketMQ's, such as "JAVA") and `version` (a number of RocketMQ's): as operators are shown them.
+    RocketMQ's, such as "JAVA"), `version` (a number of RocketMQ's), `protocol`: as operators are shown them.
     `certificate`: the common name in the trusted certificate that it showed, "" without one. `user`: who it
     is, for a service that has made sure of that itself: the broker's authentication is not asked then, its
     authorization is; "" where requests bring their signatures in their fields, or nobody asks. `inner`: the
@@ -33,6 +34,7 @@ class ProxiedClient:
     address: str = ""
     language: str = "OTHER"
     version: int = VERSION
+    protocol: str = "other"
     certificate: str = ""
     user: str = ""
     inner: bool = False
@@ -57,6 +59,14 @@ class ProxiedClient:
 
     def closed(self, reason: str) -> None:
         """Its peer is closed, whoever closed it; nothing is asked or notified any more."""
+
+
+def answered_meanwhile(given_up: asyncio.CancelledError) -> Reply | None:
+    """The answer that was there, on its way still, when `ProxiedPeer.ask` was cancelled with `given_up`.
+
+    `None`: there was none. Who asks for what others do not get meanwhile, as a pop, can give it back.
+    """
+    return getattr(given_up, "reply", None)
 
 
 class ProxiedPeer(Protocol):
@@ -86,9 +96,10 @@ class ProxiedPeer(Protocol):
         `user`: who asks, where that is not the client's `user`. `fields`: header fields besides those of
         `request`, such as a signature.
 
-        Cancelled, it lets go of what waits: a pull or a pop that is held takes no messages then. What is
-        being stored goes on. Raises `ConnectionLost` when the peer is closed or the broker stops before the
-        answer came; the request may have been served then, unless `maybe_stored` of the error is false.
+        Cancelled, it lets go of what waits: a pull or a pop that is held takes no messages then, unless it
+        is answered already, which `answered_meanwhile` tells. What is being stored goes on. Raises
+        `ConnectionLost` when the peer is closed or the broker stops before the answer came; the request may
+        have been served then, unless `maybe_stored` of the error is false.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Settings of access control, of brokers and name servers alike."""
+"""Settings of access control, of brokers, name servers and proxies alike."""
 
 from __future__ import annotations
 

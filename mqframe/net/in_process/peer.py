@@ -26,8 +26,8 @@ log = get_logger("net")
 class InProcessCall(Call):
     """A request of such a peer.
 
-    `found`: its answer, where that came within the turn of the request. `waiter`: gets an answer that comes
-    later, or has to wait for `until`: what the answers of that turn depend on.
+    `found`: its answer, once there is one. `waiter`: gets an answer that comes after the turn of the request,
+    or has to wait for `until`: what the answers of that turn depend on.
     """
 
     __slots__ = ("found", "until", "waiter")
@@ -58,6 +58,7 @@ class InProcessPeer:
         "address",
         "certificate",
         "pending",
+        "protocol",
     )
 
     def __init__(self, group: PeerGroup, client: ProxiedClient) -> None:
@@ -73,6 +74,7 @@ class InProcessPeer:
         self._last_used = group.clock.monotonic()
         self.address = client.address
         self.certificate = client.certificate
+        self.protocol = client.protocol
         self.pending = self._connection.pending
 
     def __repr__(self) -> str:
@@ -149,10 +151,12 @@ class InProcessPeer:
             self._hand_over(call, call.found)
         try:
             return await call.waiter
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as given_up:
             if not call.waiter.cancelled():
                 call.waiter.exception()  # it came at the same time; nobody else looks at it
-            if call.on_cancel is not None:
+            if call.found is not None:
+                given_up.reply = call.found  # type: ignore[attr-defined]  # for `answered_meanwhile`
+            elif call.on_cancel is not None:
                 call.on_cancel()
                 self._requests.let_go(call)
             raise
@@ -161,11 +165,8 @@ class InProcessPeer:
 
     def answer(self, call: InProcessCall, reply: Reply) -> None:
         """Give the answer to `call`; called by `Call.reply`."""
-        requests, latencies = self._requests, self._group.latencies
-        if call.held_bytes >= 0 or requests.hooks:
-            requests.answered(call, reply)
-        if latencies is not None:
-            latencies.add(call, reply.code, self._group.clock.monotonic())
+        if call.held_bytes >= 0 or self._requests.hooks:
+            self._requests.answered(call, reply)
         if call.waiter is None:
             call.found = reply
         else:
@@ -174,11 +175,14 @@ class InProcessPeer:
 
     def _hand_over(self, call: InProcessCall, reply: Reply) -> None:
         waiter, until = call.waiter, call.until
-        if waiter is None or waiter.done():
+        if waiter is None:
             return
         if reply.body.__class__ is not bytes:
             # Views of mapped files must not outlive this turn.
             reply.body = bytes(reply.joined_body())
+        call.found = reply  # who gave it up, in this turn perhaps, may want to know
+        if waiter.done():
+            return
         if until is None:
             waiter.set_result(reply)
         elif until.cancelled():

@@ -60,9 +60,12 @@ def test_what_members_do(member: PushConsumer) -> None:
     assert {"client": member.client_id, "broker": "broker-a", "queue": 0, "offset": 3} in read(
         "group", "offsets", "cli-sight", "cli-sight"
     )
+    [shown] = read("group", "show", "cli-sight")["members"]
+    assert (shown["client"], shown["language"], shown["version"]) == (member.client_id, "PYTHON", "5.3.3")
     run("group", "create", "cli-nobody")
     assert run("group", "running", "cli-nobody") == "nobody is online\n"
     assert read("group", "stats", "cli-nobody") == []
+    assert "clients of gRPC do not" in run("group", "stats", "cli-nobody")
 
 
 def test_a_message_is_consumed_directly_and_followed(at: str, member: PushConsumer) -> None:

@@ -126,6 +126,7 @@ def test_policies(desk: Desk) -> None:
     whole = {"subject": "User:shop", "policies": [{"policyType": "Custom", "entries": entries}]}
     assert desk.ask(kinds.AuthGetAcl("User:shop")) == whole
     assert desk.ask(kinds.AuthListAcl()) == [whole]
+    assert desk.ask(kinds.AuthListAcl()) == [whole]
     (part,) = desk.ask(kinds.AuthListAcl("shop", "Topic"))
     assert part["policies"][0]["entries"] == entries[:1]
     assert desk.ask(kinds.AuthListAcl("nobody")) is None

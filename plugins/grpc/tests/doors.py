@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
-from mqframe_grpc.access import ask_nobody
+from mqframe_grpc.access import Judge, ask_nobody
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.door import SERVICE, Door
 from mqframe_grpc.inside import InsideBackend
@@ -29,12 +29,14 @@ from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.call import CallHead, GrpcCall, Method
 from mqframe_grpc.transport.messages import PREFIX_BYTES, IncomingMessages
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
+from mqframe_grpc.transport.streams import HttpStream
 from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.settings import ClientSettings
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.wire.loose_json import dumps
+from mqframe.hooks.interfaces import RpcHook
 from mqframe.net.clock import Every
 
 CLIENT: Final = "a@1@2@3"
@@ -142,6 +144,7 @@ class DoorScene(ClusterScene):
         self._renewal: Every | None = None
         self._calls: list[MemoryCall] = []
         self.running: OutsideBackend | None = None
+        self.rpc_hooks: tuple[RpcHook, ...] = ()
 
     async def start(self) -> None:
         await super().start()
@@ -162,14 +165,17 @@ class DoorScene(ClusterScene):
         if not self.outside:
             return InsideBackend(self.cluster.broker.service_port)
         settings = ClientSettings(nameserver=self.nameserver, request_timeout_seconds=2.0)
-        self.running = OutsideBackend(ClientInstance.connect(settings, self.clock))
+        self.running = OutsideBackend(ClientInstance.connect(settings, self.clock, rpc_hooks=self.rpc_hooks))
         await self.running.start()
         return self.running
 
+    async def judge(self) -> Judge:
+        """Who says whether callers may call."""
+        return ask_nobody if self.outside else self.cluster.broker.service_port.requests.judge
+
     async def open_door(self) -> None:
         """Make a door, which knows nothing of what another one did."""
-        judge = ask_nobody if self.outside else self.cluster.broker.service_port.requests.judge
-        self.door = Door(await self.backend(), self.clock, self.options, judge)
+        self.door = Door(await self.backend(), self.clock, self.options, await self.judge())
         self._methods = self.door.methods()
         self._renewal = Every(self.clock, _RENEW_SECONDS, self.door.renew, name="renewal")
 
@@ -231,7 +237,7 @@ class DoorScene(ClusterScene):
         carrier = MemoryCarrier(m.METHODS[path][1])
         deadline = None if timeout is None else self.clock.monotonic() + timeout
         head = CallHead(method, fields, deadline)
-        call = GrpcCall(carrier, 1, head, IncomingMessages("identity", _MESSAGE_BYTES_MAX))
+        call = GrpcCall(carrier, HttpStream(1, 0, 0), head, IncomingMessages("identity", _MESSAGE_BYTES_MAX))
         work = method.serve(call) if method.both_ways else method.serve(call, request)
         begun = kind(call, carrier, work)
         self._calls.append(begun)

@@ -54,7 +54,7 @@ def test_commands_go_to_the_stream_that_there_is() -> None:
     with pytest.raises(ConnectionLost):
         client.command(command)
     stream: Any = FakeCall()
-    client.stream = stream
+    client.streams = [stream]
     client.command(command)
     assert stream.sent == [command]
     stream.is_full = True
@@ -110,7 +110,7 @@ def test_the_door_is_one_client_that_asks_for_nobody_else() -> None:
 async def test_answers_find_who_asked() -> None:
     client = client_of(DoorClients(), FakeCall())
     stream: Any = FakeCall()
-    client.stream = stream
+    client.streams = [stream]
 
     def make(nonce: str) -> m.TelemetryCommand:
         return m.TelemetryCommand(
@@ -130,7 +130,7 @@ async def test_answers_find_who_asked() -> None:
 
 async def test_only_so_much_is_asked_at_a_time() -> None:
     client = client_of(DoorClients(), FakeCall())
-    client.stream = FakeCall()  # type: ignore[assignment]
+    client.streams = [FakeCall()]  # type: ignore[list-item]
     waiting = [asyncio.ensure_future(client.ask(lambda nonce: m.TelemetryCommand())) for _ in range(64)]
     await asyncio.sleep(0)
     with pytest.raises(TooMuchInFlight):

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from guarded_doors import SECRET, SETTINGS
 from interop.grpc.clients import ClientError, ClientProgram, Clients, GrpcProducer
 from interop.grpc.doors import Door
 from mqframe_testing.cluster import Cluster
@@ -19,6 +20,7 @@ from mqframe_testing.ports import lasting_port
 from real_time import until
 
 GROUP = "billing"
+LATENCY = "rocketmq_rpc_latency_milliseconds"
 START_SECONDS_MAX = 60.0
 END_SECONDS_MAX = 30.0
 QUEUES = 2
@@ -115,10 +117,17 @@ def test_a_push_consumer_gets_a_group_in_order(clients: Clients) -> None:
     assert [each.text for each in consumer.take(5)] == ["0", "1", "2", "3", "4"]
 
 
-def test_health_and_metrics(proxy: ProxyProcess) -> None:
+def test_health_and_metrics(proxy: ProxyProcess, clients: Clients) -> None:
+    clients.producer("orders").send("orders", "measured")
     with urllib.request.urlopen(f"http://{proxy.metrics}/readyz") as page:
         assert json.load(page)["ready"] is True
     assert proxy.counter("grpc.brokers") == 2
+    with urllib.request.urlopen(f"http://{proxy.metrics}/metrics") as page:
+        lines = page.read().decode().splitlines()
+    labels = f'node_type="proxy",node_id="{proxy.endpoint}",protocol_type="grpc",request_code="send_message"'
+    told = 'response_code="ok",is_long_polling="false",result="success"'
+    [line] = [line for line in lines if line.startswith(f"{LATENCY}_count{{{labels},{told}}}")]
+    assert int(line.split()[-1]) >= 1
 
 
 def test_another_proxy_goes_on_where_one_was_stopped(program: ClientProgram, cluster: Cluster) -> None:
@@ -140,6 +149,35 @@ def test_another_proxy_goes_on_where_one_was_stopped(program: ClientProgram, clu
         assert late.text == "after"
         consumer.ack(late)
         clients.end()
+
+
+def test_a_proxy_that_asks_its_clients_who_they_are(program: ClientProgram) -> None:
+    guarded = Cluster()
+    guarded.cluster.enforce(SETTINGS)
+    own = {
+        "authentication": "acl2",
+        "authorization": "acl2",
+        "inner_credentials": SETTINGS.inner_credentials,
+    }
+    words = [word for name, value in own.items() for word in ("--set", f"access.{name}={value}")]
+    with guarded:
+        door = Door("", guarded.nameserver, operator={"access_key": "admin", "secret_key": SECRET})
+        door.create_topic("orders")
+        door.create_topic("others")
+        with door.admin() as admin:
+            admin.users.create("shop", SECRET)
+            admin.policies.set("shop", ["Topic:orders"], actions=["Pub"])
+        with ProxyProcess(guarded.nameserver, "--metrics-port", "0", *words) as running:
+            door.endpoint = running.endpoint
+            clients = Clients(program, door, {"access_key": "shop", "secret_key": SECRET})
+            clients.producer("orders").send("orders", "o-1")
+            with pytest.raises(ClientError):
+                clients.producer("others").send("others", "o-2")
+            assert running.counter("authorizationFailures")
+            assert running.counter("authenticationFailures") == 0
+            clients.end()
+            # It tells of those whom it refuses.
+            assert "User:shop has no permission to access Topic:others" in running.end()
 
 
 def sent(producer: GrpcProducer) -> bool:

@@ -165,7 +165,7 @@ async def test_an_error_at_the_end_of_a_turn_is_nobody_s(caplog: pytest.LogCaptu
 # Who may ask, and how much
 
 
-async def test_hooks_and_latencies_see_what_is_asked() -> None:
+async def test_hooks_see_what_is_asked_and_its_service_measures_it() -> None:
     held: list[Call] = []
     hook = Recording()
 
@@ -180,10 +180,8 @@ async def test_hooks_and_latencies_see_what_is_asked() -> None:
         held[0].waited = True
         held[0].reply(Reply(body=b"c"))
         await asked
-        assert {labels[1:4]: value.sum for labels, value in latencies.family().series} == {
-            ("get_routeinfo_by_topic", "5", "false"): 0.0,
-            ("get_consumer_running_info", "success", "true"): 50.0,
-        }
+        # It came by no protocol of this server.
+        assert latencies.family().series == []
     assert hook.seen == [
         ("before", "10.0.0.7:4711", ROUTE.CODE),
         ("after", ROUTE.CODE, (5, b"ab")),

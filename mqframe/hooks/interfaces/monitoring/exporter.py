@@ -35,12 +35,8 @@ class MonitoredNameServer(Protocol):
         """What it measures. Requests are timed from the first call on."""
 
 
-class MonitoredProxy(Protocol):
-    """A server of another protocol that stands before brokers in other processes."""
-
-    @property
-    def address(self) -> str:
-        """Where it listens, "host:port"."""
+class MonitoredProxy(NameServerMeasures, Protocol):
+    """A server of another protocol that stands before brokers in other processes, and what it measures."""
 
     @property
     def is_registered(self) -> bool:
@@ -49,9 +45,6 @@ class MonitoredProxy(Protocol):
     @property
     def refusal(self) -> str:
         """Why it takes no messages at the moment; empty when it does. May be asked in any thread."""
-
-    def counters(self) -> Mapping[str, str]:
-        """How much it has to do, by name."""
 
 
 class ExporterPort(Protocol):

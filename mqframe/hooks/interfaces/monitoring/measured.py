@@ -170,7 +170,7 @@ class BrokerMeasures(Protocol):
 
 
 class NameServerMeasures(Protocol):
-    """What one name server measures, from when it was asked for on."""
+    """What one name server measures, from when it was asked for on, and a proxy from its start on."""
 
     @property
     def address(self) -> str:

@@ -12,6 +12,7 @@ from mqframe.core.messages.names import is_system_group
 from mqframe.core.printable import printable_lines
 from mqframe.core.retry.policy import RETRIES_MAX
 from mqframe.core.retry.redelivery import listed_waits
+from mqframe.core.versions import version_text
 from mqframe_cli.access import admin_client, admin_command
 from mqframe_cli.commands import FAILED, new_app
 from mqframe_cli.live.watch import Interval
@@ -123,7 +124,12 @@ def show_group(group: Group, nameserver: NameServer = "", json: Json = False) ->
         connections = admin.members.consumers(group)
         lag = admin.groups.lag(group)
     members = [
-        {"client": each.client_id, "address": each.client_addr, "language": each.language or ""}
+        {
+            "client": each.client_id,
+            "address": each.client_addr,
+            "language": each.language or "",
+            "version": version_text(each.version),
+        }
         for each in connections.connection_set
     ]
     subscriptions = {
@@ -195,7 +201,7 @@ def running(
         typer.echo("nobody is online")
 
 
-@admin_command(app, empty="nobody is online")
+@admin_command(app, empty="nobody is online who counts anything: clients of gRPC do not")
 def stats(admin: Admin, group: Group) -> Shown:
     """Show how fast members pull and consume: times in ms, messages a second over the last minute."""
     rows: list[dict[str, object]] = []

@@ -116,3 +116,15 @@ def test_an_error_of_a_protocol_reaches_the_loop_and_not_the_writer() -> None:
 
     loop = run(scenario)
     assert ["RuntimeError('odd')" in problem for problem in loop.problems] == [True]
+
+
+def test_a_listener_says_whether_it_listens() -> None:
+    async def scenario(loop: SimulatedLoop) -> None:
+        server = await loop.create_server(Echo, "127.0.0.1", PORT)
+        assert server.is_serving()
+        server.close()
+        assert not server.is_serving()
+        await loop.create_server(Echo, "127.0.0.1", PORT)
+        assert not server.is_serving()
+
+    run(scenario)

@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from mqframe.core.codes import LANGUAGE_NUMBERS
+from mqframe.core.codes import LANGUAGE_NUMBERS, VERSION
 from mqframe.core.errors import ConnectionLost, TooMuchInFlight
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.serving import Reply
+from mqframe.core.versions import version_number
 from mqframe.core.wire.frame import Body
 from mqframe.hooks.interfaces import Caller, ProxiedClient
 from mqframe_grpc.access import Gate, ask_nobody
@@ -32,6 +33,7 @@ OWN_ID: Final = "mqframe-grpc"
 _LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET"}
 _RECONNECTING: Final = re.compile(r"5\.[1-9]|[6-9]|[1-9]\d").match
 """Versions of clients that know the command: from 5.1 on."""
+_RELEASE: Final = re.compile(r"[vV]?([4-9])\.(\d+)\.(\d+)").match
 _ASKED_MAX: Final = 64
 """So much may be asked of a client at a time."""
 
@@ -41,12 +43,15 @@ Places = WeakValueDictionary[tuple[str, str], "DoorClient"]
 
 
 class DoorClient(ProxiedClient):
-    """One client. `settings`: what it has told, as they were answered; `stream`: where commands go to it.
+    """One client. `settings`: what it has told, as they were answered; `since_ms`: when it told any first,
+    wall clock, 0: not yet; `streams`: where commands may go to it, the newest last.
 
     `call`: that by which it came, `None`: it is the door itself, which asks for nobody else. `user`: whom it
     asks for, "" where nobody is asked who it is. `peer`: the client, as a broker in this process sees it,
     `None` until it asks something. `namesakes`: clients of the same name by their places, it among them.
     """
+
+    protocol = "grpc"
 
     def __init__(self, client_id: str, call: GrpcCall | None, clients: DoorClients, user: str = "") -> None:
         metadata: Mapping[str, str] = {} if call is None else call.metadata
@@ -59,8 +64,10 @@ class DoorClient(ProxiedClient):
         self.certificate = "" if call is None else call.certificate
         self.language = language if language in LANGUAGE_NUMBERS else "OTHER"
         self.version_text = metadata.get("x-mq-client-version", "")[:40]
+        self.version = _version(self.version_text)
         self.settings: m.Settings | None = None
-        self.stream: GrpcCall | None = None
+        self.since_ms = 0
+        self.streams: list[GrpcCall] = []
         self.peer: Any = None
         self.namesakes: Places = WeakValueDictionary()
         self._clients = clients
@@ -75,10 +82,15 @@ class DoorClient(ProxiedClient):
         """Its id and its user: the same wherever it calls from."""
         return _name(self.client_id, self.user)
 
+    @property
+    def stream(self) -> GrpcCall | None:
+        """Where commands go: the newest stream that is open. Rust's client may open another, and drop it."""
+        return next((each for each in reversed(self.streams) if not each.ended), None)
+
     def command(self, command: m.TelemetryCommand) -> None:
         """Send `command`. Raises `ConnectionLost` while the client has no stream, or does not read it."""
         stream = self.stream
-        if stream is None or stream.ended:
+        if stream is None:
             raise ConnectionLost(f"client {self.client_id} has no telemetry stream")
         if stream.is_full:
             raise TooMuchInFlight(f"client {self.client_id} does not read its commands")
@@ -203,6 +215,15 @@ def _name(client_id: str, user: str) -> str:
 def _place(caller: Caller, user: str) -> tuple[str, str]:
     """From where it calls, and the certificate that it shows: by these its user may be judged."""
     return (caller.address.rpartition(":")[0], caller.certificate) if user else ("", "")
+
+
+def _version(text: str) -> int:
+    """The number that operators know a release by: 419 for "5.0.3"; one that has none is as new as ours."""
+    found = _RELEASE(text)
+    if found is None:
+        return VERSION
+    # There are numbers for one digit each.
+    return version_number(".".join(f"{min(int(part), 9)}" for part in found.groups()))
 
 
 def _checked(name: str) -> str:

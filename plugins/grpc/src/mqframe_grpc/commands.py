@@ -29,7 +29,7 @@ Advertised = Annotated[
     typer.Option("--advertised", help="host:port that clients are told.  [default: as each found it]"),
 ]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", "-c", help="TOML file: [plugins.grpc], [client], [net] …")
+    Path | None, typer.Option("--config", "-c", help="TOML file: [plugins.grpc], [client], [access] …")
 ]
 Settings = Annotated[
     list[str] | None,
@@ -86,8 +86,10 @@ def _proxy(resolved: Resolved) -> Callable[[], Proxy]:
     from mqframe_cli.settings.run_plugins import plugin_manager
 
     from mqframe.client.configuration.sections import ClientSection
+    from mqframe.net.access.settings import AccessSettings
     from mqframe.net.clock import SystemClock
     from mqframe.net.settings import NetSettings
+    from mqframe_grpc.judging import ProxyAccess
     from mqframe_grpc.proxy import Proxy
 
     plugins = plugin_manager().configured(resolved.plugins())
@@ -97,7 +99,9 @@ def _proxy(resolved: Resolved) -> Callable[[], Proxy]:
         client = attrs.evolve(client, request_timeout_seconds=ANSWER_SECONDS)
     options = plugins.check("broker_service", "grpc")
     hooks = plugins.create_all("rpc_hook", client.rpc_hooks)
-    return lambda: Proxy(client, net, options, SystemClock(), hooks)
+    clock = SystemClock()
+    access = ProxyAccess(resolved.section(AccessSettings), plugins, clock, hooks)
+    return lambda: Proxy(client, net, options, clock, access)
 
 
 @hookimpl

@@ -22,6 +22,7 @@ from mqframe_grpc.calls.routes import RouteCalls
 from mqframe_grpc.calls.sends import SendCalls
 from mqframe_grpc.calls.transactions import TransactionCalls
 from mqframe_grpc.clients import DoorClients
+from mqframe_grpc.latencies import RpcLatencies
 from mqframe_grpc.options import GrpcOptions
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.renewal import Renewals
@@ -36,7 +37,8 @@ class Door:
     """Serves gRPC's calls by asking `backend`.
 
     `judge`: says who calls, and whether they may. `in_work`: how many calls are being served, but for those
-    that wait for messages. Raises `SettingError` for options that cannot be.
+    that wait for messages; `latencies`: how long all of them took. Raises `SettingError` for options that
+    cannot be.
     """
 
     def __init__(
@@ -46,6 +48,8 @@ class Door:
         transactions = TransactionCalls(backend, clients)
         self.clients = clients
         self.in_work = 0
+        self.latencies = RpcLatencies()
+        self._clock = clock
         clients.handed = HandedCommands(transactions)
         self._transactions = transactions
         self._options = options
@@ -94,23 +98,41 @@ class Door:
             "NotifyClientTermination": (self._members.terminate, m.NotifyClientTerminationResponse),
         }
         found = {
-            SERVICE + name: Method(self._counted(answering(answer, serve)), m.METHODS[SERVICE + name][0])
+            SERVICE + name: Method(
+                self._counted(name, answering(answer, serve)), m.METHODS[SERVICE + name][0]
+            )
             for name, (serve, answer) in one.items()
         }
-        found[f"{SERVICE}ReceiveMessage"] = Method(self._receives.receive, m.ReceiveMessageRequest)
-        found[f"{SERVICE}PullMessage"] = Method(self._queues.pull, m.PullMessageRequest)
+        for name, serve in (("ReceiveMessage", self._receives.receive), ("PullMessage", self._queues.pull)):
+            found[SERVICE + name] = Method(self._timed(name, serve), m.METHODS[SERVICE + name][0])
         found[f"{SERVICE}Telemetry"] = Method(self._members.telemetry, m.TelemetryCommand, both_ways=True)
         return found
 
-    def _counted(self, serve: Serve) -> Serve:
+    def _counted(self, rpc: str, serve: Serve) -> Serve:
+        now, latency = self._clock.monotonic, self.latencies.of(rpc)
+
         async def counted(call: GrpcCall, request: Any) -> Any:
             self.in_work += 1
+            began = now()
             try:
-                return await serve(call, request)
+                answer = await serve(call, request)
             finally:
                 self.in_work -= 1
+            latency.add(answer.status.code, now() - began)
+            return answer
 
         return counted
+
+    def _timed(self, rpc: str, serve: Serve) -> Serve:
+        """`serve`, which sends its answers itself, a status first, and waits for messages."""
+        now, latency = self._clock.monotonic, self.latencies.of(rpc, polls=True)
+
+        async def timed(call: GrpcCall, request: Any) -> None:
+            began = now()
+            await serve(call, request)
+            latency.add(call.first.status.code, now() - began)
+
+        return timed
 
     async def renew(self) -> None:
         """Hide anew what is in work."""

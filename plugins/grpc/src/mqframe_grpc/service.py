@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
+from mqframe.core.measuring.family import Metric
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, Periodic
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.net.clock import LoopClock
@@ -42,6 +43,10 @@ class GrpcService(BrokerService):
     def counters(self) -> Mapping[str, str]:
         """Where it listens, and how much it has to do."""
         return self._own.counters()
+
+    async def metrics(self) -> Sequence[Metric]:
+        """How long calls took."""
+        return (self._door.latencies.family(),)
 
     def offers(self) -> Mapping[str, Callable[..., object]]:
         """Where it listens, for who asked for any free port."""

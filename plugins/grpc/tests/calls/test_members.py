@@ -93,16 +93,21 @@ async def test_settings_that_cannot_be_end_the_stream(settings: m.Settings) -> N
         assert raised.value.status is GrpcStatus.INVALID_ARGUMENT
 
 
-async def test_the_newest_stream_gets_the_commands() -> None:
+@pytest.mark.parametrize("dropped", ["old", "new", "neither"])
+async def test_the_newest_stream_that_is_open_gets_the_commands(dropped: str) -> None:
     async with DoorScene(topics=TOPICS) as scene:
-        old = await scene.join("a@1", producer_settings("orders"))
-        new = await scene.join("a@1", producer_settings("orders"))
-        old.close()
-        await scene.finish(old.task)
+        streams = {name: await scene.join("a@1", producer_settings("orders")) for name in ("old", "new")}
+        if dropped in streams:
+            streams[dropped].close()
+            await scene.finish(streams[dropped].task)
         client = scene.door.clients.known({"x-mq-client-id": "a@1"})
         assert client is not None
         client.command(m.TelemetryCommand(reconnect_endpoints_command=m.ReconnectEndpointsCommand(nonce="n")))
-        assert [each.WhichOneof("command") for each in new.commands] == ["reconnect_endpoints_command"]
+        found = {
+            name: [each.WhichOneof("command") for each in stream.commands] for name, stream in streams.items()
+        }
+        told = "old" if dropped == "new" else "new"
+        assert found == {"old": [], "new": []} | {told: ["reconnect_endpoints_command"]}
 
 
 async def test_nothing_is_kept_of_a_client_without_a_stream_and_a_membership() -> None:

@@ -58,8 +58,23 @@ def test_a_consumer_is_in_its_group_with_its_subscriptions() -> None:
     ] == [("orders", "TAG", "a||b", ["a", "b"], 5), ("lines", "SQL92", "n = 1", [], 5)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        (m.ClientType.PUSH_CONSUMER, "CONSUME_PASSIVELY"),
+        (m.ClientType.SIMPLE_CONSUMER, "CONSUME_ACTIVELY"),
+        (m.ClientType.PULL_CONSUMER, "CONSUME_ACTIVELY"),
+    ],
+)
+def test_operators_are_shown_how_a_consumer_reads(kind: m.ClientType, shown: str) -> None:
+    subscription = m.Subscription(group=m.Resource(name="g"))
+    [data] = heartbeat_of("c", m.Settings(client_type=kind, subscription=subscription), 1).consumer_data_set
+    assert data.consume_type == shown
+
+
 def test_a_member_of_which_nothing_is_known_keeps_its_subscriptions() -> None:
-    beat = member_of("c@1", "g")
-    assert (beat.client_id, [each.group_name for each in beat.consumer_data_set]) == ("c@1", ["g"])
+    beat = member_of("c@1", "g", m.ClientType.SIMPLE_CONSUMER)
+    [data] = beat.consumer_data_set
+    assert (beat.client_id, data.group_name, data.consume_type) == ("c@1", "g", "CONSUME_ACTIVELY")
     assert beat.without_sub
     assert beat.heartbeat_fingerprint != 0

@@ -1,4 +1,4 @@
-"""What monitoring is shown of a proxy: how much it has to do."""
+"""What monitoring is shown of a proxy: how long calls take, its budgets, and how much it has to do."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class ProxySource:
 
     async def families(self) -> AsyncIterator[Metric]:
         """All metrics."""
+        yield self._proxy.latencies()
         counters = self._proxy.counters()
         for family in budget_families(counters):
             yield family

@@ -17,7 +17,7 @@ from mqframe_testing.manual_clock import ManualClock
 from scrapes import Scrape
 
 from mqframe.core.errors import SettingError
-from mqframe.core.measuring.family import MetricKind, one
+from mqframe.core.measuring.family import Family, MetricKind, one
 
 
 class Source:
@@ -159,6 +159,9 @@ class Proxy:
     address = "127.0.0.1:8081"
     is_registered = False
     refusal = "name servers know no broker"
+
+    def latencies(self):
+        return Family("rocketmq_rpc_latency_milliseconds", MetricKind.HISTOGRAM, "?")
 
     def counters(self):
         return {"grpc.clients": "3"}

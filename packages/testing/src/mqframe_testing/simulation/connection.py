@@ -265,6 +265,10 @@ class Listener:
         """Return at once: it serves from the beginning."""
         return
 
+    def is_serving(self) -> bool:
+        """Whether it listens still."""
+        return self._network.listeners.get(self.port) is self
+
     def close(self) -> None:
         """Listen no more."""
         if self._network.listeners.get(self.port) is self:

@@ -17,7 +17,7 @@ from mqframe_grpc.calls.transactions import TransactionCalls
 from mqframe_grpc.clients import DoorClient, Handed
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import status
-from mqframe_grpc.rules.membership import heartbeat_of
+from mqframe_grpc.rules.membership import consume_type, heartbeat_of
 from mqframe_grpc.rules.receives import message_of, record_in
 
 _OUTCOMES: Final = {
@@ -60,11 +60,14 @@ class HandedCommands(Handed):
         info = ConsumerRunningInfo(
             properties={
                 "PROP_CLIENT_VERSION": client.version_text,
-                "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
+                # Apache's `mqadmin consumerStatus` fails without it.
+                "PROP_CONSUMER_START_TIMESTAMP": str(client.since_ms),
+                "PROP_CONSUME_TYPE": consume_type(m.ClientType.PUSH_CONSUMER),
                 "PROP_NAMESERVER_ADDR": "",
             }
         )
         if client.settings is not None:
+            info.properties["PROP_CONSUME_TYPE"] = consume_type(client.settings.client_type)
             beat = heartbeat_of(client.client_id, client.settings, 0)
             info.subscription_set = [
                 each for data in beat.consumer_data_set for each in data.subscription_data_set

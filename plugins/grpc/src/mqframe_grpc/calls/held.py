@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from mqframe.core.requests.serving import Reply
+from mqframe.hooks.interfaces import answered_meanwhile
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
 from mqframe_grpc.transport.call import GrpcCall
@@ -21,7 +22,10 @@ class HeldCalls:
         self.ended = False
 
     async def over(self, call: GrpcCall, asking: Coroutine[Any, Any, Reply]) -> Reply:
-        """What `asking` returns for `call`. Raises `Rejected` MESSAGE_NOT_FOUND once waits have ended."""
+        """What `asking` returns for `call`. Raises `Rejected` MESSAGE_NOT_FOUND once waits have ended.
+
+        Cancelled, it tells as `Backend.ask` whether the answer was there already (`answered_meanwhile`).
+        """
         if self.ended:
             asking.close()
             # Most ask again at once, when they are told that there is nothing.
@@ -30,10 +34,12 @@ class HeldCalls:
         self._waiting[call] = None
         try:
             return await asking
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as given_up:
             if not self.ended or call.ended or call.task is None:
                 raise
             call.task.uncancel()
+            if (reply := answered_meanwhile(given_up)) is not None:
+                return reply
             raise _nothing() from None
         finally:
             del self._waiting[call]

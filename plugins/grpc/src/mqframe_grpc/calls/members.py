@@ -53,8 +53,8 @@ class MemberCalls:
         except DecodeError as problem:
             raise GrpcError(GrpcStatus.INVALID_ARGUMENT, f"a command cannot be read: {problem}") from None
         finally:
-            if client is not None and client.stream is call:
-                client.stream = None
+            if client is not None and call in client.streams:
+                client.streams.remove(call)
             client = None  # the traceback of a call that was given up would keep it
 
     async def _take(self, client: DoorClient, call: GrpcCall, command: m.TelemetryCommand) -> None:
@@ -68,8 +68,12 @@ class MemberCalls:
                 group = await self._backend.group(sent.subscription.group.name)
             settings = self._settle(sent, group)
             self._clients.gate.check(client, *to_be_settled(settings))
-            client.settings, client.stream = settings, call
-            await self._beat(client, heartbeat_of(client.client_id, settings, self._clock.now_ms()))
+            client.settings = settings
+            if call not in client.streams:
+                client.streams.append(call)
+            now_ms = self._clock.now_ms()
+            client.since_ms = client.since_ms or now_ms
+            await self._beat(client, heartbeat_of(client.client_id, settings, now_ms))
             await call.send(m.TelemetryCommand(status=status(m.Code.OK), settings=settings))
         elif kind == "thread_stack_trace":
             client.answered(command.thread_stack_trace.nonce, command)
@@ -88,7 +92,8 @@ class MemberCalls:
             self._clients.gate.check(client, *to_be_settled(client.settings))
             await self._beat(client, heartbeat_of(client.client_id, client.settings, self._clock.now_ms()))
         elif request.client_type in _CONSUMERS:
-            await self._beat(client, member_of(client.client_id, group_name(request.group)))
+            beat = member_of(client.client_id, group_name(request.group), request.client_type)
+            await self._beat(client, beat)
         elif request.client_type != m.ClientType.PRODUCER:
             raise Rejected(
                 m.Code.UNRECOGNIZED_CLIENT_TYPE,

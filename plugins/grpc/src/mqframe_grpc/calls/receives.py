@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mqframe_pop.requests import PopMessage
 from mqframe_pop.rules.popped import PopResult, read_pop
-from mqframe_pop.rules.receipt_handle import ReceiptHandle
 
 from mqframe.core.clock import Clock
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import AnswerError, BodyUnreadable, MqframeError
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.messages.properties import POP_CHECK_POINT
 from mqframe.core.requests.serving import Reply
+from mqframe.hooks.interfaces import answered_meanwhile
 from mqframe.log import get_logger
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.answers import frame_of, status_of
 from mqframe_grpc.calls.held import HeldCalls
+from mqframe_grpc.calls.leftovers import Leftovers, Rest, handle_of
 from mqframe_grpc.calls.renewing import Renewing
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
@@ -32,8 +34,7 @@ from mqframe_grpc.rules.receives import (
     message_of,
     polling_ms,
 )
-from mqframe_grpc.rules.renewal import GIVEN_BACK_MS
-from mqframe_grpc.rules.settings import attempts_max, request_timeout_ms
+from mqframe_grpc.rules.settings import attempts_max, request_timeout_ms, retry_delay_ms
 from mqframe_grpc.rules.times import timestamp
 from mqframe_grpc.transport.call import GrpcCall
 
@@ -65,8 +66,8 @@ class ReceiveCalls:
         self._clients = clients
         self._clock = clock
         self._limits = limits
-        self._deliveries = renewing.deliveries
         self._renewing = renewing
+        self._leftovers = Leftovers(renewing)
 
     async def receive(self, call: GrpcCall, request: m.ReceiveMessageRequest) -> None:
         """Serve ReceiveMessage: a status, the messages, and when they were delivered."""
@@ -84,6 +85,44 @@ class ReceiveCalls:
     async def _pop(
         self, call: GrpcCall, client: DoorClient, group: str, topic: str, request: m.ReceiveMessageRequest
     ) -> list[_Delivery]:
+        asked = self._asked(call, client, group, topic, request)
+        choice = choice_of(request.filter_expression)
+        broker = self._backend.broker_of(request.message_queue.broker.name)
+        config = await self._backend.group(group)
+        asked.exp_type, asked.exp, asked.bname = choice.expression_type, choice.expression, broker
+        asked.order = config is not None and config.consume_message_orderly
+        deadline = self._clock.monotonic() + asked.invisible_time / 1000
+        try:
+            reply = await self.held.over(call, self._backend.ask(client, broker, asked))
+        except asyncio.CancelledError as given_up:
+            if (late := answered_meanwhile(given_up)) is not None:
+                with contextlib.suppress(Rejected):
+                    popped = _read(late, broker, topic, deadline).messages
+                    self._leftovers.give_back(client, group, topic, popped)
+            raise
+        result = _read(reply, broker, topic, deadline)
+        if result.full:
+            raise Rejected(m.Code.TOO_MANY_REQUESTS, "polling full: too many receives wait at the broker")
+        if not result.messages:
+            raise Rejected(m.Code.MESSAGE_NOT_FOUND, "no new message")
+        chosen = choice.choose(result.messages)
+        found, rest = self._made(group, request.message_queue.topic, config, chosen)
+        if len(chosen) < len(result.messages):
+            wanted = set(map(id, chosen))
+            rest.done += [handle_of(each) for each in result.messages if id(each) not in wanted]
+        if rest.any:
+            try:
+                await self._leftovers.put_away(group, topic, rest)
+            except BaseException:
+                self._give_back(client, group, topic, found)
+                raise
+        if not found:
+            raise Rejected(m.Code.MESSAGE_NOT_FOUND, "no match message")
+        return found
+
+    def _asked(
+        self, call: GrpcCall, client: DoorClient, group: str, topic: str, request: m.ReceiveMessageRequest
+    ) -> PopMessage:
         limits = self._limits
         remaining_ms = None
         if call.deadline is not None:
@@ -91,85 +130,54 @@ class ReceiveCalls:
         wait_ms = polling_ms(
             request, remaining_ms, request_timeout_ms(client.settings), limits, client.version_text
         )
-        hidden_ms = invisible_ms(request, limits)
-        choice = choice_of(request.filter_expression)
-        broker = self._backend.broker_of(request.message_queue.broker.name)
-        config = await self._backend.group(group)
-        ordered = config is not None and config.consume_message_orderly
-        asking = self._backend.ask(
-            client,
-            broker,
-            PopMessage(
-                consumer_group=group,
-                topic=topic,
-                queue_id=_ANY_QUEUE,
-                max_msg_nums=max(1, min(request.batch_size, limits.batch_max)),
-                invisible_time=hidden_ms,
-                poll_time=wait_ms,
-                # The broker counts from its own clock then.
-                born_time=0,
-                init_mode=_NEWEST,
-                exp_type=choice.expression_type,
-                exp=choice.expression,
-                order=ordered,
-                attempt_id=request.attempt_id or None,
-                bname=broker,
-            ),
+        return PopMessage(
+            consumer_group=group,
+            topic=topic,
+            queue_id=_ANY_QUEUE,
+            max_msg_nums=max(1, min(request.batch_size, limits.batch_max)),
+            invisible_time=invisible_ms(request, limits),
+            poll_time=wait_ms,
+            # The broker counts from its own clock then.
+            born_time=0,
+            init_mode=_NEWEST,
+            attempt_id=request.attempt_id or None,
         )
-        reply = await self.held.over(call, asking)
-        result = _read(reply, broker, topic, self._clock.monotonic() + hidden_ms / 1000)
-        if result.full:
-            raise Rejected(m.Code.TOO_MANY_REQUESTS, "polling full: too many receives wait at the broker")
-        if not result.messages:
-            raise Rejected(m.Code.MESSAGE_NOT_FOUND, "no new message")
-        chosen = choice.choose(result.messages)
-        if len(chosen) < len(result.messages):
-            wanted = set(map(id, chosen))
-            await self._done_with(
-                client, group, topic, [each for each in result.messages if id(each) not in wanted]
-            )
-        found = await self._made(client, group, request.message_queue.topic, config, chosen)
-        if not found:
-            raise Rejected(m.Code.MESSAGE_NOT_FOUND, "no match message")
-        return found
 
-    async def _made(
+    def _made(
         self,
-        client: DoorClient,
         group: str,
         topic: m.Resource,
         config: SubscriptionGroupConfig | None,
         messages: Sequence[ReceivedMessage],
-    ) -> list[_Delivery]:
-        """What of `messages` can be handed over; those that came too often become dead letters."""
-        found = []
+    ) -> tuple[list[_Delivery], Rest]:
+        """What of `messages` can be handed over, and what is to be done with the others."""
+        found, rest = [], Rest()
         most = attempts_max(config)
         for message in messages:
-            handle = _handle(message)
+            handle = handle_of(message)
+            if message.reconsume_times >= most:
+                rest.dead.append((handle, message.message_id))
+                continue
             try:
-                if message.reconsume_times >= most:
-                    await self._deliveries.bury(client, group, topic.name, handle, message.message_id)
-                    await self._deliveries.acknowledge(client, group, topic.name, handle)
-                    continue
                 made = message_of(message, topic, handle.text)
             except BodyUnreadable as problem:
+                # As push consumers of the remoting protocol do it: it never gets better.
                 log.error("message cannot be unpacked", topic=topic.name, group=group, problem=str(problem))
-            except MqframeError as problem:
-                # It comes again, and is buried then.
-                log.warning("no dead letter yet", topic=topic.name, group=group, problem=str(problem))
+                rest.dead.append((handle, message.message_id))
+            except Exception as problem:  # isolation boundary: of this message
+                # It comes again as one that its consumer failed at: the package may be installed by then.
+                known = isinstance(problem, MqframeError)
+                log.error(
+                    "message cannot be read here",
+                    topic=topic.name,
+                    group=group,
+                    problem=str(problem),
+                    exc_info=None if known else problem,
+                )
+                rest.later.append((handle, retry_delay_ms(config, message.reconsume_times)))
             else:
                 found.append(_Delivery(handle, made, message.reconsume_times))
-        return found
-
-    async def _done_with(
-        self, client: DoorClient, group: str, topic: str, messages: Sequence[ReceivedMessage]
-    ) -> None:
-        for message in messages:
-            handle = _handle(message)
-            try:
-                await self._deliveries.acknowledge(client, group, topic, handle)
-            except MqframeError as problem:
-                log.debug("message of another tag comes again", topic=topic, reason=str(problem))
+        return found, rest
 
     async def _hand_over(
         self,
@@ -196,23 +204,15 @@ class ReceiveCalls:
                 await call.send(m.ReceiveMessageResponse(message=each.message))
                 sent += 1
         except BaseException:
-            for each in found[sent:]:
-                renewing.later(self._give_back(client, group, topic, each))
+            self._give_back(client, group, topic, found[sent:])
             raise
 
-    async def _give_back(self, client: DoorClient, group: str, topic: str, each: _Delivery) -> None:
-        """The client has gone before it got the message: others get it soon."""
-        message_id = each.message.system_properties.message_id
-        try:
-            work = await self._renewing.take(client, group, topic, message_id, each.handle)
-            handle = each.handle if work is None else work.handle
-            await self._deliveries.hide(client, group, topic, handle, GIVEN_BACK_MS)
-        except MqframeError as problem:
-            log.debug("message comes back by itself", topic=topic, reason=str(problem))
-
-
-def _handle(message: ReceivedMessage) -> DoorHandle:
-    return DoorHandle(ReceiptHandle.parse(message.properties[POP_CHECK_POINT]), message.commit_log_offset)
+    def _give_back(self, client: DoorClient, group: str, topic: str, deliveries: Sequence[_Delivery]) -> None:
+        """The client has gone before it got these: others get them soon."""
+        renewing = self._renewing
+        for each in deliveries:
+            message_id = each.message.system_properties.message_id
+            renewing.later(renewing.give_back_one(client, group, topic, message_id, each.handle))
 
 
 def _read(reply: Reply, broker: str, topic: str, deadline: float) -> PopResult:

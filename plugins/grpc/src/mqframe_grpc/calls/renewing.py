@@ -33,7 +33,7 @@ class Renewing:
         self.deliveries = deliveries
         self._backend = backend
         self._clock = clock
-        self._own = own
+        self.own = own
         self._changes: dict[InWork, asyncio.Future[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -53,7 +53,7 @@ class Renewing:
         renewals = self.renewals
         try:
             handle = await self.deliveries.hide(
-                self._own, work.group, work.topic, work.handle, renewals.renew_ms
+                self.own, work.group, work.topic, work.handle, renewals.renew_ms
             )
         except Rejected as problem:
             renewals.failed(work, self.now_ms(), ours=problem.code != m.Code.INVALID_RECEIPT_HANDLE)
@@ -75,20 +75,28 @@ class Renewing:
         await self._last(work, retry_delay_ms(config, work.reconsume_times))
 
     async def _last(self, work: InWork, duration_ms: int) -> None:
+        await self._changed(work)
+        await self.let_others(work.group, work.topic, work.handle, duration_ms)
+
+    async def _changed(self, work: InWork) -> None:
+        """Return once the handle of `work` is the newest one."""
         if (change := self._changes.get(work)) is not None:
-            await change
+            await asyncio.shield(change)
+
+    async def let_others(self, group: str, topic: str, handle: DoorHandle, duration_ms: int) -> None:
+        """Have the group get a message again after so long; if that fails, after its invisible time."""
         try:
-            await self.deliveries.hide(self._own, work.group, work.topic, work.handle, duration_ms)
+            await self.deliveries.hide(self.own, group, topic, handle, duration_ms)
         except MqframeError as problem:
-            log.debug("message comes back by itself", message=work.message_id, reason=str(problem))
+            log.debug("message comes back by itself", topic=topic, handle=handle.text, reason=str(problem))
 
     async def take(
         self, client: DoorClient, group: str, topic: str, message_id: str, given: DoorHandle
     ) -> InWork | None:
         """End the renewal of the message that `client` means; `None` where it is not renewed."""
         work = self.renewals.take(client.name, group, topic, message_id, given)
-        if work is not None and (change := self._changes.get(work)) is not None:
-            await asyncio.shield(change)
+        if work is not None:
+            await self._changed(work)
         return work
 
     async def use_newest(
@@ -115,11 +123,19 @@ class Renewing:
         for work in self.renewals.give_back(client.name, group):
             self.later(self._last(work, GIVEN_BACK_MS))
 
-    def later(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Do `work` beside what is being served."""
+    async def give_back_one(
+        self, client: DoorClient, group: str, topic: str, message_id: str, given: DoorHandle
+    ) -> None:
+        """Others get a message soon that a client did not get, which may be renewed already."""
+        work = await self.take(client, group, topic, message_id, given)
+        await self.let_others(group, topic, given if work is None else work.handle, GIVEN_BACK_MS)
+
+    def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Do `work` beside what is being served; whatever becomes of its call, it is done."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def stop(self) -> None:
         """Do nothing any more."""

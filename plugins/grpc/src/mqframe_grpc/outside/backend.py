@@ -68,7 +68,7 @@ class OutsideBackend:
         self._places = KeptAnswers(self._find_place, instance.clock)
         self._topics = KeptAnswers(self._find_topic, instance.clock)
         self._groups = KeptAnswers(self._find_group, instance.clock)
-        self._asking = Asking(instance, self.masters, self._faults, self._doubt)
+        self.asking = Asking(instance, self.masters, self._faults, self._doubt)
         self._periodic: list[Every] = []
 
     # Life
@@ -91,7 +91,7 @@ class OutsideBackend:
         for periodic in self._periodic:
             periodic.stop()
         await self.members.leave()
-        self._asking.stop()
+        self.asking.stop()
         await self._instance.stop()
 
     # What there is
@@ -167,14 +167,14 @@ class OutsideBackend:
         masters = {queue.broker_name for queue in (*place.queues, *place.route.read_queues())}
         for broker in sorted(masters):
             try:
-                answer = await self._asking.call(broker, GetTopicConfig(topic))
+                answer = await self.asking.call(broker, GetTopicConfig(topic))
             except MqframeError as error:
                 problem = error
                 continue
             if not answer.code:
                 return decode(memoryview(answer.body), TopicConfig)
             if answer.code == _NOT_SUPPORTED:
-                self._asking.is_old(broker)
+                self.asking.is_old(broker)
                 return _as_route_says(topic, broker, place.route.data)
             if answer.code != ResponseCode.TOPIC_NOT_EXIST:
                 problem = answer_error(answer.code, answer.remark, broker)
@@ -185,14 +185,14 @@ class OutsideBackend:
         without = 0
         for broker in self.masters.names:
             try:
-                answer = await self._asking.call(broker, GetSubscriptionGroupConfig(group))
+                answer = await self.asking.call(broker, GetSubscriptionGroupConfig(group))
             except MqframeError as error:
                 problem = error
                 continue
             if not answer.code:
                 return decode(memoryview(answer.body), SubscriptionGroupConfig)
             if answer.code == _NOT_SUPPORTED:
-                self._asking.is_old(broker)
+                self.asking.is_old(broker)
             elif answer.code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
                 problem = answer_error(answer.code, answer.remark, broker)
                 continue
@@ -218,7 +218,7 @@ class OutsideBackend:
         peer = self.members.peer_of(client)
         peer.waiting += 1
         try:
-            answer = await self._asking.ask(broker, request, body)
+            answer = await self.asking.ask(broker, request, body)
         finally:
             peer.waiting -= 1
             peer.used = self._clock.monotonic()

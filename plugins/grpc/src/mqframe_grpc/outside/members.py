@@ -48,6 +48,7 @@ class OutsidePeer:
         self.closed = False
         self.producers: frozenset[str] = frozenset()
         self.consumers: dict[str, dict[str, SubscriptionData]] = {}
+        self.consume_type: str | None = None
         self._members = members
 
     def close(self, reason: str) -> None:
@@ -105,6 +106,8 @@ class Members:
         }
         if beat.without_sub:
             consumers = {group: peer.consumers.get(group, {}) for group in consumers}
+        for data in beat.consumer_data_set:
+            peer.consume_type = data.consume_type
         producers = frozenset(group.group_name for group in beat.producer_data_set)
         before = {group: _wanted(peer.consumers.get(group, {})) for group in consumers}
         self._leave(peer, peer.producers - producers, set(peer.consumers) - set(consumers))
@@ -169,9 +172,13 @@ class Members:
             ProducerData(group) for group in producers if group in self._producers
         ]
         made += [
-            ConsumerData(group, subscription_data_set=self._subscriptions(group))
+            ConsumerData(
+                group,
+                consume_type=next(reversed(members)).consume_type,
+                subscription_data_set=self._subscriptions(group),
+            )
             for group in consumers
-            if group in self._consumers
+            if (members := self._consumers.get(group))
         ]
         return [self._body(made[start : start + GROUPS_MAX]) for start in range(0, len(made), GROUPS_MAX)]
 

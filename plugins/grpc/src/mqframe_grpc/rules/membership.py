@@ -16,6 +16,8 @@ from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected
 
 EXPRESSION_CHARS_MAX: Final = 16_384
+_PULLS: Final = "CONSUME_ACTIVELY"
+_PUSHED: Final = "CONSUME_PASSIVELY"
 
 
 def choice_of(expression: m.FilterExpression) -> MessageChoice:
@@ -46,12 +48,23 @@ def heartbeat_of(client_id: str, settings: m.Settings, version: int) -> Heartbea
     for entry in settings.subscription.subscriptions:
         topic = entry.topic.name
         wanted[topic] = choice_of(entry.expression).subscription(topic, version)
-    group = ConsumerData(settings.subscription.group.name, subscription_data_set=list(wanted.values()))
+    group = ConsumerData(
+        settings.subscription.group.name,
+        consume_type=consume_type(settings.client_type),
+        subscription_data_set=list(wanted.values()),
+    )
     return HeartbeatData(client_id, consumer_data_set=[group])
 
 
-def member_of(client_id: str, group: str) -> HeartbeatData:
-    """The heartbeat of a client of which nothing is known but its group; subscriptions stay as they are."""
-    return HeartbeatData(
-        client_id, consumer_data_set=[ConsumerData(group)], heartbeat_fingerprint=1, without_sub=True
-    )
+def member_of(client_id: str, group: str, kind: int) -> HeartbeatData:
+    """The heartbeat of a client of which no more is known than this; subscriptions stay as they are.
+
+    `kind`: of `ClientType`.
+    """
+    data = ConsumerData(group, consume_type=consume_type(kind))
+    return HeartbeatData(client_id, consumer_data_set=[data], heartbeat_fingerprint=1, without_sub=True)
+
+
+def consume_type(kind: int) -> str:
+    """How operators are shown that a consumer reads; `kind`: of `ClientType`."""
+    return _PULLS if kind in (m.ClientType.SIMPLE_CONSUMER, m.ClientType.PULL_CONSUMER) else _PUSHED

@@ -13,7 +13,8 @@ from mqframe.turns import in_turns
 from mqframe_metrics.broker.naming import flag, is_system, language, version
 
 _MODES = {"CONSUME_ACTIVELY": "pull", "CONSUME_PASSIVELY": "push", "CONSUME_POP": "pop"}
-_PROTOCOL = "remoting"
+_REMOTING = "remoting"
+_Kind = tuple[str, str, str]
 TURN_COUNTS: Final = 512
 """Members or groups that are looked at in one turn of the loop."""
 
@@ -26,12 +27,12 @@ async def producers(clients: ClientRegistry[Peer]) -> Family:
         "Members of producer groups.",
         ("language", "version", "protocol_type"),
     )
-    spoken_by: Counter[tuple[str, str]] = Counter()
+    spoken_by: Counter[_Kind] = Counter()
     async for some in in_turns(tuple(clients.producers.values()), TURN_COUNTS):
         for members in some:
             spoken_by.update(await _kinds(members))
-    for (spoken, which), count in spoken_by.items():
-        family.add(count, spoken, which, _PROTOCOL)
+    for kind, count in spoken_by.items():
+        family.add(count, *kind)
     return family
 
 
@@ -50,13 +51,18 @@ async def _consumers(clients: ClientRegistry[Peer]) -> AsyncIterator[Row]:
     for group in tuple(clients.consumers.values()):
         mode = _MODES.get(group.consume_type or "", "other")
         system = flag(is_system("", group.name))
-        for (spoken, which), count in (await _kinds(group.members)).items():
-            yield (group.name, spoken, which, mode, _PROTOCOL, system), (count,)
+        for (spoken, which, protocol), count in (await _kinds(group.members)).items():
+            yield (group.name, spoken, which, mode, protocol, system), (count,)
 
 
-async def _kinds(members: Mapping[Peer, Member[Peer]]) -> Counter[tuple[str, str]]:
-    """How many members speak which language, in which version."""
-    found: Counter[tuple[str, str]] = Counter()
+async def _kinds(members: Mapping[Peer, Member[Peer]]) -> Counter[_Kind]:
+    """How many members speak which language, in which version, by which protocol."""
+    found: Counter[_Kind] = Counter()
     async for some in in_turns(tuple(members.values()), TURN_COUNTS):
-        found.update((language(each.language), version(each.version)) for each in some)
+        found.update((language(each.language), version(each.version), _protocol(each)) for each in some)
     return found
+
+
+def _protocol(member: Member[Peer]) -> str:
+    # Those that services speak for say it; connections are of remoting.
+    return getattr(member.channel, "protocol", _REMOTING)
