@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a door for gRPC costs who does not use it: a server's start, its memory, sends of remoting clients.
 
-    grpc_unused.py [--rounds 5] [--starts 15] [--count 20000] [--window 32]
+    grpc_unused.py [--rounds 5] [--starts 15] [--count 60000] [--window 32]
 
 Two servers run at once and are measured in turns, one without the door and one with it. A start ends when the
 server says that it is ready, which it does once it listens at all its ports. Prints seconds, MB, and
@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--starts", type=int, default=15)
-    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--count", type=int, default=60_000)
     parser.add_argument("--window", type=int, default=32)
     options = parser.parse_args()
     found: dict[tuple[str, str], list[float]] = defaultdict(list)

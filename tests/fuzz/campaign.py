@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-from fuzz.steps import Step
+from fuzz.steps import Step, save
 from fuzz.world import World
 from mqframe_testing.simulation import SimulatedLoop
 from silence import logs_kept_to
@@ -26,6 +26,9 @@ T = TypeVar("T")
 BATCH_STEPS = 40
 HANG_SECONDS = 5.0
 """Processor time of one step after which it is ended."""
+STALL_SECONDS = 0.05
+STALL_SECONDS_BESIDE_OTHERS = 0.25
+"""What counts as a stall where other tests run: processor time, too, grows when caches are shared."""
 
 
 class Finding(NamedTuple):
@@ -45,7 +48,12 @@ class Hung(BaseException):
 
 
 class Campaign:
-    """Plays steps in a new world below `folder`. `findings`: what was seen, each kind once."""
+    """Plays steps in a new world below `folder`. `findings`: what was seen, each kind once.
+
+    `make_world`: the world that there is; whoever has another one also says what `run` and `replay` look at.
+    """
+
+    make_world: Callable[[Path, SimulatedLoop], World] = World
 
     def __init__(self, folder: Path, stall_seconds: float) -> None:
         self.folder = folder
@@ -69,7 +77,7 @@ class Campaign:
     def run(self, seed: int, batches: int) -> None:
         """`batches` of random steps that follow from `seed`. Ends early when nothing answers any more."""
 
-        async def whole(world: World) -> None:
+        async def whole(world: Any) -> None:
             for number in range(batches):
                 chance = Random(f"{seed}/{number}")
                 for data in world.maker.ordinary(world.clock.now_ms()):
@@ -89,23 +97,31 @@ class Campaign:
     def replay(self, steps: Sequence[Step], *, quick: bool = False) -> None:
         """Play these steps, then look at everything, before and after a restart; but not when `quick`."""
 
-        async def whole(world: World) -> None:
+        async def whole(world: Any) -> None:
             for step in steps:
                 await self._play(world, step)
-            if quick:
-                return
-            await self._look(world, world.sentinel.check)
-            await self._look(world, world.sentinel.check_later)
-            await self._play(world, Step("kill"))
-            await self._look(world, world.sentinel.check_all)
-            await self._look(world, world.sentinel.check_later)
+            if not quick:
+                await self._look_at_all(world)
 
         self._in_world(whole)
 
-    def _in_world(self, work: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    def more_blocks(self) -> float:
+        """Blocks of memory that each batch of a long run added, once tables and caches were filled."""
+        weights = self.weights
+        half = len(weights) // 2
+        return (sum(weights[-10:]) - sum(weights[half : half + 10])) / 10 / (half - 10)
+
+    async def _look_at_all(self, world: Any) -> None:
+        await self._look(world, world.sentinel.check)
+        await self._look(world, world.sentinel.check_later)
+        await self._play(world, Step("kill"))
+        await self._look(world, world.sentinel.check_all)
+        await self._look(world, world.sentinel.check_later)
+
+    def _in_world(self, work: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         loop = SimulatedLoop()
-        world = World(self.folder, loop)
+        world = self.make_world(self.folder, loop)
 
         async def whole() -> None:
             loop.leave_out(asyncio.current_task())
@@ -207,3 +223,23 @@ def shrink(steps: Sequence[Step], still: Callable[[Sequence[Step]], bool]) -> li
         if size == 1:
             return kept
         size = max(1, size // 2)
+
+
+def told(campaign: Campaign, seed: int, folder: Path) -> str:
+    """What was found, with the fewest steps that show the first of it again, kept as a file."""
+    lines = [f"--seed {seed}, step {found.step}: {found.what}" for found in campaign.findings.values()]
+    first = next(iter(campaign.findings.values()))
+    steps = campaign.played()[: first.step + 1]
+
+    def still(some: list[Step]) -> bool:
+        with type(campaign)(folder / "again", campaign.stall_seconds) as again:
+            again.replay(some)
+            return first.kind in again.findings
+
+    if still(steps):
+        steps = shrink(steps, still)
+    path = Path(f"finding-{seed}.json").absolute()
+    save(path, steps, first.what[:200])
+    return "\n".join(
+        [*lines, f"{len(steps)} steps of the first are in {path}; tests/data/fuzz keeps such files"]
+    )

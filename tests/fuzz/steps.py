@@ -15,7 +15,8 @@ class Step(NamedTuple):
 
     | kind | means |
     |-|-|
-    | frame | bytes to `server` ("broker", "nameserver") by connection number `line` |
+    | frame | bytes to `server` ("broker", "nameserver", …) by connection number `line` |
+    | rush | the same, with so many turns of the loop as `seconds` says before the next step |
     | close | that connection ends |
     | deaf, hear | that connection does not read its answers any more, or reads again |
     | put | a message goes straight into the store; `message` has the fields of an `Incoming` |
@@ -36,15 +37,15 @@ def save(path: Path, steps: Sequence[Step], why: str) -> None:
     listed = []
     for step in steps:
         entry: dict[str, Any] = {"kind": step.kind}
-        if step.kind in ("frame", "close", "deaf", "hear"):
+        if step.kind in ("frame", "rush", "close", "deaf", "hear"):
             entry |= {"server": step.server, "line": step.line}
-        if step.kind == "frame":
+        if step.kind in ("frame", "rush"):
             packed = zlib.compress(step.data, 9)
             small = len(packed) < len(step.data) // 2
             entry["zlib" if small else "data"] = base64.b64encode(packed if small else step.data).decode()
         elif step.kind == "put":
             entry["message"] = step.message
-        elif step.kind == "time":
+        if step.kind in ("time", "rush"):
             entry["seconds"] = step.seconds
         listed.append(entry)
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in listed)

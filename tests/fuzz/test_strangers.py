@@ -5,38 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fuzz.campaign import Campaign, shrink
-from fuzz.steps import Step, load, save
+from fuzz.campaign import STALL_SECONDS, STALL_SECONDS_BESIDE_OTHERS, Campaign, told
+from fuzz.steps import load
 from trust.series import wanted
 
 CORPUS = sorted((Path(__file__).parents[1] / "data" / "fuzz").glob("*.json"))
-STALL_SECONDS = 0.05
-STALL_SECONDS_BESIDE_OTHERS = 0.25
-"""What counts as a stall where other tests run: processor time, too, grows when caches are shared."""
 BATCHES, BATCHES_OF_A_LONG_CASE = 25, 150
 CASES_OF_A_LONG_RUN = 5
 MORE_BLOCKS_MAX = 60.0
 """Blocks of memory that a batch may add, once tables and caches are filled: what the sentinel remembers."""
-
-
-def told(campaign: Campaign, seed: int, folder: Path) -> str:
-    """What was found, with the fewest steps that show the first of it again, kept as a file."""
-    lines = [f"--seed {seed}, step {found.step}: {found.what}" for found in campaign.findings.values()]
-    first = next(iter(campaign.findings.values()))
-    steps = campaign.played()[: first.step + 1]
-
-    def still(some: list[Step]) -> bool:
-        with Campaign(folder / "again", campaign.stall_seconds) as again:
-            again.replay(some)
-            return first.kind in again.findings
-
-    if still(steps):
-        steps = shrink(steps, still)
-    path = Path(f"finding-{seed}.json").absolute()
-    save(path, steps, first.what[:200])
-    return "\n".join(
-        [*lines, f"{len(steps)} steps of the first are in {path}; tests/data/fuzz keeps such files"]
-    )
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -62,9 +39,7 @@ def test_a_normal_client_is_served_beside_many_strangers(place: Path, pytestconf
         with Campaign(place / "world", STALL_SECONDS) as campaign:
             campaign.run(seed, BATCHES_OF_A_LONG_CASE)
             assert not campaign.findings, told(campaign, seed, place)
-        weights = campaign.weights
-        half = len(weights) // 2
-        more = (sum(weights[-10:]) - sum(weights[half : half + 10])) / 10 / (half - 10)
+        more = campaign.more_blocks()
         assert more < MORE_BLOCKS_MAX, (
-            f"--seed {seed}: each batch adds {more:.0f} blocks of memory: {weights}"
+            f"--seed {seed}: each batch adds {more:.0f} blocks of memory: {campaign.weights}"
         )

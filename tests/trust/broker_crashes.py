@@ -79,7 +79,7 @@ class BrokerPromises:
             self.now_ms = what.ms
 
 
-def record(directory: Path, seed: int) -> list[Event]:
+def record(directory: Path, seed: int, life: type[BrokerLife] = BrokerLife) -> list[Event]:
     """Live the life of this seed below `directory`."""
     root = directory / NAME
     root.mkdir(parents=True)
@@ -89,17 +89,17 @@ def record(directory: Path, seed: int) -> list[Event]:
         seam = Seam(root, events.append)
         with one_thread(), seam.in_force():
             async with cluster_at(directory, seed, ManualClock()) as cluster:
-                await BrokerLife(cluster, seed, seam.note).run(STEPS)
+                await life(cluster, seed, seam.note).run(STEPS)
 
     asyncio.run(live())
     return events
 
 
-def broker_images(directory: Path, seed: int) -> Cases:
+def broker_images(directory: Path, seed: int, life: type[BrokerLife] = BrokerLife) -> Cases:
     """What a loss of power may leave of brokers, from the life of `seed` on, without an end."""
     for number in count(seed):
         with TemporaryDirectory(dir=directory) as name:
-            events = record(Path(name), number)
+            events = record(Path(name), number, life)
         chance = Random(f"broker moments {number}")
         moments = set(chance.sample(range(len(events)), MOMENTS))
         disk, promises, at = Disk(), BrokerPromises(), 0

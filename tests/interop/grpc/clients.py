@@ -23,6 +23,8 @@ request_timeout_ms. Bodies are in base64. Events: `{client, got: message}` of pu
 
 A message says what is to become of it, by properties: `fails`, how many times the listener fails; `hangs_ms`,
 how long it takes; `check`, the checker's decisions, one for each time that it is asked: "unknown,commit".
+
+Rust's client has no push consumer: for one stands a loop that receives a message, and acknowledges it.
 """
 
 from __future__ import annotations
@@ -44,9 +46,9 @@ from interop.foreign import SECONDS_MAX, Process
 from interop.grpc.doors import Door
 from interop.grpc.programs import build, environment
 
-TLS = {"java": True, "go": True, "node": False, "python": False}
+TLS = {"java": True, "go": True, "node": False, "python": False, "rust": False}
 """Whether a language's client comes with TLS as it is installed. Node's and Python's would verify."""
-REQUEST_TIMEOUT_MS = {"java": 20_000, "go": 5_000, "node": 20_000, "python": 20_000}
+REQUEST_TIMEOUT_MS = {"java": 20_000, "go": 5_000, "node": 20_000, "python": 20_000, "rust": 20_000}
 """Of each request: the machine may be slow. Go's simple consumers do not say how long they want to wait: they
 are answered when half of this is left.
 """
@@ -105,7 +107,7 @@ class Got:
 
 
 class ClientProgram(Process):
-    """A running program. `language`: java, go, node or python; `home`: for what its clients keep."""
+    """A running program. `language`: java, go, node, python or rust; `home`: for what its clients keep."""
 
     def __init__(self, language: str, home: Path) -> None:
         self.language = language

@@ -14,6 +14,7 @@ from interop.conftest import need
 from interop.grpc.apache_proxy import ApacheProxy
 from interop.grpc.clients import ClientProgram, Clients
 from interop.grpc.doors import INVISIBLE_MIN_MS, POLLING_MS, Door
+from interop.grpc.our_proxy import OurProxy
 from interop.grpc.programs import LANGUAGES, TOOLS
 from mqframe import PluginManager
 from mqframe.net.access.settings import AccessSettings
@@ -26,6 +27,8 @@ MAIN_WAYS = {
     "test_order_within_message_groups",
     "test_a_transaction_that_nobody_ended_is_asked_about",
 }
+CHECKS = TransactionSettings(timeout_ms=4_000, check_interval_ms=1_000)
+STORE = {"commit_log_file_bytes": 16 << 20}
 OPERATOR = {"access_key": "operator", "secret_key": "12345678"}
 GUARDED = AccessSettings(
     authentication="acl2",
@@ -56,10 +59,19 @@ def our_door() -> Iterator[Door]:
     low, high = POLLING_MS
     options = {"polling_min_ms": low, "polling_max_ms": high, "invisible_min_ms": INVISIBLE_MIN_MS}
     plugins = PluginManager().configured({"grpc": {"port": 0, **options}})
-    checks = TransactionSettings(timeout_ms=4_000, check_interval_ms=1_000)
-    store = {"commit_log_file_bytes": 16 << 20}
-    with Cluster(plugins=plugins, broker={"services": ("grpc",)}, store=store, sections=[checks]) as running:
+    broker = {"services": ("grpc",)}
+    with Cluster(plugins=plugins, broker=broker, store=STORE, sections=[CHECKS]) as running:
         yield Door(f"127.0.0.1:{grpc_port(running)}", running.nameserver)
+
+
+@pytest.fixture(scope="package")
+def proxy_door() -> Iterator[Door]:
+    """`mqframe proxy` before two brokers of ours, which have no door of their own."""
+    with (
+        Cluster(2, store=STORE, sections=[CHECKS]) as running,
+        OurProxy(running.nameserver, brokers=2) as proxy,
+    ):
+        yield proxy.door
 
 
 @pytest.fixture(scope="package")
@@ -72,9 +84,9 @@ def guarded_door() -> Iterator[Door]:
         yield Door(f"127.0.0.1:{grpc_port(running)}", running.nameserver, operator=OPERATOR)
 
 
-@pytest.fixture(scope="package", params=["our", pytest.param("apache", marks=pytest.mark.long)])
+@pytest.fixture(scope="package", params=["our", "proxy", pytest.param("apache", marks=pytest.mark.long)])
 def door(request: pytest.FixtureRequest) -> Door:
-    """Where clients knock: the same is to be true of both."""
+    """Where clients knock: the same is to be true of all."""
     found: Door = request.getfixturevalue(f"{request.param}_door")
     return found
 
@@ -96,10 +108,16 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartProgram]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of two languages the usual run tries the main ways; all of them the long one."""
+    """Of Java and Python the usual run tries all, and through our proxy the main ways; of Go and Node the
+    main ways; of Rust none. The long one tries the rest.
+    """
     for item in items:
         params = getattr(getattr(item, "callspec", None), "params", {})
-        if params.get("language") in ("go", "node") and getattr(item, "originalname", "") not in MAIN_WAYS:
+        if "language" not in params:
+            continue
+        aside = (params["language"] not in ("java", "python")) + (params.get("door") == "proxy")
+        tried = aside <= (getattr(item, "originalname", "") in MAIN_WAYS)
+        if not tried or params["language"] == "rust":
             item.add_marker(pytest.mark.long)
 
 

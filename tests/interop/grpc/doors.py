@@ -17,8 +17,9 @@ INVISIBLE_MIN_MS = 1_000
 class Door:
     """A server that speaks gRPC, and the name server of the broker behind it.
 
-    `endpoint`: "127.0.0.1:port"; `nameserver`: the same; `apache`: whether it is Apache's proxy; `operator`:
-    the keys of who makes topics and groups, where there is access control.
+    `endpoint`: "127.0.0.1:port"; `nameserver`: the same; `apache`: whether it or that broker is Apache's;
+    `brokers`: how many there are; `operator`: the keys of who makes topics and groups, where there is access
+    control.
     """
 
     def __init__(
@@ -27,11 +28,13 @@ class Door:
         nameserver: str,
         *,
         apache: bool = False,
+        brokers: int = 1,
         operator: Mapping[str, str] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.nameserver = nameserver
         self.apache = apache
+        self._brokers = brokers
         self._hooks = [("acl", operator)] if operator else []
 
     def admin(self) -> Admin:
@@ -39,9 +42,13 @@ class Door:
         return Admin(nameserver=self.nameserver, rpc_hooks=self._hooks)
 
     def create_topic(self, name: str, message_type: str = "NORMAL", queues: int = 4) -> None:
-        """Make a topic for messages of one type: NORMAL, FIFO, DELAY, TRANSACTION or MIXED."""
+        """Make a topic for messages of one type: NORMAL, FIFO, DELAY, TRANSACTION or MIXED.
+
+        `queues`: of all brokers together. Simple consumers ask for one after the other, and wait at each.
+        """
+        each = max(queues // self._brokers, 1)
         with self.admin() as admin:
-            admin.topics.create(name, queues=queues, attributes={"message.type": message_type})
+            admin.topics.create(name, queues=each, attributes={"message.type": message_type})
             until(lambda: name in admin.topics.list())
 
     def create_group(self, name: str, ordered: bool = False, retries: int = 16) -> None:

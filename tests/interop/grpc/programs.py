@@ -1,4 +1,9 @@
-"""What official gRPC clients need: jars and classes, a Go program, Node modules; made once and kept."""
+"""What official gRPC clients need: jars and classes, Go and Rust programs, Node modules; made once and kept.
+
+    python tests/interop/grpc/programs.py [--all]
+
+makes those of usual runs, or that in Rust, too, which takes minutes and is for long ones.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,15 @@ from pathlib import Path
 from interop.foreign_programs import CACHE, JAVA_FLAGS, LOGS, alone
 
 HERE = Path(__file__).parent
-LANGUAGES = ("java", "go", "node", "python")
-TOOLS = {"java": ("java", "javac", "mvn"), "go": ("go",), "node": ("node", "npm"), "python": ()}
+USUAL = ("java", "go", "node", "python")
+LANGUAGES = (*USUAL, "rust")
+TOOLS = {
+    "java": ("java", "javac", "mvn"),
+    "go": ("go",),
+    "node": ("node", "npm"),
+    "python": (),
+    "rust": ("cargo",),
+}
 """What has to be installed for each."""
 
 
@@ -27,6 +39,8 @@ def build(language: str) -> list[str]:
             return [str(build_go())]
         case "node":
             return ["node", str(HERE / "node/client.js")]
+        case "rust":
+            return [str(build_rust(HERE / "rust", "client"))]
     return [sys.executable, str(HERE / "python/client.py")]
 
 
@@ -71,6 +85,15 @@ def build_go() -> Path:
     return program
 
 
+def build_rust(source: Path, name: str) -> Path:
+    """The program `name` of a folder; what it needs is built once for all that have the same lock file."""
+    target = CACHE / "grpc-rust" / "target"
+    command = ["cargo", "build", "--quiet", "--locked", "--target-dir", str(target)]
+    with alone("grpc-rust"):
+        subprocess.run(command, cwd=source, check=True, timeout=2400)
+    return target / "debug" / name
+
+
 def node_modules() -> Path:
     """The folder of what the Node client requires, made once for each state of its lock file."""
     sources = {name: (HERE / "node" / name).read_bytes() for name in ("package.json", "package-lock.json")}
@@ -102,6 +125,6 @@ def _compile(files: list[Path], jars: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    for language in LANGUAGES:
+    for language in LANGUAGES if "--all" in sys.argv else USUAL:
         build(language)
     node_modules()

@@ -10,6 +10,8 @@ from interop.grpc.clients import ClientError, Clients
 from interop.grpc.conftest import StartProgram
 from interop.grpc.doors import Door
 
+pytestmark = pytest.mark.proves("users")
+
 SECRET = "secret78"
 
 

@@ -6,6 +6,7 @@ whole seconds, and so are invisible times.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import math
@@ -31,6 +32,7 @@ from rocketmq import (
     TransactionResolution,
 )
 from rocketmq.grpc_protocol import FilterType
+from rocketmq.v5.client.connection import RpcClient
 
 Words = dict[str, Any]
 RESOLUTIONS = {
@@ -190,6 +192,8 @@ class Clients:
         return {}
 
     def _start(self, words: Words, client: Any) -> Words:
+        # Where its first answer comes very soon, it opens its stream in this thread, which needs a loop then.
+        asyncio.set_event_loop(RpcClient.get_channel_io_loop())
         client.startup()
         self._clients[words["client"]] = client
         return {}
