@@ -67,6 +67,7 @@ class ConfigKeeper:
         self._withheld = False
         self._loads = True
         self._answers_wait = False
+        self._one_rest = asyncio.Lock()
         self.missing: set[str] = set()
         """The files that were not there when tables were loaded, nor their copies."""
         self.thread: Executor = ThreadPoolExecutor(1, thread_name_prefix="mqframe-config")
@@ -169,6 +170,10 @@ class ConfigKeeper:
         Progress is saved only behind it: a table that speaks of records which a power cut took would let the
         records that follow them in their place be passed over.
         """
+        async with self._one_rest:  # of two at once the older could be written last
+            return await self._save_rest(log_flushed)
+
+    async def _save_rest(self, log_flushed: Callable[[], Awaitable[bool]]) -> bool:
         # Written out before the flush is waited for: it holds all that they speak of.
         changed = []
         for kept in self._in_time:

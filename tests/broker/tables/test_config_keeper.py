@@ -53,6 +53,30 @@ async def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
     assert again.offsets.query("g", "t", 1) == 17
 
 
+async def test_an_older_state_never_replaces_a_newer_one(tmp_path: Path) -> None:
+    """Of two saves at once, the one that began first has to wait longer for the log."""
+    kept, flushed = Kept(tmp_path), asyncio.Event()
+
+    async def late() -> bool:
+        await flushed.wait()
+        return True
+
+    kept.offsets.commit("g", "t", 1, 17)
+    older = asyncio.ensure_future(kept.keeper.save_rest(late))
+    await asyncio.sleep(0)
+    kept.offsets.commit("g", "t", 1, 18)
+    newer = asyncio.ensure_future(kept.keeper.save_rest(on_disk))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    flushed.set()
+    assert (await older, await newer) == (True, True)
+    kept.keeper.close()
+    again = Kept(tmp_path)
+    again.keeper.load()
+    assert again.offsets.query("g", "t", 1) == 18
+    again.keeper.close()
+
+
 def names_in(directory: Path) -> list[str]:
     """The files of tables, without what is beside them."""
     return sorted(path.name for path in directory.iterdir() if path.suffix != ".sum")
