@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
@@ -337,15 +337,7 @@ class DoorScene(ClusterScene):
 
     async def acknowledge(self, group: str, *messages: Any, client: str = CLIENT) -> list[Any]:
         """Acknowledge messages of one topic; a result for each."""
-        entries = [
-            m.AckMessageEntry(
-                message_id=each.system_properties.message_id,
-                receipt_handle=each.system_properties.receipt_handle,
-            )
-            for each in messages
-        ]
-        request = m.AckMessageRequest(group=m.Resource(name=group), topic=messages[0].topic, entries=entries)
-        [answer] = await self.call("AckMessage", request, client)
+        [answer] = await self.call("AckMessage", acknowledgement(group, messages), client)
         return list(answer.entries)
 
 
@@ -405,3 +397,14 @@ def consumer_settings(
             long_polling_timeout=m.Duration(seconds=20),
         ),
     )
+
+
+def acknowledgement(group: str, messages: Sequence[Any]) -> m.AckMessageRequest:
+    """What acknowledges messages of one topic that the group has received."""
+    entries = [
+        m.AckMessageEntry(
+            message_id=each.system_properties.message_id, receipt_handle=each.system_properties.receipt_handle
+        )
+        for each in messages
+    ]
+    return m.AckMessageRequest(group=m.Resource(name=group), topic=messages[0].topic, entries=entries)

@@ -122,17 +122,21 @@ async def test_others_get_soon_what_a_receive_had_that_is_given_up_while_it_make
     assert await every_step(prepare, asked(renewed=SIMPLE), look) > 10
 
 
+async def received_as_it_is_sent(scene: DoorScene, turns: int) -> tuple[MemoryCall, MemoryCall]:
+    """A receive that waits, and so many turns of the loop later what is sent meanwhile."""
+    held = scene.begin("ReceiveMessage", asked(renewed=SIMPLE), timeout=25.0)
+    await scene.pass_time(1.0)
+    sending = scene.begin("SendMessage", m.SendMessageRequest(messages=[message("orders", b"1")]), "p@1")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return held, sending
+
+
 async def test_others_get_soon_what_came_as_a_receive_was_given_up_that_waits() -> None:
     given_up = 0
     for turns in range(1, TURNS_MAX):
         async with DoorScene(topics=TOPICS) as scene:
-            held = scene.begin("ReceiveMessage", asked(renewed=SIMPLE), timeout=25.0)
-            await scene.pass_time(1.0)
-            sending = scene.begin(
-                "SendMessage", m.SendMessageRequest(messages=[message("orders", b"1")]), "p@1"
-            )
-            for _ in range(turns):
-                await asyncio.sleep(0)
+            held, sending = await received_as_it_is_sent(scene, turns)
             if held.task.done():
                 break
             given_up += 1
@@ -147,13 +151,7 @@ async def test_others_get_soon_what_came_as_a_receive_was_given_up_that_waits() 
 async def test_what_came_as_the_door_stops_is_handed_over() -> None:
     for turns in range(6):
         async with DoorScene(topics=TOPICS) as scene:
-            held = scene.begin("ReceiveMessage", asked(renewed=SIMPLE), timeout=25.0)
-            await scene.pass_time(1.0)
-            sending = scene.begin(
-                "SendMessage", m.SendMessageRequest(messages=[message("orders", b"1")]), "p@1"
-            )
-            for _ in range(turns):
-                await asyncio.sleep(0)
+            held, sending = await received_as_it_is_sent(scene, turns)
             scene.door.leave()
             await scene.finish(sending.task)
             answers = await scene.finish(held.task)

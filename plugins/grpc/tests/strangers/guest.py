@@ -8,7 +8,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from doors import consumer_settings, message, receive_request
+from doors import acknowledgement, consumer_settings, message, receive_request
 from mqframe_admin.requests import UpdateAndCreateSubscriptionGroup
 from mqframe_grpc.door import SERVICE
 from mqframe_grpc.proto import messages as m
@@ -251,15 +251,7 @@ class Guest:
                 await self._acknowledge(READERS, found)
 
     async def _acknowledge(self, group: str, found: list[Any]) -> None:
-        entries = [
-            m.AckMessageEntry(
-                message_id=each.system_properties.message_id,
-                receipt_handle=each.system_properties.receipt_handle,
-            )
-            for each in found
-        ]
-        request = m.AckMessageRequest(group=m.Resource(name=group), topic=found[0].topic, entries=entries)
-        answer = await self._ask("AckMessage", request)
+        answer = await self._ask("AckMessage", acknowledgement(group, found))
         codes = {each.status.code for each in answer.entries}
         assert codes == {m.Code.OK}, f"guest: acknowledgement: {answer}"
 

@@ -6,6 +6,7 @@ import gzip
 from random import Random
 from typing import Final
 
+from bent_bytes import bent
 from fuzz import values
 from fuzz.steps import Step
 from mqframe_grpc.door import SERVICE
@@ -25,7 +26,7 @@ from mqframe_grpc.transport.frames import (
     frame_head,
 )
 from strangers.learned import Learned
-from strangers.line import DoorLine, bent, frame, head, opened, reset, sent
+from strangers.line import DoorLine, frame, head, opened, reset, sent
 from strangers.requests import RPCS, RequestMaker, bomb
 
 DOOR, BROKEN, MUTE = "door", "broken", "mute"

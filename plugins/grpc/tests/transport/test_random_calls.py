@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
+from bent_bytes import bent
 from grpc_wire import Peer, Wire, answer_name, message
 from h2.events import SettingsAcknowledged
 from h2.exceptions import ProtocolError
@@ -177,27 +178,6 @@ async def recorded(chance: Random) -> bytes:
     await player.finish()
     await wire.settle()
     return bytes(player.peer.sent)
-
-
-def bent(raw: bytes, chance: Random) -> bytes:
-    """`raw` with something wrong in it."""
-    changed = bytearray(raw)
-    for _ in range(chance.choice((1, 1, 2, 5, 30))):
-        place = chance.randrange(len(changed))
-        match chance.randrange(5):
-            case 0:
-                changed[place] = chance.randrange(256)
-            case 1:
-                changed[place] ^= 1 << chance.randrange(8)
-            case 2:
-                del changed[place : place + chance.choice((1, 9, 100))]
-            case 3:
-                changed[place:place] = chance.randbytes(chance.choice((1, 9, 100)))
-            case _:
-                changed[place:place] = changed[place // 2 : place // 2 + chance.choice((9, 200))]
-        if not changed:
-            return b""
-    return bytes(changed)
 
 
 @settings(max_examples=100)

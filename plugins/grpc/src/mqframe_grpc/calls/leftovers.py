@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import attrs
 from mqframe_pop.rules.receipt_handle import ReceiptHandle
@@ -72,12 +72,11 @@ class Leftovers:
             await self._acknowledge(group, topic, handle)
 
     def give_back(
-        self, client: DoorClient, group: str, topic: str, messages: Sequence[ReceivedMessage]
+        self, client: DoorClient, group: str, topic: str, popped: Iterable[tuple[str, DoorHandle]]
     ) -> None:
-        """The client has gone before anything was done with what was popped: others get it soon."""
-        for message in messages:
-            work = self._renewing.give_back_one(client, group, topic, message.message_id, handle_of(message))
-            self._renewing.later(work)
+        """The client has gone before it got these, by their ids: others get them soon."""
+        for message_id, handle in popped:
+            self._renewing.later(self._renewing.give_back_one(client, group, topic, message_id, handle))
 
 
 def handle_of(message: ReceivedMessage) -> DoorHandle:

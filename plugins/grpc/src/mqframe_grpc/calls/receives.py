@@ -98,7 +98,8 @@ class ReceiveCalls:
             if (late := answered_meanwhile(given_up)) is not None:
                 with contextlib.suppress(Rejected):
                     popped = _read(late, broker, topic, deadline).messages
-                    self._leftovers.give_back(client, group, topic, popped)
+                    pairs = ((each.message_id, handle_of(each)) for each in popped)
+                    self._leftovers.give_back(client, group, topic, pairs)
             raise
         result = _read(reply, broker, topic, deadline)
         if result.full:
@@ -114,7 +115,7 @@ class ReceiveCalls:
             try:
                 await self._leftovers.put_away(group, topic, rest)
             except BaseException:
-                self._give_back(client, group, topic, found)
+                self._leftovers.give_back(client, group, topic, map(_pair, found))
                 raise
         if not found:
             raise Rejected(m.Code.MESSAGE_NOT_FOUND, "no match message")
@@ -204,15 +205,12 @@ class ReceiveCalls:
                 await call.send(m.ReceiveMessageResponse(message=each.message))
                 sent += 1
         except BaseException:
-            self._give_back(client, group, topic, found[sent:])
+            self._leftovers.give_back(client, group, topic, map(_pair, found[sent:]))
             raise
 
-    def _give_back(self, client: DoorClient, group: str, topic: str, deliveries: Sequence[_Delivery]) -> None:
-        """The client has gone before it got these: others get them soon."""
-        renewing = self._renewing
-        for each in deliveries:
-            message_id = each.message.system_properties.message_id
-            renewing.later(renewing.give_back_one(client, group, topic, message_id, each.handle))
+
+def _pair(delivery: _Delivery) -> tuple[str, DoorHandle]:
+    return delivery.message.system_properties.message_id, delivery.handle
 
 
 def _read(reply: Reply, broker: str, topic: str, deadline: float) -> PopResult:

@@ -177,8 +177,7 @@ class Http:
             content = _bare(content, flags)
         stream = self.streams.get(number)
         if stream is None:
-            if number > self.last or not number & 1:
-                raise self._never_began(number)
+            self._check_began(number)
             if number not in self._reset:
                 self._mislead(number)
             return None
@@ -188,11 +187,10 @@ class Http:
         stream.granted -= size
         if stream.granted < 0:
             raise HttpBroken(ErrorCode.FLOW_CONTROL_ERROR, "more data than the call has room for")
-        if stream.missing is not None:
-            stream.missing -= len(content)
         if flags & END_STREAM:
             stream.half_closed = True
         if stream.missing is not None:
+            stream.missing -= len(content)
             self._check_length(stream)
         return Data(stream, content, size)
 
@@ -203,8 +201,8 @@ class Http:
         stream = self.streams.pop(frame.number, None)
         if stream is not None:
             self._remember(frame.number)
-        elif frame.number > self.last or not frame.number & 1:
-            raise self._never_began(frame.number)
+        else:
+            self._check_began(frame.number)
         return stream
 
     def opened(self, frame: HttpFrame) -> bool:
@@ -225,8 +223,7 @@ class Http:
             return True
         stream = self.streams.get(number)
         if stream is None:
-            if number > self.last or not number & 1:
-                raise self._never_began(number)
+            self._check_began(number)
             return True
         stream.room += more
         if stream.room <= _WINDOW_MAX:
@@ -273,8 +270,9 @@ class Http:
         if not frame.flags & ACK:
             self._out += frame_head(_PING_BYTES, PING, ACK, 0) + frame.content
 
-    def _never_began(self, number: int) -> HttpBroken:
-        return HttpBroken(ErrorCode.PROTOCOL_ERROR, f"a frame of stream {number}, which never began")
+    def _check_began(self, number: int) -> None:
+        if number > self.last or not number & 1:
+            raise HttpBroken(ErrorCode.PROTOCOL_ERROR, f"a frame of stream {number}, which never began")
 
     def _check_length(self, stream: HttpStream) -> None:
         """Raise unless as much has come, or may still come, as the client said it would."""
