@@ -6,7 +6,8 @@ import logging
 from typing import Any
 
 from mqframe.core.clock import Clock
-from mqframe.core.errors import AccessError, ConnectError, ConnectionLost, MqframeError
+from mqframe.core.codes import ResponseCode
+from mqframe.core.errors import AccessError, AnswerError, ConnectError, ConnectionLost, MqframeError
 from mqframe.log import get_logger
 from mqframe.trouble import QUIET_SECONDS, Troubles
 
@@ -25,13 +26,16 @@ class Outages:
     def note(self, event: str, whom: str, problem: MqframeError, **values: Any) -> None:
         """Log that `event` came of `problem` with `whom`, a server or what stands for it.
 
-        That there is no connection is INFO at first, and a WARNING once a minute when it lasts; another
-        problem is a WARNING at once. What is repeated within the minute is INFO.
+        That there is no connection, or that a broker which comes back has no heartbeat yet, is INFO at first,
+        and a WARNING once a minute when it lasts; another problem is a WARNING at once. What is repeated
+        within the minute is INFO.
         """
         if isinstance(problem, AccessError):
             self._refusal = (event, whom), problem
         trouble = self._troubles.of((event, whom))
-        away = isinstance(problem, ConnectError | ConnectionLost)
+        away = isinstance(problem, ConnectError | ConnectionLost) or (
+            isinstance(problem, AnswerError) and problem.code == ResponseCode.SUBSCRIPTION_NOT_EXIST
+        )
         if away and trouble.seconds >= QUIET_SECONDS:
             values["away_seconds"] = round(trouble.seconds)
         trouble.note(event, kind=type(problem).__name__, may_pass=away, **values, reason=str(problem))

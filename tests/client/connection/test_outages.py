@@ -8,6 +8,7 @@ import pytest
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.client.connection.outages import Outages
+from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AccessError, AnswerError, CallTimeout, ConnectError, ConnectionLost
 from mqframe.trouble import AGAIN_SECONDS, QUIET_SECONDS
 
@@ -41,6 +42,12 @@ def scene(caplog) -> Scene:
 def test_a_restart_is_no_warning(scene) -> None:
     assert scene.fails(ConnectionLost("reset")) == ("INFO", "pull failed group='g' reason='reset'")
     assert scene.fails(after=QUIET_SECONDS - 0.1)[0] == "INFO"
+
+
+def test_a_broker_that_is_back_and_has_no_heartbeat_yet_is_no_warning(scene) -> None:
+    unknown = AnswerError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "group g has no member here", "10.0.0.1:10911")
+    assert scene.fails(unknown)[0] == "INFO"
+    assert scene.fails(unknown, after=QUIET_SECONDS)[0] == "WARNING"
 
 
 def test_an_outage_is_one_warning_a_minute(scene) -> None:
