@@ -24,7 +24,7 @@ async def test_a_broker_that_has_it_finds_messages_by_their_keys() -> None:
         await world.client.ok_send("t", "KEYS\x01k other\x02", body=b"one")
         answer = await world.client.ok(ASKED)
         assert [message.stored_body for message in decode_records(answer.body)] == [b"one"]
-        index = world.store._files.key_index
+        index = world.store.files.key_index
         assert isinstance(index, IndexFiles)
         assert [(file.slots, file.entries) for file in index.files] == [(7, 40)]
 

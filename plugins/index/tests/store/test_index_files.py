@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 
 import pytest
-from mqframe_index.store.index_file import ENTRY, HEADER
+from mqframe_index.store.index_file import HEADER
 from mqframe_index.store.index_files import IndexFiles
+from mqframe_index.store.new_entries import ENTRY
 from stores import put
 
 from mqframe.core.storage.record import decode_records

@@ -7,16 +7,15 @@ import os
 import struct
 import sys
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.modes import file_mode
+from mqframe_index.store.new_entries import ENTRY, NewEntries, Pairs, PlainEntries
 
 HEADER: Final = struct.Struct(">qqqqii")
-ENTRY: Final = struct.Struct(">iqii")
-"""Key hash, log offset, seconds since the file's begin, number of the previous entry in the slot."""
 _SLOT: Final = struct.Struct(">i")
 _SECONDS_MAX: Final = 0x7FFFFFFF
 _CHAIN_MAX: Final = 64
@@ -61,8 +60,7 @@ class IndexFile:
         ) = HEADER.unpack(header)
         if self.count < 1:
             self.count = 1
-        self._new_slots: dict[int, int] = {}
-        self._new_entries: list[bytes] = []
+        self._new: NewEntries = PlainEntries(slots)
 
     @classmethod
     def create(
@@ -98,44 +96,37 @@ class IndexFile:
         """Whether no entry fits any more."""
         return bool(self.count >= self.entries)
 
-    def add(self, pairs: Sequence[tuple[int, int]], timestamp: int) -> int:
-        """Note entries for (key hash, log offset) pairs of records stored at `timestamp`, as many as fit.
+    def note_in(self, new_entries: Callable[[int], NewEntries]) -> None:
+        """Keep what is not in the file yet in what this makes, from now on; nothing is kept at the moment."""
+        if not len(self._new):
+            self._new = new_entries(self.slots)
+
+    def add(self, pairs: Pairs, timestamp: int, skip: int = 0) -> int:
+        """Note entries for `pairs` of records stored at `timestamp`, behind the first `skip`, as many as fit.
 
         Returns how many; `write` puts them into the file.
         """
-        fit = pairs[: self.entries - self.count]
-        if not fit:
+        fit = min(len(pairs) - skip, int(self.entries - self.count))
+        if fit <= 0:
             return 0
         if self._map is None:
             raise ValueError(f"{self.path} is open for reading only")
-        number, begin, slots = self.count, self.begin_timestamp, self.slots
-        written = number - len(self._new_entries)
+        number, begin = self.count, self.begin_timestamp
+        written = number - len(self._new)
         seconds = min((timestamp - begin) // 1000, _SECONDS_MAX) if 0 < begin < timestamp else 0
         if number <= 1:
-            self.begin_offset = fit[0][1]
+            self.begin_offset = pairs[skip][1]
             self.begin_timestamp = timestamp
-        new_slots, note, pack = self._new_slots, self._new_entries.append, ENTRY.pack
-        target, unpack = self._map, _SLOT.unpack_from
-        for key_hash, offset in fit:
-            slot = key_hash % slots
-            previous = new_slots.get(slot)
-            if previous is None:
-                (previous,) = unpack(target, 40 + slot * 4)
-                if previous >= written:
-                    previous = self._before_cut(slot, previous, written) or 0
-                if previous <= 0:
-                    previous = 0
-                    self.used_slots += 1
-            note(pack(key_hash, offset, seconds, previous))
-            # Only the very first entry of a file is counted from the time that the file inherited.
-            if number == 1 and begin != timestamp:
-                seconds = 0
-            new_slots[slot] = number
-            number += 1
-        self.count = number
-        self.end_offset = fit[-1][1]
+        # Only the very first entry of a file is counted from the time that the file inherited.
+        later_seconds = 0 if number == 1 and begin != timestamp else seconds
+        self.used_slots += self._new.add(
+            pairs, skip, fit, number, later_seconds, seconds, self._map,
+            lambda slot, previous: self._before_cut(slot, previous, written) or 0,
+        )  # fmt: skip
+        self.count = number + fit
+        self.end_offset = pairs[skip + fit - 1][1]
         self.end_timestamp = timestamp
-        return len(fit)
+        return fit
 
     def _before_cut(self, slot: int, number: int, count: int) -> int | None:
         """What the slot named before a write that was cut off, with entries from `count` on.
@@ -155,19 +146,16 @@ class IndexFile:
 
     def write(self) -> None:
         """Put noted entries into the file: entries, slots, header. Raises OSError; may be repeated."""
-        if not self._new_entries or self._map is None:
+        new = self._new
+        if not len(new) or self._map is None:
             return
-        first = self.count - len(self._new_entries)
-        data = b"".join(self._new_entries)
-        at = self._entries_at + first * 20
+        data = new.entries()
+        at = self._entries_at + (self.count - len(new)) * ENTRY.size
         if os.pwrite(self._descriptor, data, at) != len(data):
             write_all(self._descriptor, data, at)
-        pack, target, base = _SLOT.pack_into, self._map, HEADER.size
-        for slot, number in self._new_slots.items():
-            pack(target, base + slot * 4, number)
-        target[: HEADER.size] = self._header()
-        self._new_entries.clear()
-        self._new_slots.clear()
+        new.write_slots(self._map)
+        self._map[: HEADER.size] = self._header()
+        new.clear()
 
     def rewind(self, log_offset: int) -> bool:
         """Take back the entries of records at or past `log_offset`, newest first, as if never made.

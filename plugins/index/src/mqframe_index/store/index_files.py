@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from mqframe.core.messages.properties import UNIQUE_KEY, find_property
 from mqframe.core.storage.dispatch_facts import index_keys
@@ -24,6 +24,7 @@ from mqframe.store.files.modes import make_folder
 from mqframe_index.store.agreement import IndexAgreement
 from mqframe_index.store.index_file import IndexFile, Looks
 from mqframe_index.store.key_hashes import KeyHashes, index_hash
+from mqframe_index.store.new_entries import NewEntries, Pairs, PlainEntries
 
 _log: Final = get_logger("store")
 LOOKS_MAX: Final = 16_384
@@ -52,7 +53,18 @@ class IndexFiles:
         """Files that became full since the last flush."""
         self._writing: IndexFile | None = None
         self._hashes = KeyHashes()
+        self._new_entries: Callable[[int], NewEntries] = PlainEntries
+        self._hashed: type | None = None
         self._repeat_from = 0
+
+    def note_in(self, new_entries: Callable[[int], NewEntries], hashed: type) -> None:
+        """Keep entries that are not in a file yet in what this makes, of so many slots, from now on.
+
+        `hashed`: the class of a `Pairs` that `add` gets in place of keys, from whoever made their hashes.
+        """
+        self._new_entries, self._hashed = new_entries, hashed
+        if self._writing is not None:
+            self._writing.note_in(new_entries)
 
     @property
     def repeat_from(self) -> int:
@@ -153,19 +165,22 @@ class IndexFiles:
 
     def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
         """Note records of `topic`, all stored at `timestamp` (ms), as (log offset, keys). Raises OSError."""
-        pairs = self._hashes.pairs(topic, indexed, self._repeat_from)
-        while pairs:
+        if self._hashed is not None and isinstance(indexed, self._hashed):
+            pairs = cast("Pairs", indexed)
+        else:
+            pairs = self._hashes.pairs(topic, indexed, self._repeat_from)
+        count, taken = len(pairs), 0
+        while taken < count:
             file = self._writing or self._writable()
-            taken = file.add(pairs, timestamp)
-            if taken == len(pairs):
-                return
-            del pairs[:taken]
-            self._writable()
+            taken += file.add(pairs, timestamp, taken)
+            if taken < count:
+                self._writable()
 
     def _writable(self) -> IndexFile:
         last = self.files[-1] if self.files else None
         if last is not None and not last.full:
             last.open_to_write(self._allocate)
+            last.note_in(self._new_entries)
             self._writing = last
             return last
         if last is not None:
@@ -180,6 +195,7 @@ class IndexFiles:
             self._allocate,
         )
         file.open_to_write(self._allocate)
+        file.note_in(self._new_entries)
         self.files.append(file)
         self._writing = file
         return file

@@ -11,8 +11,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from mqframe_index.store.index_file import ENTRY, HEADER, IndexFile
+from mqframe_index.store.index_file import HEADER, IndexFile
 from mqframe_index.store.key_hashes import KeyHashes
+from mqframe_index.store.new_entries import ENTRY
 
 from mqframe.core.storage.zeros import data_end
 from mqframe_store_tools.checking.findings import Findings

@@ -8,9 +8,9 @@ from typing import Final
 
 from mqframe_admin.rules.message_rows import Row, message_row
 from mqframe_delay.store.checkpoint import TimerCheckpoint
-from mqframe_index.store.index_file import ENTRY as INDEX_ENTRY
 from mqframe_index.store.index_file import IndexFile
 from mqframe_index.store.key_hashes import index_hash
+from mqframe_index.store.new_entries import ENTRY as INDEX_ENTRY
 
 from mqframe.core.errors import SettingError
 from mqframe.core.storage.log_scan import is_blank, read_record
