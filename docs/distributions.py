@@ -86,13 +86,18 @@ def _read(path: Path) -> dict[str, Any]:
 def _distribution(project_file: dict[str, Any], extras: dict[str, list[str]]) -> Distribution:
     project = project_file["project"]
     groups = project.get("entry-points", {})
-    wheel = project_file["tool"]["hatch"]["build"]["targets"]["wheel"]
+    tools = project_file["tool"]
+    packages = (
+        [tools["maturin"]["module-name"].partition(".")[0]]
+        if "maturin" in tools
+        else tools["hatch"]["build"]["targets"]["wheel"]["packages"]
+    )
     offers = (name.partition(".") for name in groups.get(KINDS_GROUP, {}))
     return Distribution(
         name=project["name"],
         description=project["description"],
         offers=tuple((kind, name) for kind, _, name in offers),
         names=tuple(groups.get(NAMES_GROUP, {})),
-        packages=tuple(Path(package).name for package in wheel["packages"]),
+        packages=tuple(Path(package).name for package in packages),
         extras=tuple(extra for extra, needs in extras.items() if project["name"] in needs),
     )

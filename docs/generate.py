@@ -104,7 +104,7 @@ def kinds_table() -> str:
 def distributions_table() -> str:
     """The distributions of this repository, with what each adds."""
     rows = [
-        (_code(each.name), each.description, _offers(each), ", ".join(map(_code, each.extras)))
+        (_code(each.name), each.description, _offers(each), ", ".join(map(_code, each.extras)) or "–")
         for each in distributions()
     ]
     return table(("distribution", "what for", "plugins, and names of `mqframe`", "extras"), rows)

@@ -65,6 +65,8 @@ SUBJECTS: dict[str, set[str]] = {
     # Roles are trusted: they are made of the inside of broker and store.
     "mqframe_replication": {*LEVELS["broker"], "mqframe_admin", "mqframe_cli"},
     "mqframe_election": {*LEVELS["broker"], "mqframe_replication"},
+    # So is what does in compiled code what these do.
+    "mqframe_speedups": LEVELS["broker"],
 }
 """Distributions made of what the kernel is made of, and what each may import: parts of the kernel, and other
 distributions. The kernel's rules hold for them, too."""
@@ -94,8 +96,8 @@ FLOORS: dict[str, list[set[str]]] = {
         {"manager"},
     ],
     "mqframe.net": [
-        {"access", "addresses", "busy_poll", "clock", "heap", "latencies", "listening", "settings"},
-        {"endpoint", "deadlines", "unread"},
+        {"access", "addresses", "busy_poll", "clock", "frame_path", "heap", "listening", "settings"},
+        {"endpoint", "deadlines", "latencies", "unread"},
         {"connection", "send_buffer", "serving"},
         {"peer_group", "tls"},
         {"async_serving", "budgets"},
@@ -241,6 +243,11 @@ FLOORS: dict[str, list[set[str]]] = {
         {"requests", "settings"},
         {"rules"},
         {"broker"},
+    ],
+    "mqframe_speedups": [
+        {"_native"},
+        {"sends"},
+        {"service"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},
@@ -667,11 +674,18 @@ def test_broker_parts_of_subjects_use_what_plugins_may() -> None:
     none(wrong)
 
 
+COMPILED = {"mqframe_speedups._native"}
+"""Modules without a source in Python: private, as what is beside them is their only caller."""
+
+
 def test_nobody_imports_private_names_of_others() -> None:
     wrong = []
     for path in kernel() + plugin_sources() + plugin_tests() + sorted((ROOT / "tests").rglob("*.py")):
         for module, names, line in imports(path):
             if not module.startswith("mqframe"):
+                continue
+            found = {module, *(f"{module}.{name}" for name in names)} & COMPILED
+            if any(each.startswith(f"{distribution(path)}.") for each in found):
                 continue
             private = [w for w in [*module.split("."), *names] if w.startswith("_") and not w.endswith("__")]
             wrong += [f"{place(path, line)}: imports {name} of {module}" for name in private]

@@ -25,9 +25,11 @@ import pytest
 from installed import BARE_KERNEL, EVERY_HELP, EVERY_PLUGIN
 
 ROOT = Path(__file__).parents[1]
+COMPILED = ROOT / "packages/speedups"
+"""What only a machine with a compiler can build: it stands outside of the workspace and of all extras."""
 PROJECTS = [
     ROOT,
-    *sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml")),
+    *sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml") if path.parent != COMPILED),
     *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")),
 ]
 UV = shutil.which("uv")
@@ -132,6 +134,23 @@ def test_a_source_distribution_holds_sources_tests_and_license(project: Path, bu
     tests = {path.relative_to(project).as_posix() for path in (project / "tests").glob("*.py")}
     assert tests <= names
     assert not any("__pycache__" in name or name.startswith(".venv") for name in names)
+
+
+def test_what_has_to_be_compiled_is_built_by_itself_and_says_how() -> None:
+    kernel, own = table(ROOT), table(COMPILED)
+    assert kernel["tool"]["uv"]["workspace"]["exclude"] == [COMPILED.relative_to(ROOT).as_posix()]
+    extras = kernel["project"]["optional-dependencies"]
+    assert not any(title(COMPILED) in each for needs in extras.values() for each in needs)
+    assert (COMPILED / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert own["project"]["license"] == "Apache-2.0"
+    assert own["project"]["version"] == kernel["project"]["version"]
+
+    crate = tomllib.loads((COMPILED / own["tool"]["maturin"]["manifest-path"]).read_text())["package"]
+    assert crate["version"] == own["project"]["version"]
+    for page in (COMPILED / "README.md", ROOT / "docs/howto/speedups.md"):
+        text = page.read_text()
+        assert f"pip install ./{COMPILED.relative_to(ROOT).as_posix()}" in text
+        assert f"Rust {crate['rust-version']} or newer" in text
 
 
 @pytest.mark.parametrize("project", PROJECTS[1:], ids=title)

@@ -26,6 +26,7 @@ from mqframe.broker.state import BrokerState
 from mqframe.core.messages.ids import UniqueIds
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.missing import why_missing
+from mqframe.net.frame_path import BringsFramePath
 
 
 def make_parts(
@@ -43,6 +44,9 @@ def make_parts(
     rules = SendRules([*refusing, *declared], dead_letters, state.delays)
     sends = SendProcessor(shared, state.sends, _unique_ids(state), rules)
     state.sender = sends.send_whole
+    for service in services:
+        if isinstance(service, BringsFramePath):
+            state.frame_path = service.frame_path(sends)
     pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
     administration = state.administration
     administration.announced = registration.announced

@@ -99,6 +99,8 @@ class Broker:
                 net.body_bytes_max,
             )
             self._listeners.serve_in_process(state.requests)
+            if state.frame_path is not None:
+                self._listeners.shorten(state.frame_path)
             state.budgets.of_connections = self._listeners.counters
         except BaseException:
             # Whoever mends the settings makes another broker, in this process perhaps.

@@ -48,6 +48,7 @@ from mqframe.hooks.interfaces import BodyCheck
 from mqframe.hooks.interfaces.send_rule import SendFields
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
+from mqframe.net.frame_path import FramePath
 from mqframe.net.in_process.requests import InProcessRequests
 
 S = TypeVar("S")
@@ -72,7 +73,7 @@ class BrokerState:
         shared_log: SharedLog = _OWN_LOG,
     ) -> None:  # fmt: skip
         settings, store_settings = sections.broker, sections.store
-        self.clock, self.plugins = clock, plugins
+        self.clock, self.plugins, self.net = clock, plugins, sections.net
         self.identity = Identity(settings, sections.broker_id, sections.role)
         self.live = LiveSettings(
             settings, store_settings, sections.origins, sections.replication, sections.services
@@ -121,6 +122,7 @@ class BrokerState:
         self.reader = LogReader(self.store, settings.name)
         self.requests = InProcessRequests()
         self.directory = store_settings.directory
+        self.frame_path: FramePath | None = None
         self.offers: dict[str, Callable[..., Any]] = {}
         """What the services that are made by now offer."""
 

@@ -17,8 +17,7 @@ class ClientSettings:
     """What every client needs: whom to ask, how it is called, how often it looks."""
 
     nameserver: str = setting(
-        "",
-        doc='name servers, "host:port;host:port"; empty: the variable NAMESRV_ADDR (before a file)',
+        "", doc='name servers, "host:port;host:port"; empty: the variable NAMESRV_ADDR (before a file)'
     )
     instance_name: str = setting(
         "",

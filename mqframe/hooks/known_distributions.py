@@ -29,6 +29,7 @@ KNOWN_DISTRIBUTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("command", "config"): "mqframe-cli",
     ("command", "context"): "mqframe-cli",
     ("command", "mqadmin"): "mqframe-cli",
+    ("broker_service", "speedups"): "mqframe-speedups",
     ("rpc_hook", "acl"): "mqframe-plugin-acl",
     ("authentication", "acl2"): "mqframe-plugin-acl",
     ("authentication", "plain_acl"): "mqframe-plugin-acl",

@@ -14,6 +14,7 @@ from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
 from mqframe.net.async_serving import AsyncServing
 from mqframe.net.connection import Connection
+from mqframe.net.frame_path import FramePath
 from mqframe.net.peer_group import PeerGroup
 from mqframe.net.send_buffer import SendBuffer
 from mqframe.net.unread import unread
@@ -27,6 +28,8 @@ TURN_SECONDS: Final = 0.01
 """After a turn that took so long the other connections are served first, then the rest of this one."""
 LONG_TURN_BYTES: Final = 128 * 1024
 """After a turn with so much to send the other connections are served first, then the rest of this one."""
+BEGUN_BYTES_MAX: Final = 16 * 1024
+"""So much of a frame under way is put before the next read again, for what serves whole frames of a read."""
 
 
 class AsyncPeer(asyncio.Protocol):
@@ -39,25 +42,10 @@ class AsyncPeer(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_buffer",
-        "_connection",
-        "_cut",
-        "_decoder",
-        "_group",
-        "_half_bytes",
-        "_last_frame",
-        "_loop",
-        "_lost",
-        "_queued",
-        "_received",
-        "_requests",
-        "_stalled_since",
-        "_taking",
-        "_unsent_bytes_max",
-        "address",
-        "closed",
-        "pending",
-    )
+        "_buffer", "_connection", "_cut", "_decoder", "_group", "_half_bytes", "_last_frame", "_loop",
+        "_lost", "_queued", "_received", "_requests", "_stalled_since", "_taking", "_unsent_bytes_max",
+        "address", "closed", "pending",
+    )  # fmt: skip
 
     def __init__(self, group: PeerGroup, address: str = "") -> None:
         self._group = group
@@ -169,9 +157,12 @@ class AsyncPeer(asyncio.Protocol):
         """Serve what came (asyncio.Protocol)."""
         self._received = self._group.clock.monotonic()
         self._queued = 0.0
+        served = 0
+        if self._group.frame_path is not None:
+            data, served = self._shorten(data, self._group.frame_path)
         self._connection.receive(data)
         if not self._buffer.held and (self._stalled_since is None or not self._group.throttle):
-            self._read_frames(self._received)
+            self._read_frames(self._received, served)
             left = self._decoder.left
         else:
             left = self._decoder.unread_bytes
@@ -179,18 +170,44 @@ class AsyncPeer(asyncio.Protocol):
             self._half_bytes = left
             self._group.half_frame(self, left)
 
+    def _shorten(self, data: bytes, path: FramePath) -> tuple[bytes, int]:
+        """Serve by `path` what it takes of `data`: what is left of that, how many requests were served."""
+        decoder, buffer, group = self._decoder, self._buffer, self._group
+        if buffer.held or self._stalled_since is not None or not self._taking:
+            return data, 0
+        if decoder.unread_bytes:
+            begun = decoder.take_back(BEGUN_BYTES_MAX)
+            data = begun + data if begun else data
+        if decoder.unread_bytes or not self._requests.is_free(len(data)):
+            return data, 0
+        found = path.take(data, self, self._received)
+        if found is None:
+            return data, 0
+        self._last_frame = self._received
+        if found.answers:
+            buffer.gathering = True
+            buffer.put(found.answers, b"")
+        if group.latencies is not None:
+            took_ms = (group.clock.monotonic() - self._received) * 1000
+            for requests in found.requests:
+                group.latencies.add_alike(requests, took_ms)
+        return data[found.size :], sum(each.number for each in found.requests)
+
     def _left(self, unsent_bytes: int) -> None:
         self._group.unsent(self, unsent_bytes)
 
-    def _read_frames(self, began: float) -> None:
-        """Handle all whole frames, end the turn, write the answers. `began`: now, monotonic seconds."""
+    def _read_frames(self, began: float, served: int = 0) -> None:
+        """Handle all whole frames, end the turn, write the answers.
+
+        `began`: now, monotonic seconds; `served`: requests of this turn that were served already.
+        """
         group, connection, buffer = self._group, self._connection, self._buffer
         next_frame, now, take = connection.next_frame, group.clock.monotonic, self._requests.take
         turn_bytes_max = min(TURN_BYTES_MAX, self._unsent_bytes_max)
         more, end = True, began + TURN_SECONDS
         group.turns += 1
         while more:
-            problem, more, served, long = None, False, 0, False
+            problem, more, long = None, False, False
             buffer.gathering = True
             try:
                 while self._taking and (frame := next_frame()) is not None:
@@ -226,6 +243,7 @@ class AsyncPeer(asyncio.Protocol):
                 buffer.flush()
             if group.busy_poll is not None and served:
                 group.busy_poll.turn(served)
+            served = 0
             if problem is not None:
                 log.warning("malformed frame", peer=self.address, problem=str(problem))
                 self.close(f"malformed frame: {problem}")

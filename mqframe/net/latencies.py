@@ -11,6 +11,7 @@ from mqframe.core.measuring.family import Family, MetricKind
 from mqframe.core.measuring.histogram import Histogram
 from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.serving import Call
+from mqframe.net.frame_path import AlikeRequests
 
 BOUNDS_MS: Final = (1, 3, 5, 7, 10, 100, 1000, 2000, 3000)
 _UNKNOWN: Final = -1
@@ -47,14 +48,19 @@ class Latencies:
         frame = call.frame
         found = self._found.get((frame.code, response_code, call.waited, frame.flag & FLAG_ONEWAY))
         if found is None:
-            found = self._histogram(call, response_code)
+            found = self._histogram(frame.code, response_code, call.waited, frame.flag & FLAG_ONEWAY)
         took_ms = (now - call.received) * 1000
         found.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
         found.sum += took_ms
 
-    def _histogram(self, call: Call, response_code: int) -> Histogram:
-        code = call.frame.code if call.frame.code in self._known else _UNKNOWN
-        key = code, response_code, call.waited, call.frame.flag & FLAG_ONEWAY
+    def add_alike(self, requests: AlikeRequests, took_ms: float) -> None:
+        """All of `requests` were answered with success after `took_ms`."""
+        found = self._histogram(requests.code, 0, False, requests.flag & FLAG_ONEWAY)
+        found.counts[bisect_left(BOUNDS_MS, took_ms)] += requests.number
+        found.sum += took_ms * requests.number
+
+    def _histogram(self, code: int, response_code: int, waited: bool, oneway: int) -> Histogram:
+        key = code if code in self._known else _UNKNOWN, response_code, waited, oneway
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = Histogram(BOUNDS_MS)

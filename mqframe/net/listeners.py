@@ -8,6 +8,7 @@ from mqframe.core.requests.serving import Handler, handlers_of
 from mqframe.net.access.access import Access
 from mqframe.net.access.audit import audited
 from mqframe.net.access.guard import AccessRefusals, Guard
+from mqframe.net.frame_path import FramePath
 from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.latencies import Latencies
 from mqframe.net.server import Server
@@ -53,6 +54,10 @@ class Listeners:
         for server in (self._public, self._operators):
             if server is not None:
                 server.replace(handlers)
+
+    def shorten(self, path: FramePath) -> None:
+        """Serve everybody by `path`, where it takes requests and nobody else has to see them."""
+        self._public.shorten(path)
 
     def serve_in_process(self, requests: InProcessRequests) -> None:
         """Serve peers of `requests` as everybody, not as operators where these have a port of their own."""

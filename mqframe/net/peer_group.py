@@ -15,6 +15,7 @@ from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.deadlines import Deadlines, HasPending
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.frame_path import AlikeRequests, FramePath
 from mqframe.net.heap import give_back
 
 log = get_logger("net")
@@ -85,6 +86,9 @@ class AnswerTimes(Protocol):
     def add(self, call: Call, response_code: int, now: float) -> None:
         """`call` is answered with `response_code`; `now`: monotonic seconds."""
 
+    def add_alike(self, requests: AlikeRequests, took_ms: float) -> None:
+        """All of `requests` were answered with success after `took_ms`."""
+
 
 class PeerGroup:
     """Connections of one asyncio server or client; lives in one loop.
@@ -92,7 +96,8 @@ class PeerGroup:
     Closes idle and stalled connections, ends calls at their deadlines, holds the tasks of async handlers.
     `limits`: of a server; a peer that does not read its answers is not read from either then, which
     `throttle` says. `turns`: how often a connection had its turn; `processor_seconds`: what the processor
-    has worked for the loop's thread; `running`: whether requests are served.
+    has worked for the loop's thread; `running`: whether requests are served. `frame_path`: the shorter way of
+    some of them, where there is one.
     """
 
     def __init__(
@@ -110,6 +115,7 @@ class PeerGroup:
         self.turns = 0
         self.processor_seconds: Callable[[], float] = time.thread_time
         self.latencies: AnswerTimes | None = None
+        self.frame_path: FramePath | None = None
         self.running = False
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -16,6 +16,7 @@ from mqframe.net.budgets import ConnectionBudgets
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import LoopClock
 from mqframe.net.endpoint import Endpoint
+from mqframe.net.frame_path import FramePath
 from mqframe.net.in_process.requests import InProcessRequests
 from mqframe.net.latencies import Latencies
 from mqframe.net.listening import close, listen, port_of
@@ -90,6 +91,7 @@ class Server:
         It raises `Refusal` for those that may not be served; requests of unknown codes are among them.
         """
         self._endpoint.admit = guard
+        self._group.frame_path = None
 
     def serve(self, handlers: Mapping[int, Handler]) -> None:
         """Serve these requests, too. Raises `ValueError` when one of them is served already."""
@@ -100,6 +102,12 @@ class Server:
     def replace(self, handlers: Mapping[int, Handler]) -> None:
         """Serve these requests by these handlers from now on, whatever served them before."""
         self._endpoint.handlers |= handlers
+        self._group.frame_path = None
+
+    def shorten(self, path: FramePath) -> None:
+        """Serve requests by `path`, where it takes them and nobody else has to see them."""
+        if self._endpoint.admit is None and not self._endpoint.rpc_hooks:
+            self._group.frame_path = path
 
     def serve_in_process(self, requests: InProcessRequests) -> None:
         """Serve peers of `requests` like connections, while this server runs."""

@@ -49,6 +49,15 @@ class RequestServing:
         except Exception as problem:  # a handler's error is its request's, not the connection's
             return failure_reply(problem, call)
 
+    def is_free(self, body_bytes: int) -> bool:
+        """Whether nothing is refused, as too much waits, of requests with `body_bytes` together."""
+        settings = self._endpoint.settings
+        return (
+            self._held_requests < settings.in_flight_requests_max
+            and self._held_bytes + body_bytes <= settings.in_flight_bytes_max
+            and self._endpoint.held_bytes + body_bytes <= settings.held_bytes_max
+        )
+
     def hold(self, call: Call) -> None:
         """Count a request that is answered later; too many of them are refused as busy."""
         self._held_requests += 1

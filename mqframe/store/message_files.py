@@ -58,11 +58,7 @@ def open_files(
     if care is Care.ACCEPT_LOSS:
         restore_missing(layout.commit_log, settings.commit_log_file_bytes)
     log = CommitLog(
-        layout.commit_log,
-        settings.commit_log_file_bytes,
-        disk.allocate,
-        threads.pool,
-        durability,
+        layout.commit_log, settings.commit_log_file_bytes, disk.allocate, threads.pool, durability
     )
     deleted = DeletedTopics(layout.deleted_topics)
     files_max = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -57,7 +57,8 @@ class MessageStore:
     `dispatch`: has queues list what is confirmed; `confirming`: tells those who wait for that. `followers`:
     following dispatchers. `disk`, `damage`: how the disk is, and what was found damaged. `replica`: of the
     store of a slave, which takes no messages of its own, what its log is written by: whatever `copy` made;
-    else `None`. `recovered`: what the start found.
+    else `None`. `recovered`: what the start found. `files`, `appender`: what all of it is made of, for what
+    stores messages in a shorter way.
 
     Belongs to one loop and its thread; has no locks. Made by `open` or `of`.
     """
@@ -73,7 +74,7 @@ class MessageStore:
         recovered.is_taken = True
         self.settings = settings = recovered.settings
         self.recovered = recovered.outcome
-        self._files, self._threads = files, threads = recovered.files, recovered.threads
+        self.files, self._threads = files, threads = recovered.files, recovered.threads
         self._ownership, self._layout = recovered.ownership, recovered.layout
         self._clock = clock
         self._commit_log = commit_log = files.log
@@ -94,10 +95,10 @@ class MessageStore:
 
     def _take_up(self, recovered: RecoveredStore, on_arrival: OnArrival | None) -> None:
         """Go on behind what was recovered."""
-        settings, clock, files, threads = self.settings, self._clock, self._files, self._threads
+        settings, clock, files, threads = self.settings, self._clock, self.files, self._threads
         log, newest = files.log, self.recovered.store_time
         replicas = self.log.replicas
-        self._appender = appender = Appender(log, files.queues, settings, clock.now_ms)
+        self.appender = appender = Appender(log, files.queues, settings, clock.now_ms)
         appender.store_time = newest
         self._inline = inline = InlineDispatch(
             appender.waiting, appender.describe, files.queues, files.key_index, on_arrival
@@ -127,8 +128,8 @@ class MessageStore:
 
     def _copy_parts(self, recovered: RecoveredStore) -> CopyParts:
         return CopyParts(
-            self._files,
-            self._appender,
+            self.files,
+            self.appender,
             self._inline,
             self.refusals,
             self.dispatch,
@@ -255,20 +256,20 @@ class MessageStore:
             return False
         finally:
             self._flusher.give_up()
-        return not self._appender.waiting
+        return not self.appender.waiting
 
     def _leave_ends(self) -> bool:
         """Leave what an orderly stop does; False when that failed."""
         try:
             self._commit_log.drop_ahead()
-            save_ends(self._layout, self._files, self._inline.done_timestamp)
+            save_ends(self._layout, self.files, self._inline.done_timestamp)
         except OSError as problem:
             log.error("the stop could not be noted; the next start recovers", problem=str(problem))
             return False
         return True
 
     def _close(self, complete: bool) -> None:
-        self._files.close()
+        self.files.close()
         if complete:
             try:
                 self._ownership.unmark()
@@ -292,11 +293,11 @@ class MessageStore:
     def change(self, settings: StoreSettings) -> None:
         """Go on with `settings`, which differ in nothing but those that are `live`."""
         self.settings = self._cleaner.settings = settings
-        self._appender.change(settings)
+        self.appender.change(settings)
 
     async def delete_topic(self, topic: str) -> None:
         """As `QueueTable.delete_topic`; the records stay in the log until that is cleaned."""
-        await self._files.queues.delete_topic(topic, self._threads, self._dispatched)
+        await self.files.queues.delete_topic(topic, self._threads, self._dispatched)
 
     def _dispatched(self) -> tuple[int, int]:
         """Start and end of the log, with queues that list what lies between."""
@@ -305,7 +306,7 @@ class MessageStore:
 
     def lags(self, *, count: bool = True) -> list[Lag]:
         """How far each following dispatcher is behind; messages are counted when `count`."""
-        queues = self._files.queues if count else None
+        queues = self.files.queues if count else None
         cursors = self.followers.cursors()
         return [lag_of(name, cursor, self.log, self.search, queues) for name, cursor in cursors.items()]
 

@@ -37,9 +37,7 @@ class StoreSettings:
     """Where and how messages are kept."""
 
     directory: Path = setting(
-        factory=lambda: Path.home() / "store",
-        doc="root directory of the store",
-        conf="storePathRootDir",
+        factory=lambda: Path.home() / "store", doc="root directory of the store", conf="storePathRootDir"
     )
     file_mode: str = setting(
         "600",
@@ -47,10 +45,7 @@ class StoreSettings:
         check=bad_mode,
     )
     commit_log_file_bytes: int = setting(
-        1 << 30,
-        doc="size of a commit-log file, bytes",
-        check=at_least(4096),
-        conf="mappedFileSizeCommitLog",
+        1 << 30, doc="size of a commit-log file, bytes", check=at_least(4096), conf="mappedFileSizeCommitLog"
     )
     queue_file_bytes: int = setting(
         6_000_000,

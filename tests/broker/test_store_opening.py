@@ -105,6 +105,6 @@ async def test_the_store_is_opened_with_the_delays_of_the_levels(
         opened = StoreOpening(lambda *arrival: None).store(
             sections, SystemClock(), SharedLog(), PluginManager()
         )
-        found.append(opened._files.queues.delays)
+        found.append(opened.files.queues.delays)
         opened.abandon()
     assert found == [(1000, 2000)]

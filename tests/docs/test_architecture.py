@@ -32,6 +32,7 @@ SUBJECTS = [
     ROOT / "plugins/assignment/src/mqframe_assignment",
     ROOT / "plugins/replication/src/mqframe_replication",
     ROOT / "plugins/election/src/mqframe_election",
+    ROOT / "packages/speedups/src/mqframe_speedups",
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")

@@ -232,10 +232,11 @@ def test_blocked_names_are_gone() -> None:
 
 
 def test_what_this_project_has_and_is_not_installed_is_known_by_its_distributions() -> None:
-    assert PluginManager().not_installed() == frozenset()
+    compiled = {"mqframe-speedups"}  # which is installed only where somebody has built it
+    assert PluginManager().not_installed() <= compiled
     blocked = without("mqframe-plugin-sql92")
     blocked.block("mqframe-plugin-selectors")
-    assert blocked.not_installed() == {"mqframe-plugin-sql92"}
+    assert blocked.not_installed() - compiled == {"mqframe-plugin-sql92"}
     assert manager().not_installed() >= {"mqframe-plugin-sql92", "mqframe-plugin-selectors"}
 
 

@@ -5,6 +5,7 @@ import pytest
 from mqframe.core.codes import ResponseCode
 from mqframe.core.requests.serving import Call
 from mqframe.core.wire.frame import Frame
+from mqframe.net.frame_path import AlikeRequests
 from mqframe.net.latencies import Latencies, request_label
 
 
@@ -54,3 +55,16 @@ def test_codes_that_nobody_serves_are_one_series_however_many_there_are():
 )
 def test_requests_are_called_as_in_the_reference(code, label):
     assert request_label(code) == label
+
+
+def test_requests_that_are_alike_count_as_each_of_them_would():
+    one_by_one, at_once = Latencies({310}), Latencies({310})
+    for _ in range(3):
+        one_by_one.add(call(310), ResponseCode.SUCCESS, 10.25)
+    one_by_one.add(call(310, flag=2), ResponseCode.SUCCESS, 10.25)
+    at_once.add_alike(AlikeRequests(310, 0, 3), 250.0)
+    at_once.add_alike(AlikeRequests(310, 2, 1), 250.0)
+    assert labels_and_counts(at_once) == labels_and_counts(one_by_one)
+    assert [value.counts for _, value in at_once.family().series] == [
+        value.counts for _, value in one_by_one.family().series
+    ]

@@ -135,3 +135,23 @@ def test_what_nobody_wants_any_more_is_held_no_more() -> None:
         assert asker.endpoint.held_bytes == 0
     held[0].reply(Reply())
     assert asker.endpoint.held_bytes == 0
+
+
+def test_it_is_free_unless_some_of_more_requests_would_be_refused() -> None:
+    limits = NetSettings(in_flight_requests_max=2, in_flight_bytes_max=2000, held_bytes_max=1 << 20)
+    asker = Asker({1: lambda call: None}, settings=limits)
+    requests = asker.requests
+    assert requests.is_free(2000)
+    assert not requests.is_free(2001)
+    held = Call(Frame(1, 1, body=b"x" * 600), cast("Peer", asker), 0.0)
+    requests.hold(held)
+    assert requests.is_free(1400)
+    assert not requests.is_free(1401), "of this peer"
+    others = (1 << 20) - 1000 - 600
+    asker.endpoint.held_bytes += others
+    assert requests.is_free(1000)
+    assert not requests.is_free(1001), "of all peers"
+    requests.hold(Call(Frame(1, 2), cast("Peer", asker), 0.0))
+    assert not requests.is_free(0), "as many wait as may"
+    requests.let_go(held)
+    assert requests.is_free(0)

@@ -62,7 +62,8 @@ class Scene(ClusterScene):
 
     def refuse(self, count: int, *kinds: type[Request]) -> Counter[int]:
         """Have the next `count` requests of these kinds answered by SYSTEM_BUSY; counts them."""
-        handlers = self.cluster.broker._listeners._public._endpoint.handlers
+        server = self.cluster.broker._listeners._public
+        handlers = server._endpoint.handlers
         refused: Counter[int] = Counter()
 
         def wrap(serve: Callable[[Call], Any], call: Call) -> Any:
@@ -71,8 +72,7 @@ class Scene(ClusterScene):
                 raise Refusal(ResponseCode.SYSTEM_BUSY, "too much to do")
             return serve(call)
 
-        for kind in kinds:
-            handlers[kind.CODE] = partial(wrap, handlers[kind.CODE])
+        server.replace({kind.CODE: partial(wrap, handlers[kind.CODE]) for kind in kinds})
         return refused
 
 

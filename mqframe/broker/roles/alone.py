@@ -30,8 +30,7 @@ class AlonePart(BrokerPart):
     @serves(ExchangeBrokerHaInfo)
     def ha_address(self, fields: ExchangeBrokerHaInfo, call: Call) -> None:
         raise Refusal(
-            ResponseCode.SYSTEM_ERROR,
-            "nobody can copy this broker: replication.role (brokerRole) is NONE",
+            ResponseCode.SYSTEM_ERROR, "nobody can copy this broker: replication.role (brokerRole) is NONE"
         )
 
 

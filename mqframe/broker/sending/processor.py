@@ -44,7 +44,8 @@ _CLUSTER: Final = f"{p.CLUSTER}{p.NAME_END}"
 class SendProcessor(Processor):
     """Stores messages of producers and answers with their offsets and ids.
 
-    `rules`: applied to messages that are not ordinary.
+    `rules`: applied to messages that are not ordinary. `suffix_bytes`: what stands behind the properties of
+    each, `marks`: the same as fields of answers.
     """
 
     def __init__(self, shared: Shared, targets: SendTargets, unique_ids: UniqueIds, rules: SendRules) -> None:
@@ -53,17 +54,17 @@ class SendProcessor(Processor):
         self._times = self._statistics.put_times
         self._targets = targets
         self._unique_ids = unique_ids
-        self._rules = rules
+        self.rules = rules
         self._concern_rules = rules.concern
         self._waits = not shared.store.confirming.confirms_at_once
         self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
         self._trace_on = str(settings.trace_on).lower()
-        self._marks = {p.MSG_REGION: self._region, p.TRACE_ON: self._trace_on}
-        self._own = {**self._marks, p.CLUSTER: settings.cluster}
+        self.marks = {p.MSG_REGION: self._region, p.TRACE_ON: self._trace_on}
+        self._own = {**self.marks, p.CLUSTER: settings.cluster}
         self._suffix = p.encode_properties(self._own)
-        self._suffix_bytes = self._suffix.encode()
+        self.suffix_bytes = self._suffix.encode()
 
     @serves(SendMessage, SendMessageV2, SendBatchMessage)
     def send(self, fields: SendFields, call: Call) -> Reply | None:
@@ -76,7 +77,7 @@ class SendProcessor(Processor):
             _refuse_batch_of_retries(target, fields)
             check(
                 bytes(call.frame.body),
-                added_bytes=len(self._suffix_bytes),
+                added_bytes=len(self.suffix_bytes),
                 log_file_bytes=self._store.settings.commit_log_file_bytes - BLANK_BYTES,
             )
             return self._store_one(call, fields, target, queue_id)
@@ -108,7 +109,7 @@ class SendProcessor(Processor):
             if isinstance(problem, StoreUnavailable):
                 self._times.failed += 1
             refusal = _refusal(problem)
-            return Reply(refusal.code, ext=self._marks.copy(), remark=refusal.remark)
+            return Reply(refusal.code, ext=self.marks.copy(), remark=refusal.remark)
 
     # Most messages concern no rule, and their properties are stored as the text that came: to take them
     # apart would cost more than these searches. Whatever might concern one, be it by a word in a value
@@ -126,7 +127,7 @@ class SendProcessor(Processor):
         ):
             record = self._pending(call, fields, target, queue_id, text)
             kind = _type_of(record)
-            earlier = self._rules.before(record, is_retry=target.is_retry)
+            earlier = self.rules.before(record, is_retry=target.is_retry)
             text = p.encode_properties(record.properties)
             if earlier is not None:
                 return self._answer_earlier(call, record, earlier, text)
@@ -164,7 +165,7 @@ class SendProcessor(Processor):
             p.TRACE_ON: self._trace_on,
         }
         if record is not None:
-            self._rules.after(record, StoredAt(queue_id, stored))
+            self.rules.after(record, StoredAt(queue_id, stored))
             ext.update(record.answer)
         if self._waits and _NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
@@ -175,7 +176,7 @@ class SendProcessor(Processor):
         self, call: Call, fields: SendFields, target: SendTarget, queue_id: int, text: str
     ) -> PendingRecord:
         pairs = p.decode_properties(text)
-        self._rules.believe(pairs, fields.topic)
+        self.rules.believe(pairs, fields.topic)
         if p.UNIQUE_KEY not in pairs:
             pairs[p.UNIQUE_KEY] = self._unique_ids.next()
         pairs.update(self._own)
@@ -188,14 +189,14 @@ class SendProcessor(Processor):
         _refuse_batch_of_retries(target, fields)
         body = bytes(call.frame.body)  # once: it is searched more than once below
         text = fields.properties or ""
-        self._rules.check_batch(text, body)
+        self.rules.check_batch(text, body)
         if text and text[-1] != p.PAIR_END:
             text += p.PAIR_END
         record = None
         # Taken apart only where a rule may want it: other batches are stored as they came.
-        if self._rules.want_batch(text, body):
+        if self.rules.want_batch(text, body):
             record = PendingRecord(fields, body, queue_id, p.decode_properties(text), is_batch=True)
-            earlier = self._rules.before(record)
+            earlier = self.rules.before(record)
             if earlier is not None:
                 return self._answer_earlier(call, record, earlier, text)
         head = Incoming(
@@ -212,7 +213,7 @@ class SendProcessor(Processor):
         )
         kept = memoryview(body if record is None else record.body)
         try:
-            stored = self._messages.writes.put_batch(head, kept, text.encode() + self._suffix_bytes)
+            stored = self._messages.writes.put_batch(head, kept, text.encode() + self.suffix_bytes)
         except BodyError as problem:
             raise Refusal(ResponseCode.MESSAGE_ILLEGAL, str(problem)) from None
         count = len(stored.offsets)
@@ -221,7 +222,7 @@ class SendProcessor(Processor):
         self._statistics.put.total += count
         ext = self._fields(StoredAt(queue_id, stored), self._identity.offset_ids(stored.offsets), text)
         if record is not None:
-            self._rules.after(record, StoredAt(queue_id, stored))
+            self.rules.after(record, StoredAt(queue_id, stored))
             ext.update(record.answer)
         return self._answer(call, stored, ext, text)
 

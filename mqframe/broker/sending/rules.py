@@ -35,11 +35,12 @@ _DELAY_WORDS: Final = (b"DELAY\x01", b"TIMER_DEL")
 class SendRules:
     """The rules of one broker.
 
-    `batch_words`: texts of which one stands in every batch that a rule wants to see, as bytes; b"" when one
-    wants to see all.
+    `words`: texts of which one stands in the properties of each message that a rule wants to see, with the
+    names that are looked for then, if any. `batch_words`: texts of which one stands in every batch that a
+    rule wants to see, as bytes; b"" when one wants to see all.
     """
 
-    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_delays", "_rules", "_words", "batch_words")
+    __slots__ = ("_after", "_batch_rules", "_dead_letters", "_delays", "_rules", "batch_words", "words")
 
     def __init__(self, rules: Iterable[SendRule], dead_letters: ToDeadLetters, delays: DelayRules) -> None:
         self._dead_letters = dead_letters
@@ -47,14 +48,14 @@ class SendRules:
         self._rules = tuple((rule.names, rule) for rule in rules)
         self._batch_rules = tuple(each for each in self._rules if each[1].batches)
         self._after = frozenset(each for _, each in self._rules if type(each).after is not SendRule.after)
-        self._words = _words_of([rule for _, rule in self._rules])
+        self.words = _words_of([rule for _, rule in self._rules])
         self.batch_words = tuple(
             name.encode() for names, _ in self._batch_rules for name in (("",) if names is None else names)
         )
 
     def concern(self, text: str) -> bool:
         """Whether `text`, properties in text form, may be those of a message that a rule wants to see."""
-        for word, names in self._words:
+        for word, names in self.words:
             if word in text and (names is None or not names.isdisjoint(p.decode_properties(text))):
                 return True
         return False

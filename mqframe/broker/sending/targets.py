@@ -79,6 +79,10 @@ class SendTargets:
             )
         return target
 
+    def known(self, topic: str) -> SendTarget | None:
+        """The target of the last send to `topic`, as long as topics are as they were then."""
+        return self._cache.get(topic) if self._seen_changes == self._topics.changes else None
+
     def of(self, topic: TopicConfig) -> SendTarget:
         """The target that `topic` is, without checks."""
         return SendTarget(topic, self._statistics.topic(str(topic.topic_name)))

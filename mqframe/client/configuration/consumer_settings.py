@@ -20,10 +20,7 @@ class ConsumerSettings(FetchSettings):
     """How messages are pulled and handed to listeners."""
 
     consume_threads: int = setting(
-        20,
-        doc="threads that listeners run in, count",
-        check=within(1, 1000),
-        conf="consumeThreadMax",
+        20, doc="threads that listeners run in, count", check=within(1, 1000), conf="consumeThreadMax"
     )
     consume_tasks: int = setting(
         64, doc="calls of `async def` listeners under way at once, count", check=within(1, 10_000)

@@ -29,11 +29,7 @@ class Patience:
     seconds: float = inf
 
     async def over(
-        self,
-        work: Callable[[float], Awaitable[T]],
-        seconds: float,
-        *,
-        repeatable: bool = False,
+        self, work: Callable[[float], Awaitable[T]], seconds: float, *, repeatable: bool = False
     ) -> T:
         """What `work` returns, which is told how many of the `seconds` are left.
 

@@ -224,12 +224,7 @@ class AsyncProducer(AsyncClient):
         return await self._running().batch(messages, queue, selector, sharding_key, timeout)
 
     async def send_encoded(
-        self,
-        topic: str,
-        elements: bytes,
-        *,
-        queue: MessageQueue | None = None,
-        timeout: float | None = None,
+        self, topic: str, elements: bytes, *, queue: MessageQueue | None = None, timeout: float | None = None
     ) -> SendResult:
         """Send messages of `topic` that are encoded already to one queue in one request; stored all or none.
 

@@ -17,8 +17,8 @@ from mqframe.core.config.properties_file import parse_properties
 from mqframe.core.errors import SettingError
 
 PREFIX: Final = "MQFRAME_"
-NO_SETTINGS: Final = frozenset({"MQFRAME_CONTEXTS"})
-"""Variables that mean something else: where the command line keeps its clusters."""
+NO_SETTINGS: Final = frozenset({"MQFRAME_CONTEXTS", "MQFRAME_SPEEDUPS"})
+"""Variables that mean something else: where the command line keeps clusters, whether compiled code serves."""
 _MARK: Final = "\ufeff"
 """What editors put before the text of a file."""
 NAMESRV_ADDR: Final = "NAMESRV_ADDR"

@@ -8,6 +8,7 @@ from typing import Final
 CLIENT: Final = "client"
 STANDARD_SERVICES: Final = (
     "transactions", "delay_levels", "delay", "pop", "request_reply", "admin", "index", "assignment",
+    "speedups",
 )  # fmt: skip
 """The services that a broker runs wherever they are installed, unless they are left out, in their order:
 

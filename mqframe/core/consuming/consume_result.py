@@ -63,12 +63,7 @@ _OUTCOMES: Final[dict[object, DirectOutcome]] = {
 
 
 def direct_result(
-    result: object,
-    error: BaseException | None,
-    seconds: float,
-    *,
-    ordered: bool,
-    wrong: str | None = None,
+    result: object, error: BaseException | None, seconds: float, *, ordered: bool, wrong: str | None = None
 ) -> DirectResult:
     """The answer of CONSUME_MESSAGE_DIRECTLY 309 where a listener returned `result` or raised `error`
     after `seconds`. `wrong`: what to say of a result that is none.

@@ -202,10 +202,7 @@ class OffsetTable:
 
         The offsets of a group may go on in it.
         """
-        return ConsumerOffsetTable(
-            data_version=self.next_version(),
-            offset_table=dict(self.committed()),
-        )
+        return ConsumerOffsetTable(data_version=self.next_version(), offset_table=dict(self.committed()))
 
     def next_version(self) -> DataVersion:
         """The version under which the offsets are shown: a new one when there were changes."""

@@ -17,13 +17,7 @@ TIMERS_SINCE: Final = "5.0.0"
 LEVEL_NAMES: Final = frozenset((p.DELAY,))
 """Properties of messages that wait for a delay level."""
 TIME_NAMES: Final = frozenset(
-    (
-        p.TIMER_DELAY_SEC,
-        p.TIMER_DELAY_MS,
-        p.TIMER_DELIVER_MS,
-        p.TIMER_DELETE_KEY,
-        "TIMER_DELAY_LEVEL",
-    )
+    (p.TIMER_DELAY_SEC, p.TIMER_DELAY_MS, p.TIMER_DELIVER_MS, p.TIMER_DELETE_KEY, "TIMER_DELAY_LEVEL")
 )
 """Properties of messages that are to be delivered at a given time, or that recall such ones."""
 DELAY_NAMES: Final = LEVEL_NAMES | TIME_NAMES

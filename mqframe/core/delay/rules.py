@@ -30,8 +30,7 @@ def redirected(
     """
     if not is_queue_place(topic, queue_id):
         raise Refusal(
-            ResponseCode.MESSAGE_ILLEGAL,
-            f"queue {queue_id} of topic {topic[:40]!r} cannot be delivered to",
+            ResponseCode.MESSAGE_ILLEGAL, f"queue {queue_id} of topic {topic[:40]!r} cannot be delivered to"
         )
     properties[p.REAL_TOPIC] = topic
     properties[p.REAL_QUEUE_ID] = str(queue_id)

@@ -52,10 +52,10 @@ class PutTimes:
         self.failed = 0
         self.longest_ms = 0.0
 
-    def add(self, took_ms: float) -> None:
-        """Count a put. Every send passes here."""
+    def add(self, took_ms: float, count: int = 1) -> None:
+        """Count puts that took so long each. Every send passes here."""
         # Most take less than the first bound, a millisecond: for these nothing is to be looked for.
-        self._current.counts[bisect_left(BOUNDS_MS, took_ms) if took_ms > 1.0 else 0] += 1
+        self._current.counts[bisect_left(BOUNDS_MS, took_ms) if took_ms > 1.0 else 0] += count
         if took_ms > self.longest_ms:
             self.longest_ms = took_ms
 

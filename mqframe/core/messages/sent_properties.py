@@ -28,7 +28,7 @@ OF_RETURNS: Final = frozenset(
     (p.RETRY_TOPIC, p.ORIGIN_MESSAGE_ID, p.FIRST_POP_TIME, p.RECONSUME_TIME, p.MAX_RECONSUME_TIMES)
 )
 """What names the first copy of a message that comes back: believed in retry and dead-letter topics."""
-_WORDS: Final = ("_TOPIC", "TIMER_", "ORIGIN_M", "1ST_P", "RECONSUME_", p.POP_CHECK_POINT)
+WORDS_OF_NOTES: Final = ("_TOPIC", "TIMER_", "ORIGIN_M", "1ST_P", "RECONSUME_", p.POP_CHECK_POINT)
 
 
 def takes_returns(topic: str) -> bool:
@@ -46,7 +46,7 @@ def came_back(properties: Mapping[str, str], topic: str) -> bool:
 
 def may_name_notes(text: str) -> bool:
     """Whether properties in text form may hold one of the names that `drop_notes` takes out; cheap."""
-    back, timed, first, popped, again, handle = _WORDS
+    back, timed, first, popped, again, handle = WORDS_OF_NOTES
     return back in text or timed in text or first in text or popped in text or again in text or handle in text
 
 

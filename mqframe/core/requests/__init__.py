@@ -18,16 +18,7 @@ from mqframe.core.requests.fields import encode_fields as encode_fields
 if TYPE_CHECKING:
     from mqframe.core.requests.fields import REQUESTS as REQUESTS
 
-KINDS: Final = (
-    "admin",
-    "consumers",
-    "election",
-    "insight",
-    "messages",
-    "nameserver",
-    "replies",
-    "roles",
-)
+KINDS: Final = ("admin", "consumers", "election", "insight", "messages", "nameserver", "replies", "roles")
 """The files of this folder that hold request kinds."""
 
 

@@ -67,10 +67,7 @@ BUSY_SECONDS: Final = 0.02
 
 
 def pull_backoff(
-    error: MqframeError,
-    failures: int,
-    randomness: Callable[[], float],
-    error_seconds: float = ERROR_SECONDS,
+    error: MqframeError, failures: int, randomness: Callable[[], float], error_seconds: float = ERROR_SECONDS
 ) -> float:
     """The wait after the `failures`-th pull in a row that failed, by `error`: s, at most `error_seconds`.
 

@@ -14,10 +14,7 @@ from mqframe.core.messages.message import Message
 from mqframe.core.messages.properties import decode_properties, encode_properties
 from mqframe.core.sending.request_reply import ReplyMessage
 
-BATCH_PROPERTIES: Final = {
-    True: "WAIT\x01true\x02",
-    False: "WAIT\x01false\x02",
-}
+BATCH_PROPERTIES: Final = {True: "WAIT\x01true\x02", False: "WAIT\x01false\x02"}
 """Properties of a whole batch, by `wait_store_ok`.
 
 No UNIQ_KEY among them: a broker appends these to each message's, whose own unique key would be hidden.

@@ -12,13 +12,7 @@ from typing import Final
 from mqframe.core.clock import Clock
 from mqframe.core.messages.message import MessageQueue
 
-_AVOIDED_MS: Final = (
-    (15000, 30000),
-    (5000, 10000),
-    (3000, 6000),
-    (1800, 5000),
-    (550, 2000),
-)
+_AVOIDED_MS: Final = ((15000, 30000), (5000, 10000), (3000, 6000), (1800, 5000), (550, 2000))
 _ISOLATED_AS_MS: Final = 10_000
 """A broker that failed counts as one that took so long."""
 

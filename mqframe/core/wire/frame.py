@@ -92,19 +92,9 @@ class FrameDecoder:
     """
 
     __slots__ = (
-        "_buffer",
-        "_frame_bytes_max",
-        "_header_bytes_max",
-        "_need",
-        "_parts",
-        "_parts_bytes",
-        "_position",
-        "_small",
-        "ended",
-        "left",
-        "reads",
-        "untouched",
-    )
+        "_buffer", "_frame_bytes_max", "_header_bytes_max", "_need", "_parts", "_parts_bytes", "_position",
+        "_small", "ended", "left", "reads", "untouched",
+    )  # fmt: skip
 
     def __init__(
         self, frame_bytes_max: int = FRAME_BYTES_MAX, header_bytes_max: int = HEADER_BYTES_MAX
@@ -125,6 +115,14 @@ class FrameDecoder:
     def unread_bytes(self) -> int:
         """How many bytes wait here for the rest of their frame."""
         return len(self._buffer) - self._position + self._parts_bytes
+
+    def take_back(self, size_max: int) -> bytes:
+        """The bytes of the frame under way, which are no longer here; none where they are more than that."""
+        if self.unread_bytes > size_max:
+            return b""
+        begun = b"".join([self._buffer[self._position :], *self._parts])
+        self.drop()
+        return begun
 
     def drop(self) -> None:
         """Let go of the frame under way: nothing more comes."""

@@ -10,12 +10,7 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyError, MessageError
 from mqframe.core.messages.batch import decode_batch, encode_element
 from mqframe.core.messages.checks import check_key_count
-from mqframe.core.messages.properties import (
-    POP_CHECK_POINT,
-    PROPERTIES_BYTES_MAX,
-    UNIQUE_KEY,
-    find_property,
-)
+from mqframe.core.messages.properties import POP_CHECK_POINT, PROPERTIES_BYTES_MAX, UNIQUE_KEY, find_property
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
 from mqframe.core.storage.property_crc import PROPERTY_CRC
 from mqframe.core.storage.record import HEADS, topic_part

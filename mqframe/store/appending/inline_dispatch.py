@@ -133,8 +133,7 @@ class InlineDispatch:
     def _refuse(self, problem: OSError | MemoryError) -> None:
         if self.failure is None:
             log.error(
-                "queues or index cannot be written; writes are refused until they can",
-                problem=str(problem),
+                "queues or index cannot be written; writes are refused until they can", problem=str(problem)
             )
         why = told(problem) if isinstance(problem, OSError) else "no memory"
         self.failure = StoreUnavailable(f"queue or index files cannot be written: {why}")

@@ -21,11 +21,7 @@ class WriteRefusals:
     """Whom to ask before a message is stored. `closed`: whether the store has stopped."""
 
     def __init__(
-        self,
-        durability: Durability,
-        space: DiskSpace,
-        dispatch: InlineDispatch,
-        replicas: Replicas | None,
+        self, durability: Durability, space: DiskSpace, dispatch: InlineDispatch, replicas: Replicas | None
     ) -> None:
         self.durability = durability
         self.space = space

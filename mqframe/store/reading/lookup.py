@@ -33,11 +33,7 @@ class Lookup:
     """
 
     def __init__(
-        self,
-        settings: StoreSettings,
-        files: MessageFiles,
-        mending: Mending,
-        repair: Callable[[int], object],
+        self, settings: StoreSettings, files: MessageFiles, mending: Mending, repair: Callable[[int], object]
     ) -> None:
         self._recent_bytes = settings.mapped_read_bytes
         self._scan_entries_max = settings.scan_entries_max

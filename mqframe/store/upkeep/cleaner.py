@@ -36,12 +36,7 @@ class Cleaner:
     """
 
     def __init__(
-        self,
-        settings: StoreSettings,
-        clock: Clock,
-        files: MessageFiles,
-        threads: Threads,
-        usage: DiskUsage,
+        self, settings: StoreSettings, clock: Clock, files: MessageFiles, threads: Threads, usage: DiskUsage
     ) -> None:
         self.settings = settings
         self._clock = clock
@@ -83,7 +78,7 @@ class Cleaner:
             used = (total - free) * 100 // total
             self.refusal = StoreUnavailable(
                 f"the disk of {settings.directory} is {used} % full, writes stop above"
-                f" {settings.disk_refuse_percent} %: free some space or raise store.disk_refuse_percent",
+                f" {settings.disk_refuse_percent} %: free some space or raise store.disk_refuse_percent"
             )
         self._full.note("writes are refused", reason=self.refusal)
         return level

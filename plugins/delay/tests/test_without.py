@@ -35,7 +35,7 @@ async def test_levels_are_delivered_and_times_are_refused_with_what_to_install()
 
 
 def test_a_broker_has_its_other_services() -> None:
-    assert service_names(BrokerSettings(), without(DELAY)) == [
+    assert service_names(BrokerSettings(), without(DELAY, "mqframe-speedups")) == [
         "transactions",
         "delay_levels",
         "pop",

@@ -82,3 +82,13 @@ def test_the_topics_of_units_say_so(topic, flag):
     scene = Scene()
     scene.find(topic, unit_mode=True)
     assert scene.topics.find(topic).topic_sys_flag == flag
+
+
+def test_the_target_of_the_last_send_is_known_until_topics_change():
+    scene = Scene()
+    assert scene.targets.known("t") is None
+    target = scene.find("t")
+    assert scene.targets.known("t") is target
+    assert scene.targets.known("other") is None
+    scene.topics.put(TopicConfig(topic_name="other"))
+    assert scene.targets.known("t") is None

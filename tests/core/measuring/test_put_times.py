@@ -53,3 +53,15 @@ def test_what_took_longer_than_all_bounds_counts_as_the_last() -> None:
     times.add(60_000)
     times.sample(60.0)
     assert times.quantile_ms(1.0) == 10_000.0
+
+
+def test_several_that_took_as_long_count_as_each_of_them_would() -> None:
+    one_by_one, at_once = PutTimes(now=0.0), PutTimes(now=0.0)
+    for took_ms in (0.4, 7.5):
+        for _ in range(3):
+            one_by_one.add(took_ms)
+        at_once.add(took_ms, 3)
+    for times in (one_by_one, at_once):
+        times.sample(60.0)
+    assert at_once.distribution() == one_by_one.distribution() != NONE
+    assert at_once.longest_ms == one_by_one.longest_ms

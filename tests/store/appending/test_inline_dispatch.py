@@ -113,7 +113,7 @@ def test_an_odd_error_of_one_queue_stops_no_other_and_heals_at_the_next_start(op
     store = opened()
     told = []
     store.dispatch.watch(lambda place, problem: told.append(place[:3]))
-    broken = store._files.queues.queue("t", 0)
+    broken = store.files.queues.queue("t", 0)
     write = type(broken).write
     type(broken).write = failing_for(write, lambda queue, *_: queue is broken)
     try:

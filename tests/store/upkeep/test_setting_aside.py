@@ -21,7 +21,7 @@ def store(opened, message):
 
 
 def aside(store, tmp_path):
-    return SettingAside(store._commit_log, store._files.queues, Quarantine(tmp_path / "aside"), lambda: 77)
+    return SettingAside(store._commit_log, store.files.queues, Quarantine(tmp_path / "aside"), lambda: 77)
 
 
 def test_what_queues_list_of_a_stretch(store, tmp_path):

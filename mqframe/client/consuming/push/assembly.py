@@ -137,10 +137,7 @@ def _listening(
         return ended
 
     listening = Listening(
-        start=service.start,
-        stop=stop,
-        find_retry_route=retry_topic.look,
-        stop_retry_route=retry_topic.stop,
+        start=service.start, stop=stop, find_retry_route=retry_topic.look, stop_retry_route=retry_topic.stop
     )
     if not isinstance(service, OrderedService):
         return listening

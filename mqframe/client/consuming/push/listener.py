@@ -15,12 +15,7 @@ from mqframe.client.consuming.push.signature import (
     is_coroutine_function,
     kind_of,
 )
-from mqframe.client.consuming.push.typed_handler import (
-    BodyType,
-    TypedHandler,
-    typed_call,
-    typed_form,
-)
+from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler, typed_call, typed_form
 from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL, ConsumeResult
 from mqframe.core.consuming.consume_rules import OnDecodeError
 from mqframe.core.errors import FixError
@@ -42,13 +37,7 @@ class ListenerContext:
     `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a failure.
     """
 
-    __slots__ = (
-        "_delay_level",
-        "ack_index",
-        "group",
-        "queue",
-        "suspend_current_queue_time_millis",
-    )
+    __slots__ = ("_delay_level", "ack_index", "group", "queue", "suspend_current_queue_time_millis")
 
     def __init__(self, queue: MessageQueue, group: str) -> None:
         self.queue = queue

@@ -24,10 +24,7 @@ LOOKS_MAX: Final = 30
 
 
 def retry_subscription(
-    group: str,
-    version: int,
-    find: Callable[[str], ListenedTopic | None],
-    loop: asyncio.AbstractEventLoop,
+    group: str, version: int, find: Callable[[str], ListenedTopic | None], loop: asyncio.AbstractEventLoop
 ) -> ListenedTopic:
     """The subscription of the retry topic of `group`: all of it, for the listeners of the original topics.
 

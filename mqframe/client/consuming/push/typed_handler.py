@@ -9,11 +9,7 @@ from typing import Any, Final
 import attrs
 
 from mqframe.client.consuming.push.annotations import is_message, is_value, may_be_truth, resolved
-from mqframe.client.consuming.push.signature import (
-    Refusing,
-    callable_signature,
-    needed_parameters,
-)
+from mqframe.client.consuming.push.signature import Refusing, callable_signature, needed_parameters
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import ReceivedMessage

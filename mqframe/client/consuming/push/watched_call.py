@@ -33,12 +33,7 @@ class ListenerHooks:
     def begin(self, messages: Sequence[ReceivedMessage], queue: MessageQueue) -> WatchedCall:
         """A listener is about to be called here."""
         context = ConsumeContext(
-            self.group,
-            messages,
-            queue,
-            self.client_id,
-            broadcasting=self.broadcasting,
-            ordered=self.ordered,
+            self.group, messages, queue, self.client_id, broadcasting=self.broadcasting, ordered=self.ordered
         )
         before_each(self.hooks, context)
         entered = enter_each(self._wrapping, context) if self._wrapping else ()

@@ -1,0 +1,41 @@
+"""A shorter way for some requests of a server: frames of a read are served before any is taken apart."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from mqframe.core.requests.peer import Peer
+
+
+class AlikeRequests(NamedTuple):
+    """Requests of one `code` that were served in one go; `flag`: that of each of them."""
+
+    code: int
+    flag: int
+    number: int
+
+
+class FramesServed(NamedTuple):
+    """What was done with a read: its first `size` bytes were served, with `answers`, joined."""
+
+    size: int
+    answers: bytes
+    requests: list[AlikeRequests]
+
+
+class FramePath(Protocol):
+    """Serves requests that it knows to be ordinary as their handlers would, to the byte."""
+
+    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+        """Serve whole frames from the beginning of `data` up to the first that it leaves to others.
+
+        `received`: monotonic seconds when it came. `None`: it leaves them all. Does not raise.
+        """
+
+
+@runtime_checkable
+class BringsFramePath(Protocol):
+    """A broker service that has one for sends; asked once, when all parts of the broker are made."""
+
+    def frame_path(self, sends: Any, /) -> FramePath | None:
+        """The shorter way of what `sends`, the broker's `SendProcessor`, does; `None`: there is none."""

@@ -1,0 +1,170 @@
+//! What one call of `SendLayout.lay` found, and how it becomes objects of Python.
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use crate::hasher::NumberState;
+use crate::keys::Keys;
+
+/// Sends that were laid out. Nothing is stored yet.
+#[pyclass(frozen, get_all, module = "mqframe_speedups._native")]
+pub struct Laid {
+    stopped: usize,
+    unknown: Option<Py<PyString>>,
+    count: usize,
+    end: i64,
+    records: Py<PyBytes>,
+    answers: Py<PyBytes>,
+    runs: Py<PyList>,
+    puts: Py<PyList>,
+    kinds: Py<PyList>,
+    keys: Py<Keys>,
+}
+
+/// Messages of one queue.
+pub struct Run {
+    pub queue: Py<PyAny>,
+    pub first: i64,
+    pub end: i64,
+    pub entries: Vec<u8>,
+    pub codes: Vec<i64>,
+}
+
+/// Messages of one topic as they are counted: those of about one size together.
+pub struct Puts {
+    pub name: Py<PyString>,
+    pub sharded: bool,
+    pub count: u64,
+    pub bytes: u64,
+}
+
+/// What is laid out so far. `end`: log offset behind the last record; `puts_at`: where `puts` counts messages,
+/// by their topic's number, their size, and whether they are sharded.
+pub struct Work {
+    pub records: Vec<u8>,
+    pub answers: Vec<u8>,
+    pub end: i64,
+    pub count: usize,
+    pub runs: Vec<Run>,
+    queues: HashMap<u64, usize, NumberState>,
+    last_run: (u64, usize),
+    puts: Vec<Puts>,
+    puts_at: HashMap<u64, usize, NumberState>,
+    last_puts: (u64, usize),
+    kinds: Vec<(i32, bool, u64)>,
+    pub keys: Vec<(u32, i64)>,
+}
+
+const NONE: (u64, usize) = (u64::MAX, 0);
+
+impl Work {
+    /// `size`: bytes of the frames that may be laid out.
+    pub fn new(end: i64, size: usize, state: NumberState) -> Self {
+        Self {
+            records: Vec::with_capacity(size),
+            answers: Vec::with_capacity(size / 2),
+            end,
+            count: 0,
+            runs: Vec::new(),
+            queues: HashMap::with_hasher(state.clone()),
+            last_run: NONE,
+            puts: Vec::new(),
+            puts_at: HashMap::with_hasher(state),
+            last_puts: NONE,
+            kinds: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    /// The run of a queue, if there is one.
+    pub fn run(&mut self, queue: u64) -> Option<usize> {
+        // Messages of one connection go to few queues, mostly.
+        if self.last_run.0 == queue {
+            return Some(self.last_run.1);
+        }
+        let run = *self.queues.get(&queue)?;
+        self.last_run = (queue, run);
+        Some(run)
+    }
+
+    /// A new run: `first` is the queue offset at which `queue` goes on.
+    pub fn add_run(&mut self, key: u64, queue: Py<PyAny>, first: i64) -> usize {
+        let run = self.runs.len();
+        self.runs.push(Run {
+            queue,
+            first,
+            end: 0,
+            entries: Vec::new(),
+            codes: Vec::new(),
+        });
+        self.queues.insert(key, run);
+        self.last_run = (key, run);
+        run
+    }
+
+    /// Counts a record of `size` bytes; `name` is the topic with number `topic`.
+    pub fn count_put(
+        &mut self,
+        py: Python,
+        (topic, name): (usize, &Py<PyString>),
+        sharded: bool,
+        size: usize,
+        bounds: &[u64],
+    ) {
+        let size = size as u64;
+        let slot = bounds.partition_point(|bound| *bound < size); // as bisect_left
+        let key = (topic as u64) << 16 | (slot as u64) << 1 | u64::from(sharded);
+        if self.last_puts.0 != key {
+            let puts = &mut self.puts;
+            let at = *self.puts_at.entry(key).or_insert_with(|| {
+                puts.push(Puts {
+                    name: name.clone_ref(py),
+                    sharded,
+                    count: 0,
+                    bytes: 0,
+                });
+                puts.len() - 1
+            });
+            self.last_puts = (key, at);
+        }
+        let puts = &mut self.puts[self.last_puts.1];
+        puts.count += 1;
+        puts.bytes += size;
+    }
+
+    /// Counts a request.
+    pub fn count_kind(&mut self, code: i32, one_way: bool) {
+        for kind in &mut self.kinds {
+            if (kind.0, kind.1) == (code, one_way) {
+                kind.2 += 1;
+                return;
+            }
+        }
+        self.kinds.push((code, one_way, 1));
+    }
+
+    /// All of it as objects of Python.
+    pub fn finish(mut self, py: Python<'_>, stopped: usize, unknown: Option<&str>) -> PyResult<Laid> {
+        self.runs.sort_by_key(|run| run.end);
+        let runs = self.runs.into_iter().map(|run| {
+            let entries = PyBytes::new(py, &run.entries);
+            (run.end, run.queue, run.first, entries, run.codes)
+        });
+        let puts = self.puts.into_iter();
+        let puts = puts.map(|puts| (puts.name, puts.sharded, puts.count, puts.bytes));
+        Ok(Laid {
+            stopped,
+            unknown: unknown.map(|topic| PyString::new(py, topic).unbind()),
+            count: self.count,
+            end: self.end,
+            records: PyBytes::new(py, &self.records).unbind(),
+            answers: PyBytes::new(py, &self.answers).unbind(),
+            runs: PyList::new(py, runs.collect::<Vec<_>>())?.unbind(),
+            puts: PyList::new(py, puts.collect::<Vec<_>>())?.unbind(),
+            kinds: PyList::new(py, self.kinds)?.unbind(),
+            keys: Py::new(py, Keys { pairs: self.keys })?,
+        })
+    }
+}

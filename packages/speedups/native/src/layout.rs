@@ -1,0 +1,363 @@
+//! `SendLayout`: frames in, what is to be written and answered out.
+
+use std::collections::HashMap;
+
+use memchr::memmem::{find, Finder};
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+
+use crate::answer::{Answer, Answers};
+use crate::hasher::NumberState;
+use crate::header::{read, whole_frame, Field, Frame, Limits};
+use crate::json::unescape;
+use crate::keys::note_keys;
+use crate::laid::{Laid, Work};
+use crate::properties::{named, BYTES_MAX, PAIR_END};
+use crate::record::{put_entry, put_record, record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
+use crate::send::{send_of, Send};
+use crate::text::java_hash;
+use crate::words::Words;
+
+const TRANSACTION_MASK: i32 = 0xC;
+/// More would not fit the number under which messages are counted.
+const SIZE_BOUNDS_MAX: usize = 1 << 10;
+/// `SHARDING_KEY` of mqframe/core/messages/properties.py: messages with it are counted as such in order.
+const SHARDING: &[u8] = b"__SHARDINGKEY";
+
+/// A topic that may be sent to. `hash`: of its name with `#` behind, as index keys begin.
+struct Topic {
+    name: Py<PyString>,
+    queues: i32,
+    sys_flag: i32,
+    hash: u32,
+}
+
+/// Lays out ordinary sends. Belongs to one thread.
+#[pyclass(module = "mqframe_speedups._native")]
+pub struct SendLayout {
+    suffix: Vec<u8>,
+    words: Words,
+    /// Boxed for its alignment, see `Words`.
+    sharding: Box<Finder<'static>>,
+    store_host: Vec<u8>,
+    answers: Answers,
+    limits: Limits,
+    text_max: usize,
+    size_bounds: Vec<u64>,
+    topics: Vec<Topic>,
+    numbers: HashMap<Vec<u8>, usize>,
+    state: NumberState,
+}
+
+/// Arguments of one call of `lay` that hold for all its frames.
+struct Turn<'a, 'py> {
+    hosts: Hosts<'a>,
+    room: usize,
+    now: i64,
+    body_bytes_max: usize,
+    queue_of: &'a Bound<'py, PyAny>,
+}
+
+/// What became of one frame.
+enum Step<'a> {
+    Served,
+    Stopped,
+    Unknown(&'a [u8]),
+}
+
+#[pymethods]
+impl SendLayout {
+    #[new]
+    #[pyo3(signature = (*, suffix, words, store_host, offset_id_head, answer, frame_bytes_max, header_bytes_max,
+                        text_max, size_bounds))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
+    fn new(
+        suffix: Vec<u8>,
+        words: Vec<Vec<u8>>,
+        store_host: Vec<u8>,
+        offset_id_head: Vec<u8>,
+        answer: (Vec<u8>, Vec<u8>, Vec<u8>),
+        frame_bytes_max: usize,
+        header_bytes_max: usize,
+        text_max: usize,
+        size_bounds: Vec<u64>,
+    ) -> PyResult<Self> {
+        check_host(&store_host)?;
+        if !size_bounds.is_sorted() || size_bounds.len() > SIZE_BOUNDS_MAX {
+            return Err(PyValueError::new_err("size_bounds are not in order, or too many"));
+        }
+        let (region, tail, head) = answer;
+        let mut words = words;
+        if [&b"UNIQ_KEY\x01"[..], b"TAGS\x01", b"KEYS\x01"]
+            .iter()
+            .any(|name| find(&suffix, name).is_some())
+        {
+            words.push(Vec::new()); // its values would hide those of all messages: nothing is ordinary
+        }
+        Ok(Self {
+            suffix,
+            words: Words::new(&words),
+            sharding: Box::new(Finder::new(SHARDING)),
+            store_host,
+            answers: Answers {
+                head,
+                region,
+                tail,
+                offset_id_head,
+            },
+            limits: Limits {
+                frame_bytes: frame_bytes_max,
+                header_bytes: header_bytes_max,
+            },
+            text_max,
+            size_bounds,
+            topics: Vec::new(),
+            numbers: HashMap::new(),
+            state: NumberState::default(),
+        })
+    }
+
+    /// Messages may be sent to `topic`, queues 0 to `queues` - 1; `sys_flag` is or-ed to theirs.
+    fn admit(&mut self, topic: Bound<'_, PyString>, queues: i32, sys_flag: i32) -> PyResult<()> {
+        let name = topic.to_cow()?;
+        let hash = java_hash(format!("{name}#").as_bytes(), 0).unwrap_or_default();
+        let number = *self
+            .numbers
+            .entry(name.as_bytes().to_vec())
+            .or_insert(self.topics.len());
+        let admitted = Topic {
+            name: topic.clone().unbind(),
+            queues,
+            sys_flag,
+            hash,
+        };
+        if number == self.topics.len() {
+            self.topics.push(admitted);
+        } else {
+            self.topics[number] = admitted;
+        }
+        Ok(())
+    }
+
+    /// Whether `topic` was admitted.
+    fn knows(&self, topic: &str) -> bool {
+        self.numbers.contains_key(topic.as_bytes())
+    }
+
+    /// Admit no topic any more.
+    fn forget(&mut self) {
+        self.numbers.clear();
+        self.topics.clear();
+    }
+
+    /// Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
+    #[allow(clippy::too_many_arguments)] // as Python gives them
+    fn lay(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyBytes>,
+        start: usize,
+        born_host: &Bound<'_, PyBytes>,
+        end: i64,
+        room: i64,
+        now: i64,
+        body_bytes_max: usize,
+        queue_of: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<Laid>> {
+        let data = data.as_bytes();
+        check_host(born_host.as_bytes())?;
+        if end < 0 || end.checked_add(room.max(0)).is_none() {
+            return Err(PyOverflowError::new_err("the log ends behind all offsets"));
+        }
+        let turn = Turn {
+            hosts: Hosts {
+                born: born_host.as_bytes(),
+                store: &self.store_host,
+            },
+            room: usize::try_from(room).unwrap_or(0), // none is left where it is negative
+            now,
+            body_bytes_max,
+            queue_of,
+        };
+        let mut work = Work::new(end, data.len().saturating_sub(start), self.state.clone());
+        let mut scratch = Scratch {
+            fields: Vec::with_capacity(16),
+            ..Scratch::default()
+        };
+        let mut at = start;
+        let unknown = loop {
+            let Some(frame) = whole_frame(data, at, &self.limits) else {
+                break None;
+            };
+            match self.serve(py, &frame, &turn, &mut work, &mut scratch)? {
+                Step::Served => at = frame.end,
+                Step::Stopped => break None,
+                Step::Unknown(topic) => break std::str::from_utf8(topic).ok(),
+            }
+        };
+        if work.count == 0 && unknown.is_none() {
+            return Ok(None);
+        }
+        work.finish(py, at, unknown).map(Some)
+    }
+}
+
+/// Room that all frames of a call use.
+#[derive(Default)]
+struct Scratch<'a> {
+    fields: Vec<Field<'a>>,
+    properties: Vec<u8>,
+    topic: (&'a [u8], usize),
+}
+
+impl SendLayout {
+    /// Lays `frame` out if it is an ordinary send. Nothing of `work` changes otherwise.
+    fn serve<'a>(
+        &self,
+        py: Python,
+        frame: &Frame<'a>,
+        turn: &Turn,
+        work: &mut Work,
+        scratch: &mut Scratch<'a>,
+    ) -> PyResult<Step<'a>> {
+        let body_fits = !frame.body.is_empty() && frame.body.len() <= turn.body_bytes_max;
+        let head = if body_fits {
+            read(frame, &mut scratch.fields)
+        } else {
+            None
+        };
+        let Some(send) = head.and_then(|head| send_of(&head, &scratch.fields)) else {
+            return Ok(Step::Stopped);
+        };
+        scratch.properties.clear();
+        let Some(text) = text_of(&send, &mut scratch.properties) else {
+            return Ok(Step::Stopped);
+        };
+        let mark: &[u8] = if text.last() == Some(&PAIR_END) {
+            b""
+        } else {
+            &[PAIR_END]
+        };
+        let properties = [text, mark, &self.suffix];
+        let properties_bytes = text.len() + mark.len() + self.suffix.len();
+        if text.len() > self.text_max || properties_bytes > BYTES_MAX || self.words.occur_in(text) {
+            return Ok(Step::Stopped);
+        }
+        let Some(named) = named(text) else {
+            return Ok(Step::Stopped);
+        };
+        let size = record_bytes(&turn.hosts, send.topic.len(), frame.body.len(), properties_bytes);
+        if send.topic.len() > TOPIC_BYTES_MAX || work.records.len() + size > turn.room {
+            return Ok(Step::Stopped);
+        }
+        let Some(code) = java_hash(named.tags.unwrap_or_default(), 0) else {
+            return Ok(Step::Stopped);
+        };
+        // Last, so that an unknown topic is the only reason to stop, as far as that can be told.
+        let number = if scratch.topic.0 == send.topic && !send.topic.is_empty() {
+            scratch.topic.1
+        } else {
+            let Some(number) = self.numbers.get(send.topic) else {
+                return Ok(Step::Unknown(send.topic));
+            };
+            scratch.topic = (send.topic, *number);
+            *number
+        };
+        let topic = &self.topics[number];
+        let sys_flag = send.sys_flag | topic.sys_flag;
+        if send.queue_id >= topic.queues || sys_flag & TRANSACTION_MASK != 0 {
+            return Ok(Step::Stopped);
+        }
+        let keyed = work.keys.len();
+        if note_keys(&mut work.keys, topic.hash, &named, work.end).is_none() {
+            work.keys.truncate(keyed);
+            return Ok(Step::Stopped);
+        }
+        let Some((run, queue_offset)) = queue_at(py, work, turn, number, topic, send.queue_id)? else {
+            work.keys.truncate(keyed);
+            return Ok(Step::Stopped);
+        };
+        let physical = work.end;
+        let record = Record {
+            topic: send.topic,
+            queue_id: send.queue_id,
+            queue_offset,
+            physical,
+            flag: send.flag,
+            sys_flag,
+            born: send.born,
+            stored: turn.now,
+            reconsumed: send.reconsumed,
+            body: frame.body,
+            properties,
+        };
+        put_record(&mut work.records, &record, &turn.hosts, size);
+        work.end = physical + size as i64;
+        work.count += 1;
+        let run = &mut work.runs[run];
+        let code = i64::from(code as i32);
+        put_entry(&mut run.entries, physical, size, code);
+        run.codes.push(code);
+        run.end = work.end;
+        let sharded = self.sharding.find(text).is_some();
+        work.count_put(py, (number, &topic.name), sharded, size, &self.size_bounds);
+        work.count_kind(send.code, send.one_way);
+        if !send.one_way {
+            let answer = Answer {
+                opaque: send.opaque,
+                queue_id: send.queue_id,
+                queue_offset,
+                physical,
+                unique: named.unique,
+            };
+            self.answers.put(&mut work.answers, &answer);
+        }
+        Ok(Step::Served)
+    }
+}
+
+/// The properties of `send` as text; `None` where there are none, or their escapes are odd.
+fn text_of<'t>(send: &Send<'t>, scratch: &'t mut Vec<u8>) -> Option<&'t [u8]> {
+    if !send.escaped {
+        return (!send.properties.is_empty()).then_some(send.properties);
+    }
+    unescape(send.properties, scratch)?;
+    Some(scratch)
+}
+
+/// The number of the queue's run, and the queue offset of its next message; `None` where Python has no such
+/// queue.
+fn queue_at(
+    py: Python,
+    work: &mut Work,
+    turn: &Turn,
+    number: usize,
+    topic: &Topic,
+    queue_id: i32,
+) -> PyResult<Option<(usize, i64)>> {
+    let key = (number as u64) << 32 | queue_id as u64;
+    let run = if let Some(run) = work.run(key) {
+        run
+    } else {
+        let queue = turn.queue_of.call1(((topic.name.bind(py), queue_id),))?;
+        if queue.is_none() {
+            return Ok(None);
+        }
+        let first = queue.getattr(intern!(py, "next_offset"))?.extract::<i64>()?;
+        work.add_run(key, queue.unbind(), first)
+    };
+    let found = &work.runs[run];
+    Ok(Some((run, found.first + found.codes.len() as i64)))
+}
+
+fn check_host(host: &[u8]) -> PyResult<()> {
+    if matches!(host.len(), 8 | 20) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "a host of {} bytes; packed ones have 8 or 20",
+        host.len()
+    )))
+}

@@ -1,0 +1,33 @@
+//! `mqframe_speedups._native`: ordinary sends of a broker, laid out natively.
+//!
+//! Python is the reference: whatever is in any way unusual is left to it. So nothing here refuses, repairs or
+//! guesses; a frame is either laid out as Python would have done it, byte for byte, or not touched.
+
+mod answer;
+mod binary;
+mod hasher;
+mod header;
+mod index;
+mod json;
+mod keys;
+mod laid;
+mod layout;
+mod properties;
+mod record;
+mod send;
+mod text;
+mod words;
+
+use pyo3::prelude::*;
+
+/// What Python asks for: it changes with every change of what is called here.
+const INTERFACE: u32 = 1;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("INTERFACE", INTERFACE)?;
+    module.add_class::<keys::Keys>()?;
+    module.add_class::<layout::SendLayout>()?;
+    module.add_class::<laid::Laid>()?;
+    module.add_class::<index::NewEntries>()
+}

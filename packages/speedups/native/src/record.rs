@@ -1,0 +1,127 @@
+//! Records (mqframe/core/storage/record.py) and the queue entries that list them.
+
+const MAGIC_V1: i32 = -626_843_481;
+/// `TOPIC_V1_BYTES_MAX`: topics that are longer take another magic, and are left to Python.
+pub const TOPIC_BYTES_MAX: usize = 127;
+const BORN_HOST_V6: i32 = 0x10;
+const STORE_HOST_V6: i32 = 0x20;
+const HOST_V6_BYTES: usize = 20;
+const NUMBERS_BYTES: usize = 72;
+
+/// Where a record comes from and is kept.
+#[derive(Clone, Copy)]
+pub struct Hosts<'a> {
+    pub born: &'a [u8],
+    pub store: &'a [u8],
+}
+
+impl Hosts<'_> {
+    /// `sys_flag` with the bits that tell the size of both hosts (`fixed_part` in batch_layout.py).
+    fn mark(&self, sys_flag: i32) -> i32 {
+        let bit = |host: &[u8], bit| if host.len() == HOST_V6_BYTES { bit } else { 0 };
+        (sys_flag & !(BORN_HOST_V6 | STORE_HOST_V6))
+            | bit(self.born, BORN_HOST_V6)
+            | bit(self.store, STORE_HOST_V6)
+    }
+}
+
+/// One message as it is to be stored. `properties`: pieces that lie one behind the other.
+pub struct Record<'a> {
+    pub topic: &'a [u8],
+    pub queue_id: i32,
+    pub queue_offset: i64,
+    pub physical: i64,
+    pub flag: i32,
+    pub sys_flag: i32,
+    pub born: i64,
+    pub stored: i64,
+    pub reconsumed: i32,
+    pub body: &'a [u8],
+    pub properties: [&'a [u8]; 3],
+}
+
+/// The bytes of a record with parts of these sizes.
+pub fn record_bytes(hosts: &Hosts, topic: usize, body: usize, properties: usize) -> usize {
+    NUMBERS_BYTES + hosts.born.len() + hosts.store.len() + 1 + topic + body + 2 + properties
+}
+
+/// Writes `record`, `size` bytes, with the fields of `HEAD` in their order.
+pub fn put_record(out: &mut Vec<u8>, record: &Record, hosts: &Hosts, size: usize) {
+    let properties: usize = record.properties.iter().map(|piece| piece.len()).sum();
+    let crc = (crc32fast::hash(record.body) & 0x7FFF_FFFF) as i32;
+    let mut head = [0_u8; 48];
+    put(&mut head, 0, (size as i32).to_be_bytes());
+    put(&mut head, 4, MAGIC_V1.to_be_bytes());
+    put(&mut head, 8, crc.to_be_bytes());
+    put(&mut head, 12, record.queue_id.to_be_bytes());
+    put(&mut head, 16, record.flag.to_be_bytes());
+    put(&mut head, 20, record.queue_offset.to_be_bytes());
+    put(&mut head, 28, record.physical.to_be_bytes());
+    put(&mut head, 36, hosts.mark(record.sys_flag).to_be_bytes());
+    put(&mut head, 40, record.born.to_be_bytes());
+    let mut tail = [0_u8; 16]; // the prepared transaction offset of ordinary messages is 0
+    put(&mut tail, 0, record.reconsumed.to_be_bytes());
+    put(&mut tail, 12, (record.body.len() as i32).to_be_bytes());
+    out.reserve(size);
+    out.extend_from_slice(&head);
+    out.extend_from_slice(hosts.born);
+    out.extend_from_slice(&record.stored.to_be_bytes());
+    out.extend_from_slice(hosts.store);
+    out.extend_from_slice(&tail);
+    out.extend_from_slice(record.body);
+    out.push(record.topic.len() as u8);
+    out.extend_from_slice(record.topic);
+    out.extend_from_slice(&(properties as u16).to_be_bytes());
+    for piece in record.properties {
+        out.extend_from_slice(piece);
+    }
+}
+
+/// Writes a queue entry: log offset, size, tags code (`ENTRY` in mqframe/store/queues/consume_queue.py).
+pub fn put_entry(out: &mut Vec<u8>, physical: i64, size: usize, code: i64) {
+    let mut entry = [0_u8; 20];
+    put(&mut entry, 0, physical.to_be_bytes());
+    put(&mut entry, 8, (size as i32).to_be_bytes());
+    put(&mut entry, 12, code.to_be_bytes());
+    out.extend_from_slice(&entry);
+}
+
+fn put<const SIZE: usize>(out: &mut [u8], at: usize, value: [u8; SIZE]) {
+    out[at..at + SIZE].copy_from_slice(&value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_the_size_that_it_says() {
+        for (born, store, sys_flag) in [(8, 8, 1), (20, 8, 0x11), (8, 20, 0x21), (20, 20, 0x31)] {
+            let (born, store) = (vec![1; born], vec![2; store]);
+            let hosts = Hosts {
+                born: &born,
+                store: &store,
+            };
+            let record = Record {
+                topic: b"topic",
+                queue_id: 1,
+                queue_offset: 2,
+                physical: 3,
+                flag: 4,
+                sys_flag: 0x31,
+                born: 5,
+                stored: 6,
+                reconsumed: 7,
+                body: b"body",
+                properties: [b"p\x01q", b"\x02", b"r\x01s\x02"],
+            };
+            let size = record_bytes(&hosts, 5, 4, 8);
+            let mut out = Vec::new();
+            put_record(&mut out, &record, &hosts, size);
+            assert_eq!(out.len(), size);
+            assert_eq!(out[..4], (size as i32).to_be_bytes());
+            assert_eq!(i32::from_be_bytes(out[36..40].try_into().unwrap()), sys_flag);
+            assert!(out.ends_with(b"body\x05topic\0\x08p\x01q\x02r\x01s\x02"));
+        }
+    }
+}

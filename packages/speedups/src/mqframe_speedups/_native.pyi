@@ -1,0 +1,145 @@
+"""Ordinary sends, laid out natively. Python stays the reference: what is unusual is left to it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
+
+from typing_extensions import Buffer
+
+__all__ = ["INTERFACE", "Keys", "Laid", "NewEntries", "SendLayout"]
+
+INTERFACE: Final[int]
+"""Number of this interface; another one has other classes, or takes other arguments."""
+
+@final
+class Keys:
+    """Index keys of records, in the order of the log."""
+
+    def __len__(self) -> int:
+        """How many keys."""
+    def __getitem__(self, at: int) -> tuple[int, int]:
+        """(hash, log offset) of the key at that place."""
+    def pairs(self) -> list[tuple[int, int]]:
+        """(hash, log offset) of each key, as `KeyHashes.pairs` makes them."""
+
+@final
+class Laid:
+    """Sends that were laid out; nothing of it is stored yet."""
+
+    @property
+    def stopped(self) -> int:
+        """Index into the data of the first byte that was not served."""
+    @property
+    def unknown(self) -> str | None:
+        """Topic of the frame at which it stopped, if nothing but that it is not admitted spoke against it."""
+    @property
+    def count(self) -> int:
+        """How many messages."""
+    @property
+    def end(self) -> int:
+        """Log offset behind the last record."""
+    @property
+    def records(self) -> bytes:
+        """The records, joined, from the end of the log on."""
+    @property
+    def answers(self) -> bytes:
+        """Frames of answers, joined; one-way requests have none."""
+    @property
+    def runs(self) -> list[tuple[int, Any, int, bytes, list[int]]]:
+        """One a queue, in order of their ends: log offset behind its last record, queue, queue offset of
+        the first message, queue entries joined, tags codes."""
+    @property
+    def puts(self) -> list[tuple[str, bool, int, int]]:
+        """Messages of one topic, with or without a sharding key, with records of about one size: topic,
+        whether they have such a key, how many, bytes of their records."""
+    @property
+    def kinds(self) -> list[tuple[int, bool, int]]:
+        """Request code, whether one-way, how many."""
+    @property
+    def keys(self) -> Keys:
+        """Index keys of all records."""
+
+@final
+class SendLayout:
+    """Lays out the ordinary sends at the beginning of what was read. Belongs to one thread.
+
+    `suffix`: what the broker puts behind all properties. `words`: a message in whose properties one occurs
+    is not ordinary. `store_host`: packed. `offset_id_head`: what offset ids begin with, before the 16 digits
+    of the log offset. `answer`: the parts of an answer's header between the unique key and the number of the
+    request, behind this number, and from its beginning to the message id. `frame_bytes_max`,
+    `header_bytes_max`: as of `FrameDecoder`. `text_max`: longest properties, bytes. `size_bounds`: sizes
+    of records, in order, up to which they are counted.
+
+    Raises `ValueError` for a host of another size than 8 or 20 bytes, and for bounds that are not in order.
+    """
+
+    def __new__(
+        cls,
+        *,
+        suffix: bytes,
+        words: list[bytes],
+        store_host: bytes,
+        offset_id_head: bytes,
+        answer: tuple[bytes, bytes, bytes],
+        frame_bytes_max: int,
+        header_bytes_max: int,
+        text_max: int,
+        size_bounds: list[int],
+    ) -> SendLayout: ...
+    def admit(self, topic: str, queues: int, sys_flag: int) -> None:
+        """Messages may be sent to `topic`, queues 0 to `queues` - 1; `sys_flag` is or-ed to theirs."""
+    def knows(self, topic: str) -> bool:
+        """Whether `topic` was admitted."""
+    def forget(self) -> None:
+        """Admit no topic any more."""
+    def lay(
+        self,
+        data: bytes,
+        start: int,
+        born_host: bytes,
+        end: int,
+        room: int,
+        now: int,
+        body_bytes_max: int,
+        queue_of: Callable[[tuple[str, int]], object | None],
+    ) -> Laid | None:
+        """Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
+
+        `born_host`: packed; `end`: log offset of the next record; `room`: bytes that records may take
+        together; `now`: store time, ms. `queue_of`: called once for each topic and queue id; `None` for none,
+        else an object whose `next_offset` is where the queue goes on. Nothing outside is changed. `None` when
+        no frame was served, except for an `unknown` topic. Raises what `queue_of` raises.
+        """
+
+@final
+class NewEntries:
+    """Entries of one index file with `slots` slots that are not in it yet.
+
+    `slot_map`, below, is the beginning of the file: header and slots.
+    """
+
+    def __new__(cls, slots: int) -> NewEntries: ...
+    def __len__(self) -> int:
+        """How many entries."""
+    def add(
+        self,
+        keys: Keys | Sequence[tuple[int, int]],
+        skip: int,
+        most: int,
+        number: int,
+        seconds: int,
+        first_seconds: int,
+        slot_map: Buffer,
+        before_cut: Callable[[int, int], int],
+    ) -> int:
+        """Note entries for at most `most` of `keys` behind the first `skip`, numbered from `number` on.
+
+        `seconds`: of each but the first, which has `first_seconds`. `before_cut`: called with a slot and the
+        entry that it names, where that is not older than those here; returns the one it named before. Returns
+        how many slots are used for the first time. When it raises, nothing was noted.
+        """
+    def entries(self) -> bytes:
+        """All entries, joined."""
+    def write_slots(self, slot_map: Buffer) -> None:
+        """Have the slots name their newest entries."""
+    def clear(self) -> None:
+        """Forget all entries: they are written."""

@@ -1,0 +1,176 @@
+"""Ordinary sends of one read, laid out by compiled code and applied to the store at once.
+
+The compiled code decides nothing: it takes frames that it can lay out to the byte as `SendProcessor` would
+have them stored, and leaves the first one that is different in any way, with all behind it, to that.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol, runtime_checkable
+
+from mqframe.broker.sending.processor import SendProcessor
+from mqframe.broker.sending.targets import SendTarget
+from mqframe.broker.state import BrokerState
+from mqframe.broker.tables.statistics import SIZE_BOUNDS
+from mqframe.core.codes import FLAG_ONEWAY
+from mqframe.core.errors import StoreUnavailable
+from mqframe.core.messages import properties as p
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.sent_properties import WORDS_OF_NOTES
+from mqframe.core.requests.peer import Peer
+from mqframe.core.sending.message_type import FIFO, NORMAL
+from mqframe.core.storage.property_crc import PROPERTY_CRC
+from mqframe.core.storage.record import BLANK_BYTES
+from mqframe.core.wire.frame import encode_answer
+from mqframe.log import get_logger
+from mqframe.net.frame_path import AlikeRequests, FramesServed
+from mqframe.store.appending.appender import Appended
+from mqframe_speedups._native import Keys, Laid, NewEntries, SendLayout
+
+log: Final = get_logger("broker")
+_NOT_ORDINARY: Final = (
+    f"{p.CLUSTER}{p.NAME_END}",
+    p.MSG_REGION,
+    *WORDS_OF_NOTES,
+    PROPERTY_CRC,
+    p.POP_CHECK_POINT,
+)
+"""With one of these in its properties a message is stored otherwise than as it came."""
+_OPAQUE: Final = 1_000_000_007
+_KEY: Final = "-key-"
+_WORDS_BYTES: Final = 8
+
+
+@runtime_checkable
+class NotesElsewhere(Protocol):
+    """An index of keys like that of the service `index`: it says what its new entries are kept in."""
+
+    def note_in(self, new_entries: Any, hashed: type, /) -> None:
+        """As `IndexFiles.note_in`."""
+
+
+def why_not(state: BrokerState) -> str:
+    """Why sends of a broker cannot go the shorter way; empty where they can."""
+    store = state.store
+    if store.replica is not None:
+        return "a slave stores no messages of its own"
+    if not store.confirming.confirms_at_once:
+        return "answers wait for the disk or for copies"
+    if store.settings.property_crc:
+        return "records have checksums of their properties"
+    if not isinstance(store.files.key_index, NotesElsewhere | None):
+        return "the index of keys is not that of the service index"
+    return ""
+
+
+class SendPath:
+    """The `FramePath` of one broker. `served`: messages that were stored by it."""
+
+    def __init__(self, state: BrokerState, sends: SendProcessor) -> None:
+        self._state, self._sends = state, sends
+        self._store, self._statistics = state.store, state.counts
+        self._appender, self._log = state.store.appender, state.store.files.log
+        index = state.store.files.key_index
+        self._indexes = index is not None
+        if isinstance(index, NotesElsewhere):
+            index.note_in(NewEntries, Keys)
+        self._targets: dict[str, SendTarget] = {}
+        self._changes = -1
+        self._layout: SendLayout | None = None
+        self.served = 0
+
+    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+        """As `FramePath.take`."""
+        try:
+            return self._take(data, encode_host(peer.address), received)
+        except Exception:  # isolation boundary: what is not served here is served as ever
+            log.exception("the shorter way of sends failed", peer=peer.address)
+            return None
+
+    def _take(self, data: bytes, born_host: bytes, received: float) -> FramesServed | None:
+        appender, now = self._appender, self._state.clock.now_ms()
+        if now < appender.store_time or not self._log.files or self._store.refusals.now() is not None:
+            return None
+        layout = self._layout or self._settled()
+        if self._changes != self._state.topics.changes:
+            layout.forget()
+            self._targets.clear()
+            self._changes = self._state.topics.changes
+        start, answers = 0, []
+        requests: list[AlikeRequests] = []
+        body_bytes_max, queue_of = self._store.settings.body_bytes_max, self._store.files.queues.get
+        while True:
+            end, file = self._log.end, self._log.files[-1]
+            room = file.base + file.size - BLANK_BYTES - end
+            laid = layout.lay(data, start, born_host, end, room, now, body_bytes_max, queue_of)
+            if laid is None:
+                break
+            if laid.count:
+                try:
+                    file.write(end - file.base, laid.records)
+                except StoreUnavailable:
+                    break  # as whoever serves these frames now will say
+                self._apply(laid, now)
+                answers.append(laid.answers)
+                requests += [
+                    AlikeRequests(code, FLAG_ONEWAY if oneway else 0, number)
+                    for code, oneway, number in laid.kinds
+                ]
+            start = laid.stopped
+            if laid.unknown is None or not self._admit(layout, laid.unknown):
+                break
+        if not start:
+            return None
+        took_ms = (self._state.clock.monotonic() - received) * 1000
+        self._statistics.put_times.add(took_ms, sum(each.number for each in requests))
+        return FramesServed(start, answers[0] if len(answers) == 1 else b"".join(answers), requests)
+
+    def _apply(self, laid: Laid, now: int) -> None:
+        """Enter into the tables what was written to the log."""
+        appender, waiting = self._appender, self._appender.waiting
+        self._log.end = laid.end
+        appender.store_time = now
+        last = len(laid.runs) - 1
+        for number, (end, queue, first, entries, codes) in enumerate(laid.runs):
+            queue.next_offset = first + len(codes)
+            # The keys of all go with the run that ends last: the index takes them in the order of the log.
+            keys: Any = laid.keys if number == last and self._indexes else []
+            waiting.append(Appended(end, queue, first, entries, codes, queue.topic, keys, now))
+        for topic, in_order, count, size in laid.puts:
+            meter = self._targets[topic].meter
+            meter.add(count, size, FIFO if in_order else NORMAL)
+            meter.times += count - 1
+        self._statistics.put.total += laid.count
+        self.served += laid.count
+
+    def _admit(self, layout: SendLayout, topic: str) -> bool:
+        """Let messages to `topic` go this way, once one has gone the other one."""
+        target = self._state.sends.known(topic)
+        if target is None or target.is_retry:
+            return False
+        self._targets[topic] = target
+        layout.admit(topic, target.queues, target.sys_flag)
+        return True
+
+    def _settled(self) -> SendLayout:
+        """Made with the first send: a broker knows its port by then."""
+        state, sends = self._state, self._sends
+        settings = self._store.settings
+        answer = {"msgId": "", "queueId": "0", "queueOffset": "0", "transactionId": _KEY, **sends.marks}
+        header = encode_answer(_OPAQUE, 0, answer, None, 0)[_WORDS_BYTES:]
+        begin, _, _ = header.partition(b'","queueId"')
+        _, _, rest = header.partition(_KEY.encode() + b'"')
+        marks, _, end = rest.partition(b"%d" % _OPAQUE)
+        words = {*(word for word, _ in sends.rules.words), *_NOT_ORDINARY}
+        self._layout = layout = SendLayout(
+            suffix=sends.suffix_bytes,
+            words=sorted(word.encode() for word in words),
+            store_host=state.identity.store_host,
+            offset_id_head=state.identity.offset_id(0)[:-16].encode(),
+            answer=(marks, end, begin),
+            frame_bytes_max=state.net.frame_bytes_max,
+            header_bytes_max=state.net.header_bytes_max,
+            text_max=2 * settings.message_keys_max,
+            size_bounds=list(SIZE_BOUNDS),
+        )
+        return layout

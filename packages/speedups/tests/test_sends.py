@@ -1,0 +1,160 @@
+"""Sends that go the shorter way leave what they leave on the longer one: files, answers, numbers."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from twins import ANY_PROPERTIES, Found, send, stored
+
+from mqframe.core.codes import FLAG_ONEWAY
+from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
+
+FIRST = [send(0), send(1), send(2, "other"), send(3, "third")]
+"""The first message of a topic goes the longer way: it has its topic admitted."""
+
+
+async def both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Sequence[bytes], **sections: Any
+) -> Found:
+    """What the shorter way left, once that is all that the longer one leaves."""
+    short = await stored(tmp_path / "short", reads, **sections)
+    with monkeypatch.context() as patched:
+        patched.setenv("MQFRAME_SPEEDUPS", "0")
+        long = await stored(tmp_path / "long", reads, **sections)
+    assert long.native == 0
+    assert short._replace(native=0) == long
+    return short
+
+
+@pytest.mark.parametrize("form", list(HeaderForm))
+async def test_ordinary_sends_go_it(
+    form: HeaderForm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sends = [send(10 + n, body=b"%d" % n * 40, form=form) for n in range(9)]
+    found = await both(tmp_path, monkeypatch, [*FIRST, sends[0], b"".join(sends[1:5]), b"".join(sends[5:])])
+    assert found.native == 9
+    assert found.counts["put"] == 13
+    assert found.counts["t"][:2] == (11, 11)
+    assert found.answers.count(b'"queueOffset"') == 13
+    assert all(b"%d" % n * 40 in found.log for n in range(9))
+    (index,) = found.index.values()
+    assert int.from_bytes(index[36:40], "big") == 1 + 3 * 13, "the unique key and two others of each"
+
+
+def with_header(frame: bytes, old: bytes, new: bytes) -> bytes:
+    """`frame` with something else in its header."""
+    size, header = struct.unpack_from(">II", frame)
+    assert frame.count(old) == 1
+    more = len(new) - len(old)
+    return struct.pack(">II", size + more, header + more) + frame[8:].replace(old, new)
+
+
+ODD: dict[str, bytes] = {
+    "a delay level": send(5, properties={**ANY_PROPERTIES, "DELAY": "3"}),
+    "a tag with a word in it": send(5, properties={**ANY_PROPERTIES, "TAGS": "xDELAYx"}),
+    "no unique key": send(5, properties={"TAGS": "a"}),
+    "no properties": send(5, properties=""),
+    "two unique keys": send(5, properties="UNIQ_KEY\x01a\x02UNIQ_KEY\x01b\x02"),
+    "an empty unique key": send(5, properties="UNIQ_KEY\x01\x02"),
+    "a unique key at the end alone": send(5, properties="UNIQ_KEY\x01abc"),
+    "a unique key with a quote": send(5, properties='UNIQ_KEY\x01a"b\x02'),
+    "keys with spaces": send(5, properties={**ANY_PROPERTIES, "KEYS": " a  b "}),
+    "a key of another script": send(5, properties={**ANY_PROPERTIES, "KEYS": "schlüssel 鍵 🔑"}),
+    "a tag of another script": send(5, properties={**ANY_PROPERTIES, "TAGS": "🔑"}),
+    "tags that are empty": send(5, properties="UNIQ_KEY\x01k\x02TAGS\x01\x02"),
+    "tags in a value": send(5, properties="x\x01TAGS\x02UNIQ_KEY\x01k\x02yTAGS\x01a\x02"),
+    "a sharding key": send(5, properties={**ANY_PROPERTIES, "__SHARDINGKEY": "s"}),
+    "a cluster": send(5, properties={**ANY_PROPERTIES, "CLUSTER": "c"}),
+    "a region": send(5, properties={**ANY_PROPERTIES, "MSG_REGION": "r"}),
+    "a checksum": send(5, properties={**ANY_PROPERTIES, "__CRC32#": "1"}),
+    "many keys": send(5, properties={**ANY_PROPERTIES, "KEYS": " ".join(f"key{n}" for n in range(400))}),
+    "one-way": send(5, flag=FLAG_ONEWAY),
+    "an answer": encode_frame(Frame(0, 5, 1)),
+    "a transaction's flag": send(5, f="4"),
+    "other flags": send(5, f="2", h="-77"),
+    "hosts that say IPv6": send(5, f=str(1 << 4)),
+    "a queue of the broker's choice, one of one": send(5, topic="one", e="0"),
+    "a queue that is not there": send(5, e="2"),
+    "a topic that is not there": send(5, topic="nobody knows", c="nothing"),
+    "a topic with a bad name": send(5, topic="a b"),
+    "a topic that is made": send(5, topic="made"),
+    "no body": send(5, body=b""),
+    "a number with a zero before it": send(5, e="01"),
+    "a number that is none": send(5, e="x"),
+    "a number too large": send(5, h=str(1 << 31)),
+    "a retry": send(5, topic="%RETRY%g"),
+    "unit mode": send(5, topic="unit", k="true"),
+    "a batch": send(5, m="true"),
+    "consumed before": send(5, j="3", l="16"),
+    "properties too long": send(5, properties={**ANY_PROPERTIES, "x": "y" * 40_000}),
+    "properties just short enough": send(5, properties={**ANY_PROPERTIES, "x": "y" * 1900}),
+    "spaces in the header": with_header(send(5), b'{"code"', b'{ "code"'),
+    "no fields": with_header(send(5), b'"extFields"', b'"other"'),
+    "another request": encode_frame(Frame(105, 5, ext={"topic": "t"})),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_what_is_odd_ends_as_ever_and_what_follows_goes_on(
+    odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = [*FIRST, send(11) + ODD[odd] + send(12), ODD[odd], send(13)]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert 2 <= found.native <= 5
+    assert found.answers.count(b'"opaque":13,') == 1
+
+
+async def test_hosts_of_ipv6(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [*FIRST, b"".join(send(10 + n) for n in range(5))]
+    found = await both(tmp_path, monkeypatch, reads, address=("fd00::17", 4567))
+    assert found.native == 5
+
+
+async def test_the_log_turns_to_its_next_file_and_so_does_a_queue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sends = [send(10 + n, body=b"x" * 700) for n in range(220)]
+    reads = [*FIRST, *(b"".join(sends[n : n + 11]) for n in range(0, 220, 11))]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert 190 <= found.native < 220, "what turns the log goes the longer way, with what came behind it"
+    assert found.log.count(b"x" * 700) == 220
+
+
+async def test_frames_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = b"".join(send(10 + n, body=b"%d" % n * (n % 7 * 30 + 1)) for n in range(60))
+    chance = random.Random(7)
+    cuts = sorted(chance.sample(range(1, len(whole)), 40))
+    pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    found = await both(tmp_path, monkeypatch, [*FIRST, *pieces])
+    assert found.native == 60
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"store": {"flush": "SYNC_FLUSH"}},
+        {"store": {"property_crc": True}},
+        {"broker": {"services_blocked": ("speedups",)}},
+    ],
+    ids=str,
+)
+async def test_a_broker_whose_answers_wait_stores_all_by_python(
+    section: dict[str, Any], tmp_path: Path
+) -> None:
+    found = await stored(tmp_path / "s", [*FIRST, send(11)], **section)
+    assert found.native == 0
+    assert found.counts["put"] == 5
+
+
+async def test_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "short/index").mkdir(parents=True)
+    (tmp_path / "long/index").mkdir(parents=True)
+    blocked = {"services_blocked": ("index",)}
+    found = await both(tmp_path, monkeypatch, [*FIRST, send(11) + send(12)], broker=blocked)
+    assert found.native == 2
+    assert not found.index

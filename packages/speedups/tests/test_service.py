@@ -1,0 +1,93 @@
+"""The broker service `speedups`: when it has a shorter way, and what it shows of it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from mqframe_index.settings import IndexSettings
+from mqframe_speedups.service import SWITCH
+from mqframe_testing.cluster_scene import ClusterScene
+
+from mqframe import AsyncProducer, Message
+from mqframe.core.codes import ResponseCode
+from mqframe.core.measuring.family import Family
+from mqframe.core.requests.messages import QueryMessage
+from mqframe.core.storage.record import decode_records
+
+
+async def shown(scene: ClusterScene) -> tuple[str | None, dict[Any, Any]]:
+    """Its counter, and its metric by label."""
+    parts = scene.cluster.broker._parts
+    (service,) = [part for part in parts if type(part).__name__ == "SpeedupsService"]
+    (family,) = await service.metrics()
+    assert isinstance(family, Family)
+    return service.counters().get("speedups.sends"), dict(family.series)
+
+
+async def sent(scene: ClusterScene, count: int) -> None:
+    producer = await scene.open(AsyncProducer("shop", nameserver=scene.nameserver, clock=scene.clock))
+    for number in range(count):
+        await producer.send(Message("orders", b"%d" % number, keys=["all"], tag="a"))
+
+
+async def test_it_counts_what_went_which_way() -> None:
+    async with ClusterScene(topics={"orders": 1}) as scene:
+        assert await shown(scene) == ("0", {("native",): 0, ("python",): 0})
+        await sent(scene, 5)
+        assert await shown(scene) == ("4", {("native",): 4, ("python",): 1})
+        assert scene.bodies("orders") == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_what_went_it_is_found_by_key() -> None:
+    async with ClusterScene(topics={"orders": 1}, sections=[IndexSettings(slots=7, entries=40)]) as scene:
+        await sent(scene, 5)
+        answer = await scene.client.ok(QueryMessage("orders", "all", 32, 0, 2**63 - 1))
+        found = [message.stored_body for message in decode_records(answer.body)]
+        assert found == [b"4", b"3", b"2", b"1", b"0"]
+
+
+async def test_it_is_switched_off_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(SWITCH, "0")
+    caplog.set_level(logging.INFO, "mqframe.broker")
+    async with ClusterScene(topics={"orders": 1}) as scene:
+        assert "sends go without speedups why='switched off in the environment'" in caplog.messages
+        await sent(scene, 3)
+        assert await shown(scene) == (None, {("native",): 0, ("python",): 3})
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"store": {"flush": "SYNC_FLUSH"}}, "answers wait for the disk or for copies"),
+        ({"store": {"property_crc": True}}, "records have checksums of their properties"),
+    ],
+)
+async def test_a_broker_says_why_sends_cannot_go_it(
+    options: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "mqframe.broker")
+    async with ClusterScene(topics={"orders": 1}, **options):
+        assert f"sends go without speedups why='{why}'" in caplog.messages
+
+
+async def test_a_topic_that_is_made_again_begins_anew() -> None:
+    async with ClusterScene(topics={"orders": 1}) as scene:
+        await sent(scene, 3)
+        await scene.cluster.broker.service_port.store.delete_topic("orders")
+        scene.cluster.broker.service_port.topics.remove("orders")
+        await scene.cluster.create_topic("orders", 1)
+        await sent(scene, 2)
+        assert scene.bodies("orders") == [b"0", b"1"]
+        assert (await shown(scene))[0] == "3"
+
+
+async def test_a_topic_that_is_not_there_any_more_is_refused() -> None:
+    async with ClusterScene(topics={"orders": 1}) as scene:
+        await sent(scene, 2)
+        scene.cluster.broker.service_port.topics.remove("orders")
+        answer = await scene.client.send("orders", b"x", "UNIQ_KEY\x01k\x02", default_topic="none")
+        assert answer.code == ResponseCode.TOPIC_NOT_EXIST

@@ -1,0 +1,136 @@
+"""A broker that stores sends by Python alone, and one that does so by the compiled code where it can."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mqframe_index.settings import IndexSettings
+from mqframe_testing.manual_clock import ManualClock
+
+from mqframe.broker.broker import Broker
+from mqframe.broker.sections import BrokerSections
+from mqframe.broker.settings import BrokerSettings
+from mqframe.core.cluster.topic_bodies import TopicConfig
+from mqframe.core.messages import properties as p
+from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
+from mqframe.net.async_peer import AsyncPeer
+from mqframe.store.settings import StoreSettings
+
+PORT = 10_911
+LOG_BYTES = 64 * 1024
+ANY_PROPERTIES = {"UNIQ_KEY": "7F00000100072A", "TAGS": "a", "KEYS": "k1 k2", "WAIT": "true"}
+
+
+def send(number: int, topic: str = "t", body: bytes = b"body", **fields: Any) -> bytes:
+    """The frame of a send, as Java's clients write it. `fields`: others than these, also of the frame."""
+    properties = fields.pop("properties", {**ANY_PROPERTIES, "UNIQ_KEY": f"7F0000010007{number:08X}"})
+    text = properties if isinstance(properties, str) else p.encode_properties(properties)
+    flag, form = fields.pop("flag", 0), fields.pop("form", HeaderForm.JSON)
+    ext = {
+        "a": "producers", "b": topic, "c": "TBW102", "d": "4", "e": str(number % 2), "f": "0",
+        "g": "1700000000123", "h": "0", "i": text, "j": "0", "k": "false", "m": "false", "n": "b",
+        **fields,
+    }  # fmt: skip
+    return encode_frame(Frame(310, number, flag, None, ext, body, "JAVA", 479, form))
+
+
+class Found(NamedTuple):
+    """What became of frames: in files, answers and numbers. `native`: how many the compiled code stored."""
+
+    answers: bytes
+    log: bytes
+    queues: dict[str, bytes]
+    index: dict[str, bytes]
+    counts: dict[str, Any]
+    native: int
+
+
+class Wire:
+    """Stands for the transport of a connection: remembers what is written."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.address = address
+        self.written = b""
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return self.address if name == "peername" else default
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def set_write_buffer_limits(self, **limits: int) -> None:
+        pass
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    abort = close
+
+
+async def stored(
+    directory: Path, reads: Sequence[bytes], address: tuple[str, int] = ("10.1.2.3", 4567), **sections: Any
+) -> Found:
+    """What becomes of `reads` of one connection, a second after each other."""
+    clock = ManualClock()
+    random.seed(7)  # ids of messages that bring none, queues of the broker's choice
+    store = {"commit_log_file_bytes": LOG_BYTES, "queue_file_bytes": 2000, "disk_limits": False}
+    broker = Broker(
+        BrokerSections(
+            BrokerSettings(name="b", port=0, nameservers=(), vip_port=False, **sections.get("broker", {})),
+            StoreSettings(directory=directory, **{**store, **sections.get("store", {})}),
+            services=(IndexSettings(slots=501, entries=400),),
+        ),
+        clock,
+    )
+    for topic, queues in (("t", 2), ("other", 4), ("third", 2)):
+        broker.service_port.topics.put(
+            TopicConfig(topic_name=topic, read_queue_nums=queues, write_queue_nums=queues)
+        )
+    await broker.start()
+    broker.service_port.identity.settle(PORT)
+    server = broker._listeners._public
+    peer, wire, latencies = AsyncPeer(server._group), Wire(address), server.measure()
+    peer.connection_made(wire)  # type: ignore[arg-type]
+    for read in reads:
+        peer.data_received(read)
+        await broker.service_port.save_tables()  # which answers wait for, where a topic was made
+        for _ in range(5):
+            await asyncio.sleep(0)
+        clock.advance(1.0)
+    statistics, log = broker.service_port.counts, broker.store.log
+    counts: dict[str, Any] = {"put": statistics.put.total, "failed": statistics.put_times.failed}
+    for topic in ("t", "other", "third"):
+        meter = statistics.topic(topic)
+        types = {kind: (of.total, of.size_bytes, of.sizes) for kind, of in meter.types.items()}
+        counts[topic] = meter.total, meter.times, meter.size.total, meter.sizes, types
+    counts["puts by time"] = list(statistics.put_times._current.counts)
+    counts["latencies"] = {labels: (value.counts, value.sum) for labels, value in latencies.family().series}
+    raw = b"".join(
+        bytes(file.view[: min(file.size, log.max_offset - file.base)])
+        for file in broker.store.files.log.files
+    )
+    path = broker._state.frame_path
+    found = Found(
+        wire.written, raw,
+        {f"{queue.topic}/{queue.queue_id}": queue.read(0, 10_000) for queue in broker.store.files.queues},
+        {path.name: path.read_bytes() for path in sorted((directory / "index").iterdir())},
+        counts, path.served if path is not None else 0,
+    )  # fmt: skip
+    await broker.stop()
+    return found

@@ -1,0 +1,174 @@
+"""Requests that are served before their frames are taken apart, and those behind them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from peers import Raw, echo, serving
+
+from mqframe.core.codes import FLAG_ONEWAY
+from mqframe.core.errors import FrameError
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Call, Reply
+from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
+from mqframe.hooks.interfaces import RpcHook
+from mqframe.net.async_peer import BEGUN_BYTES_MAX
+from mqframe.net.frame_path import AlikeRequests, FramesServed
+from mqframe.net.settings import NetSettings
+
+SHORT, LONG = 7, 8
+
+
+class Short:
+    """Serves frames of the code `SHORT`, up to the first of another one; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+        self.peers: set[str] = set()
+
+    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+        self.asked.append(data)
+        self.peers.add(peer.address)
+        decoder = FrameDecoder()
+        decoder.receive(data)
+        size, answers, count = 0, b"", 0
+        while (frame := whole(decoder)) is not None and frame.code == SHORT:
+            size = len(data) - decoder.unread_bytes
+            answers += (
+                encode_frame(Frame(0, frame.opaque, 1, "short")) if not frame.flag & FLAG_ONEWAY else b""
+            )
+            count += 1
+        return FramesServed(size, answers, [AlikeRequests(SHORT, 0, count)]) if count else None
+
+
+def whole(decoder: FrameDecoder) -> Frame | None:
+    try:
+        return decoder.next_frame()
+    except FrameError:
+        return None
+
+
+def long(call: Call) -> Reply:
+    return Reply(remark="long")
+
+
+async def remarks(raw: Raw, count: int) -> list[tuple[int, str | None]]:
+    frames = [await raw.frame() for _ in range(count)]
+    return [(frame.opaque, frame.remark) for frame in frames]
+
+
+async def test_what_is_taken_is_answered_before_the_rest_of_the_read_in_one_turn() -> None:
+    path, ends = Short(), []
+    async with serving({SHORT: long, LONG: long}, turn_end=lambda: ends.append(1)) as (server, raw, _):
+        server.shorten(path)
+        raw.send(
+            Frame(SHORT, 1), Frame(SHORT, 2, FLAG_ONEWAY), Frame(SHORT, 3), Frame(LONG, 4), Frame(SHORT, 5)
+        )
+        assert await remarks(raw, 4) == [(1, "short"), (3, "short"), (4, "long"), (5, "long")]
+        assert len(ends) == 1
+        assert path.peers == {peer.address for peer in server.peers}
+
+
+async def test_nothing_is_asked_for_what_it_leaves_and_it_is_asked_again_with_the_next_read() -> None:
+    path = Short()
+    async with serving({SHORT: long, LONG: long}) as (server, raw, _):
+        server.shorten(path)
+        raw.send(Frame(LONG, 1))
+        assert await remarks(raw, 1) == [(1, "long")]
+        raw.send(Frame(SHORT, 2))
+        assert await remarks(raw, 1) == [(2, "short")]
+        assert path.asked == [encode_frame(Frame(LONG, 1)), encode_frame(Frame(SHORT, 2))]
+
+
+@pytest.mark.parametrize("cut", [1, 3, 4, 7, 8, 30])
+async def test_a_frame_in_two_reads_is_put_together_for_it(cut: int) -> None:
+    path, whole = Short(), encode_frame(Frame(SHORT, 2, ext={"a": "b"}))
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(path)
+        raw.send(Frame(SHORT, 1), whole[:cut])
+        assert await remarks(raw, 1) == [(1, "short")]
+        raw.send(whole[cut:], Frame(SHORT, 3))
+        assert await remarks(raw, 2) == [(2, "short"), (3, "short")]
+        assert path.asked[-1] == whole + encode_frame(Frame(SHORT, 3))
+
+
+async def test_a_long_frame_under_way_is_not_put_together_again_and_again() -> None:
+    path = Short()
+    whole = encode_frame(Frame(SHORT, 1, body=b"x" * 3 * BEGUN_BYTES_MAX))
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(path)
+        for at in range(0, len(whole), BEGUN_BYTES_MAX + 1):
+            raw.send(whole[at : at + BEGUN_BYTES_MAX + 1])
+            await raw.writer.drain()
+            await asyncio.sleep(0)
+        assert await remarks(raw, 1) in ([(1, "long")], [(1, "short")]), "as it came in one read or in more"
+        assert sum(map(len, path.asked)) <= 2 * len(whole)
+
+
+@pytest.mark.parametrize("seen", ["guard", "hook", "other handlers"])
+async def test_it_is_left_out_where_others_have_to_see_requests(seen: str) -> None:
+    path = Short()
+    hooks = [RpcHook()] if seen == "hook" else []
+    async with serving({SHORT: long}, rpc_hooks=hooks) as (server, raw, _):
+        if seen == "guard":
+            server.admit(lambda call: None)
+        server.shorten(path)
+        if seen == "other handlers":
+            server.replace({SHORT: echo})
+        raw.send(Frame(SHORT, 1, remark=None))
+        assert (await raw.frame()).opaque == 1
+        assert not path.asked
+
+
+async def test_it_is_left_out_once_a_guard_comes() -> None:
+    path = Short()
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(path)
+        server.admit(lambda call: None)
+        raw.send(Frame(SHORT, 1))
+        assert await remarks(raw, 1) == [(1, "long")]
+        assert not path.asked
+
+
+async def test_nothing_goes_it_while_too_much_waits() -> None:
+    path, held = Short(), []
+    settings = NetSettings(in_flight_requests_max=1)
+    async with serving({SHORT: long, LONG: held.append}, settings=settings) as (server, raw, _):
+        server.shorten(path)
+        raw.send(Frame(LONG, 1))
+        raw.send(Frame(SHORT, 2))
+        refused = await raw.frame()
+        assert (refused.opaque, refused.code) == (2, 2)
+        held[0].reply(Reply(remark="late"))
+        assert await remarks(raw, 1) == [(1, "late")]
+        raw.send(Frame(SHORT, 3))
+        assert await remarks(raw, 1) == [(3, "short")]
+
+
+async def test_its_requests_are_measured_with_the_others() -> None:
+    async with serving({SHORT: long, LONG: long}) as (server, raw, _):
+        server.shorten(Short())
+        latencies = server.measure()
+        raw.send(Frame(SHORT, 1), Frame(SHORT, 2), Frame(LONG, 3))
+        await remarks(raw, 3)
+        counts = {labels[1]: sum(value.counts) for labels, value in latencies.family().series}  # type: ignore[union-attr]
+        assert counts == {"7": 2, "8": 1}
+
+
+async def test_a_malformed_frame_behind_ends_the_connection_after_the_answers() -> None:
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(Short())
+        raw.send(Frame(SHORT, 1), b"GET / HTTP/1.1\r\n\r\n")
+        assert await remarks(raw, 1) == [(1, "short")]
+        assert await raw.closed() == b""
+
+
+async def test_what_came_before_the_end_is_served_by_it() -> None:
+    path = Short()
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(path)
+        raw.send(Frame(SHORT, 1))
+        raw.writer.write_eof()
+        assert await remarks(raw, 1) == [(1, "short")]
+        assert await raw.closed() == b""
