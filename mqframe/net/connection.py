@@ -55,17 +55,9 @@ class Connection(Generic[W]):
     """
 
     __slots__ = (
-        "_endpoint",
-        "_silence",
-        "address",
-        "closed",
-        "decoder",
-        "hooks",
-        "next_frame",
-        "pending",
-        "reason",
+        "_endpoint", "_silence", "address", "closed", "decoder", "hooks", "next_frame", "pending", "reason",
         "receive",
-    )
+    )  # fmt: skip
 
     def __init__(self, endpoint: Endpoint, address: str = "") -> None:
         decoder = FrameDecoder(endpoint.settings.frame_bytes_max, endpoint.header_bytes_max)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Reply
+from mqframe.core.wire.frame import Body
 
 
 class AlikeRequests(NamedTuple):
@@ -31,6 +34,9 @@ class FramePath(Protocol):
 
         `received`: monotonic seconds when it came. `None`: it leaves them all. Does not raise.
         """
+
+    def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
+        """Serve a request that is no frame; `None`: it leaves that. As `take` otherwise."""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from typing import Any
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import ConnectionLost, TooMuchInFlight
 from mqframe.core.requests import Request, encode_fields
+from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Body, Frame
 from mqframe.hooks.failed_requests import failure_reply
@@ -46,20 +47,9 @@ class InProcessPeer:
     """
 
     __slots__ = (
-        "_client",
-        "_connection",
-        "_group",
-        "_last_used",
-        "_loop",
-        "_numbers",
-        "_passed_on",
-        "_requests",
-        "_waiting",
-        "address",
-        "certificate",
-        "pending",
-        "protocol",
-    )
+        "_client", "_connection", "_group", "_last_used", "_loop", "_numbers", "_passed_on", "_requests",
+        "_waiting", "address", "certificate", "pending", "protocol",
+    )  # fmt: skip
 
     def __init__(self, group: PeerGroup, client: ProxiedClient) -> None:
         self._group = group
@@ -109,12 +99,23 @@ class InProcessPeer:
         group, client, connection = self._group, self._client, self._connection
         if connection.closed:
             raise connection.refusal()
+        self._last_used = now = group.clock.monotonic()
+        path, reply = group.frame_path, None
+        if path is not None and isinstance(request, SendMessageV2) and self._requests.is_free(len(body)):
+            reply = path.take_one(request, body, self, now)
+        if reply is not None:
+            group.turns += 1
+            until = group.finish_turn(self.address)
+            if until is None:
+                return reply
+            call = InProcessCall(Frame(request.CODE), self, now)
+            call.found, call.until = reply, until
+            return await self._answer_of(call)
         ext = encode_fields(request)
         if fields:
             ext.update(fields)
         if problem := self._too_long(ext, body):
             return Reply(ResponseCode.INVALID_PARAMETER, remark=problem)
-        self._last_used = now = group.clock.monotonic()
         frame = Frame(request.CODE, next(self._numbers), 0, None, ext, body, client.language, client.version)
         call = InProcessCall(frame, self, now)
         call.user = client.user if user is None else user

@@ -35,24 +35,10 @@ class ConsumeQueue:
     """
 
     __slots__ = (
-        "_descriptors",
-        "_file_bytes",
-        "_floor",
-        "_floor_for",
-        "_open_base",
-        "_open_path",
-        "bases",
-        "checked",
-        "covered",
-        "directory",
-        "dirty_bytes",
-        "end",
-        "key",
-        "loaded",
-        "next_offset",
-        "queue_id",
+        "_descriptors", "_file_bytes", "_floor", "_floor_for", "_open_base", "_open_path", "bases",
+        "checked", "covered", "directory", "dirty_bytes", "end", "key", "loaded", "next_offset", "queue_id",
         "topic",
-    )
+    )  # fmt: skip
 
     def __init__(
         self, root: Path | str, topic: str, queue_id: int, file_bytes: int, descriptors: Descriptors

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from twins import ANY_PROPERTIES, Found, send, stored
+from twins import ANY_PROPERTIES, Asking, Found, send, stored
 
 from mqframe.core.codes import FLAG_ONEWAY
+from mqframe.core.messages.properties import encode_properties
+from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 
 FIRST = [send(0), send(1), send(2, "other"), send(3, "third")]
@@ -19,7 +21,7 @@ FIRST = [send(0), send(1), send(2, "other"), send(3, "third")]
 
 
 async def both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Sequence[bytes], **sections: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Sequence[bytes | Asking], **sections: Any
 ) -> Found:
     """What the shorter way left, once that is all that the longer one leaves."""
     short = await stored(tmp_path / "short", reads, **sections)
@@ -158,3 +160,67 @@ async def test_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = await both(tmp_path, monkeypatch, [*FIRST, send(11) + send(12)], broker=blocked)
     assert found.native == 2
     assert not found.index
+
+
+def ask(number: int, body: bytes = b"body", topic: str = "t", **fields: Any) -> Asking:
+    """A send. `fields`: others than these."""
+    properties = {**ANY_PROPERTIES, "UNIQ_KEY": f"7F0000010007{number:08X}", **fields.pop("more", {})}
+    values = {
+        "queue_id": number % 2, "sys_flag": 0, "born_timestamp": 1_700_000_000_123, "flag": 0,
+        "properties": encode_properties(properties), **fields,
+    }  # fmt: skip
+    return Asking(SendMessageV2("producers", topic, "TBW102", 4, **values), body)
+
+
+async def test_sends_in_process_go_it_beside_those_of_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sends = [ask(n, b"%d" % n * 50) if n % 3 else send(n, body=b"%d" % n * 50) for n in range(10, 30)]
+    found = await both(tmp_path, monkeypatch, [*FIRST, *sends])
+    assert found.native == 20
+    assert [code for code, _, _ in found.replies] == [0] * 14
+    assert {(ext or {})["queueId"] for _, _, ext in found.replies} == {"0", "1"}
+
+
+ODD_ASKED = {
+    "a queue that is not there": ask(5, queue_id=2),
+    "a delay level": ask(5, more={"DELAY": "3"}),
+    "an order": ask(5, more={"__SHARDINGKEY": "s"}),
+    "properties of no text": ask(5, more={"x": "\ud800"}),
+    "no properties": ask(5, properties=None),
+    "no body": ask(5, b""),
+    "a body of others' bytes": ask(5, memoryview(b"body")),  # type: ignore[arg-type]
+    "a body too long": ask(5, bytes(5 << 20)),
+    "a transaction": ask(5, sys_flag=4, more={"TRAN_MSG": "true"}),
+    "a number too large": ask(5, flag=1 << 31),
+    "an unknown topic": ask(5, topic="unknown", batch=False),
+    "a batch": ask(5, batch=True),
+    "unit mode": ask(5, unit_mode=True),
+    "consumed before": ask(5, reconsume_times=3),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_ASKED)
+async def test_what_is_odd_in_process_ends_as_ever(
+    odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await both(tmp_path, monkeypatch, [*FIRST, ask(11), ODD_ASKED[odd], ask(12), send(13)])
+    assert 2 <= found.native <= 4
+    assert len(found.replies) == 3
+
+
+async def test_an_answer_in_process_waits_for_what_its_turn_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = send(11, topic="made")
+    found = await both(tmp_path, monkeypatch, [*FIRST, made, ask(12, topic="made"), ask(13, topic="made")])
+    assert [code for code, _, _ in found.replies] == [0, 0]
+    assert found.native >= 1
+
+
+async def test_the_broker_chooses_among_its_queues_there_as_well(tmp_path: Path) -> None:
+    found = await stored(tmp_path / "s", [*FIRST, *(ask(10 + n, queue_id=-1) for n in range(30))])
+    assert found.native == 30
+    chosen = [ext["queueId"] for _, _, ext in found.replies if ext]
+    assert min(chosen.count("0"), chosen.count("1")) > 3
+    assert len(chosen) == 30

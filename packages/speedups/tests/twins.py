@@ -16,7 +16,9 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.messages import properties as p
+from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
+from mqframe.hooks.interfaces.broker_requests import ProxiedClient
 from mqframe.net.async_peer import AsyncPeer
 from mqframe.store.settings import StoreSettings
 
@@ -39,9 +41,10 @@ def send(number: int, topic: str = "t", body: bytes = b"body", **fields: Any) ->
 
 
 class Found(NamedTuple):
-    """What became of frames: in files, answers and numbers. `native`: how many the compiled code stored."""
+    """What became of sends: in files, answers and numbers. `native`: how many the compiled code stored."""
 
     answers: bytes
+    replies: list[tuple[int, str | None, dict[str, str] | None]]
     log: bytes
     queues: dict[str, bytes]
     index: dict[str, bytes]
@@ -83,10 +86,20 @@ class Wire:
     abort = close
 
 
+class Asking(NamedTuple):
+    """A send of a client that is in the process of its broker."""
+
+    fields: SendMessageV2
+    body: bytes = b"body"
+
+
 async def stored(
-    directory: Path, reads: Sequence[bytes], address: tuple[str, int] = ("10.1.2.3", 4567), **sections: Any
+    directory: Path,
+    reads: Sequence[bytes | Asking],
+    address: tuple[str, int] = ("10.1.2.3", 4567),
+    **sections: Any,
 ) -> Found:
-    """What becomes of `reads` of one connection, a second after each other."""
+    """What becomes of `reads` of one connection, and of what is asked in process, a second apart."""
     clock = ManualClock()
     random.seed(7)  # ids of messages that bring none, queues of the broker's choice
     store = {"commit_log_file_bytes": LOG_BYTES, "queue_file_bytes": 2000, "disk_limits": False}
@@ -107,8 +120,15 @@ async def stored(
     server = broker._listeners._public
     peer, wire, latencies = AsyncPeer(server._group), Wire(address), server.measure()
     peer.connection_made(wire)  # type: ignore[arg-type]
+    guest = ProxiedClient()
+    guest.address = "{}:{}".format(*(address if "." in address[0] else (f"[{address[0]}]", address[1])))
+    inside, replies = broker.service_port.requests.connect(guest), []
     for read in reads:
-        peer.data_received(read)
+        if isinstance(read, Asking):
+            reply = await inside.ask(read.fields, read.body)
+            replies.append((int(reply.code), reply.remark, reply.fields()))
+        else:
+            peer.data_received(read)
         await broker.service_port.save_tables()  # which answers wait for, where a topic was made
         for _ in range(5):
             await asyncio.sleep(0)
@@ -127,7 +147,7 @@ async def stored(
     )
     path = broker._state.frame_path
     found = Found(
-        wire.written, raw,
+        wire.written, replies, raw,
         {f"{queue.topic}/{queue.queue_id}": queue.read(0, 10_000) for queue in broker.store.files.queues},
         {path.name: path.read_bytes() for path in sorted((directory / "index").iterdir())},
         counts, path.served if path is not None else 0,

@@ -16,7 +16,7 @@ use crate::keys::note_keys;
 use crate::laid::{Laid, Work};
 use crate::properties::{named, BYTES_MAX, PAIR_END};
 use crate::record::{put_entry, put_record, record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
-use crate::send::{send_of, Send};
+use crate::send::{send_of, Send, SEND_V2};
 use crate::text::java_hash;
 use crate::words::Words;
 
@@ -153,6 +153,50 @@ impl SendLayout {
     }
 
     /// Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
+    /// Lay out one send that is no frame: its fields as Python has them.
+    #[allow(clippy::too_many_arguments)] // as Python gives them
+    fn lay_one(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        numbers: (i32, i32, i64, i32, i32),
+        properties: &str,
+        body: &Bound<'_, PyBytes>,
+        born_host: &Bound<'_, PyBytes>,
+        end: i64,
+        room: i64,
+        now: i64,
+        body_bytes_max: usize,
+        queue_of: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<Laid>> {
+        let (queue_id, sys_flag, born, flag, reconsumed) = numbers;
+        let turn = self.turn(born_host.as_bytes(), end, room, now, body_bytes_max, queue_of)?;
+        let body = body.as_bytes();
+        let ordinary = queue_id >= 0 && sys_flag & TRANSACTION_MASK == 0 && !properties.is_empty();
+        if !ordinary || body.is_empty() || body.len() > body_bytes_max {
+            return Ok(None);
+        }
+        let send = Send {
+            code: SEND_V2,
+            one_way: true, // its answer is none of bytes
+            opaque: 0,
+            topic: topic.as_bytes(),
+            queue_id,
+            sys_flag,
+            born,
+            flag,
+            reconsumed,
+            properties: properties.as_bytes(),
+            escaped: false,
+        };
+        let mut work = Work::new(end, body.len() + properties.len(), self.state.clone());
+        let parts = (&send, send.properties, body);
+        match self.place(py, parts, &turn, &mut work, &mut (&[], 0))? {
+            Step::Served => work.finish(py, 0, None).map(Some),
+            Step::Stopped | Step::Unknown(_) => Ok(None),
+        }
+    }
+
     #[allow(clippy::too_many_arguments)] // as Python gives them
     fn lay(
         &self,
@@ -167,20 +211,7 @@ impl SendLayout {
         queue_of: &Bound<'_, PyAny>,
     ) -> PyResult<Option<Laid>> {
         let data = data.as_bytes();
-        check_host(born_host.as_bytes())?;
-        if end < 0 || end.checked_add(room.max(0)).is_none() {
-            return Err(PyOverflowError::new_err("the log ends behind all offsets"));
-        }
-        let turn = Turn {
-            hosts: Hosts {
-                born: born_host.as_bytes(),
-                store: &self.store_host,
-            },
-            room: usize::try_from(room).unwrap_or(0), // none is left where it is negative
-            now,
-            body_bytes_max,
-            queue_of,
-        };
+        let turn = self.turn(born_host.as_bytes(), end, room, now, body_bytes_max, queue_of)?;
         let mut work = Work::new(end, data.len().saturating_sub(start), self.state.clone());
         let mut scratch = Scratch {
             fields: Vec::with_capacity(16),
@@ -213,6 +244,31 @@ struct Scratch<'a> {
 }
 
 impl SendLayout {
+    fn turn<'a, 'py>(
+        &'a self,
+        born_host: &'a [u8],
+        end: i64,
+        room: i64,
+        now: i64,
+        body_bytes_max: usize,
+        queue_of: &'a Bound<'py, PyAny>,
+    ) -> PyResult<Turn<'a, 'py>> {
+        check_host(born_host)?;
+        if end < 0 || end.checked_add(room.max(0)).is_none() {
+            return Err(PyOverflowError::new_err("the log ends behind all offsets"));
+        }
+        Ok(Turn {
+            hosts: Hosts {
+                born: born_host,
+                store: &self.store_host,
+            },
+            room: usize::try_from(room).unwrap_or(0), // none is left where it is negative
+            now,
+            body_bytes_max,
+            queue_of,
+        })
+    }
+
     /// Lays `frame` out if it is an ordinary send. Nothing of `work` changes otherwise.
     fn serve<'a>(
         &self,
@@ -235,6 +291,18 @@ impl SendLayout {
         let Some(text) = text_of(&send, &mut scratch.properties) else {
             return Ok(Step::Stopped);
         };
+        self.place(py, (&send, text, frame.body), turn, work, &mut scratch.topic)
+    }
+
+    /// Lays out a send with these properties and this body, which is neither empty nor too long.
+    fn place<'a>(
+        &self,
+        py: Python,
+        (send, text, body): (&Send<'a>, &[u8], &[u8]),
+        turn: &Turn,
+        work: &mut Work,
+        last_topic: &mut (&'a [u8], usize),
+    ) -> PyResult<Step<'a>> {
         let mark: &[u8] = if text.last() == Some(&PAIR_END) {
             b""
         } else {
@@ -248,7 +316,7 @@ impl SendLayout {
         let Some(named) = named(text) else {
             return Ok(Step::Stopped);
         };
-        let size = record_bytes(&turn.hosts, send.topic.len(), frame.body.len(), properties_bytes);
+        let size = record_bytes(&turn.hosts, send.topic.len(), body.len(), properties_bytes);
         if send.topic.len() > TOPIC_BYTES_MAX || work.records.len() + size > turn.room {
             return Ok(Step::Stopped);
         }
@@ -256,13 +324,13 @@ impl SendLayout {
             return Ok(Step::Stopped);
         };
         // Last, so that an unknown topic is the only reason to stop, as far as that can be told.
-        let number = if scratch.topic.0 == send.topic && !send.topic.is_empty() {
-            scratch.topic.1
+        let number = if last_topic.0 == send.topic && !send.topic.is_empty() {
+            last_topic.1
         } else {
             let Some(number) = self.numbers.get(send.topic) else {
                 return Ok(Step::Unknown(send.topic));
             };
-            scratch.topic = (send.topic, *number);
+            *last_topic = (send.topic, *number);
             *number
         };
         let topic = &self.topics[number];
@@ -290,7 +358,7 @@ impl SendLayout {
             born: send.born,
             stored: turn.now,
             reconsumed: send.reconsumed,
-            body: frame.body,
+            body,
             properties,
         };
         put_record(&mut work.records, &record, &turn.hosts, size);

@@ -91,6 +91,25 @@ class SendLayout:
         """Whether `topic` was admitted."""
     def forget(self) -> None:
         """Admit no topic any more."""
+    def lay_one(
+        self,
+        topic: str,
+        numbers: tuple[int, int, int, int, int],
+        properties: str,
+        body: bytes,
+        born_host: bytes,
+        end: int,
+        room: int,
+        now: int,
+        body_bytes_max: int,
+        queue_of: Callable[[tuple[str, int]], object | None],
+    ) -> Laid | None:
+        """Lay out one send that is no frame, as `lay` does; there are no answers of it.
+
+        `numbers`: queue id, system flag, time of birth (ms), flag, how often it was consumed in vain. `None`:
+        it is not ordinary, or its topic was not admitted. Raises `OverflowError` for numbers that fit no
+        record, `UnicodeEncodeError` for text that cannot be one, `TypeError` for another body than bytes.
+        """
     def lay(
         self,
         data: bytes,

@@ -6,7 +6,8 @@ have them stored, and leaves the first one that is different in any way, with al
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol, runtime_checkable
+from random import randrange
+from typing import Any, Final, Protocol, cast, runtime_checkable
 
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.sending.targets import SendTarget
@@ -16,12 +17,15 @@ from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.properties import find_property
 from mqframe.core.messages.sent_properties import WORDS_OF_NOTES
+from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Reply
 from mqframe.core.sending.message_type import FIFO, NORMAL
 from mqframe.core.storage.property_crc import PROPERTY_CRC
 from mqframe.core.storage.record import BLANK_BYTES
-from mqframe.core.wire.frame import encode_answer
+from mqframe.core.wire.frame import Body, encode_answer
 from mqframe.log import get_logger
 from mqframe.net.frame_path import AlikeRequests, FramesServed
 from mqframe.store.appending.appender import Appended
@@ -87,15 +91,67 @@ class SendPath:
             log.exception("the shorter way of sends failed", peer=peer.address)
             return None
 
-    def _take(self, data: bytes, born_host: bytes, received: float) -> FramesServed | None:
-        appender, now = self._appender, self._state.clock.now_ms()
-        if now < appender.store_time or not self._log.files or self._store.refusals.now() is not None:
+    def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
+        """As `FramePath.take_one`."""
+        try:
+            return self._take_one(request, body, encode_host(peer.address), received)
+        except (OverflowError, TypeError, UnicodeEncodeError):
+            return None  # whoever serves it now says what is wrong with it
+        except Exception:  # isolation boundary: what is not served here is served as ever
+            log.exception("the shorter way of sends failed", peer=peer.address)
+            return None
+
+    def _take_one(
+        self, request: SendMessageV2, body: Body, born_host: bytes, received: float
+    ) -> Reply | None:
+        now, topic = self._state.clock.now_ms(), request.topic
+        layout = self._ready(now)
+        text = request.properties
+        if layout is None or not text or request.batch or request.unit_mode:
+            return None
+        if topic not in self._targets and not self._admit(layout, topic):
+            return None
+        queue_id = request.queue_id
+        if queue_id < 0:
+            queue_id = randrange(self._targets[topic].write_queues)
+        end, file = self._log.end, self._log.files[-1]
+        room = file.base + file.size - BLANK_BYTES - end
+        times = request.reconsume_times or 0
+        numbers = queue_id, request.sys_flag, request.born_timestamp, request.flag, times
+        limit, queue_of = self._store.settings.body_bytes_max, self._store.files.queues.get
+        laid = layout.lay_one(
+            topic, numbers, text, cast("bytes", body), born_host, end, room, now, limit, queue_of
+        )
+        if laid is None or not self._write(laid, now):
+            return None
+        self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000)
+        [(_, _, offset, _, _)] = laid.runs
+        return Reply(
+            ext={
+                "msgId": self._state.identity.offset_id(end),
+                "queueId": str(queue_id),
+                "queueOffset": str(offset),
+                "transactionId": find_property(text, p.UNIQUE_KEY) or "",
+                **self._sends.marks,
+            }
+        )
+
+    def _ready(self, now: int) -> SendLayout | None:
+        """What lays out, which knows the topics as they are; `None`: not at the moment."""
+        if now < self._appender.store_time or not self._log.files or self._store.refusals.now() is not None:
             return None
         layout = self._layout or self._settled()
         if self._changes != self._state.topics.changes:
             layout.forget()
             self._targets.clear()
             self._changes = self._state.topics.changes
+        return layout
+
+    def _take(self, data: bytes, born_host: bytes, received: float) -> FramesServed | None:
+        now = self._state.clock.now_ms()
+        layout = self._ready(now)
+        if layout is None:
+            return None
         start, answers = 0, []
         requests: list[AlikeRequests] = []
         body_bytes_max, queue_of = self._store.settings.body_bytes_max, self._store.files.queues.get
@@ -106,11 +162,8 @@ class SendPath:
             if laid is None:
                 break
             if laid.count:
-                try:
-                    file.write(end - file.base, laid.records)
-                except StoreUnavailable:
-                    break  # as whoever serves these frames now will say
-                self._apply(laid, now)
+                if not self._write(laid, now):
+                    break
                 answers.append(laid.answers)
                 requests += [
                     AlikeRequests(code, FLAG_ONEWAY if oneway else 0, number)
@@ -125,8 +178,13 @@ class SendPath:
         self._statistics.put_times.add(took_ms, sum(each.number for each in requests))
         return FramesServed(start, answers[0] if len(answers) == 1 else b"".join(answers), requests)
 
-    def _apply(self, laid: Laid, now: int) -> None:
-        """Enter into the tables what was written to the log."""
+    def _write(self, laid: Laid, now: int) -> bool:
+        """Write what was laid out; False where the disk fails, as whoever serves it then will say."""
+        file = self._log.files[-1]
+        try:
+            file.write(self._log.end - file.base, laid.records)
+        except StoreUnavailable:
+            return False
         appender, waiting = self._appender, self._appender.waiting
         self._log.end = laid.end
         appender.store_time = now
@@ -142,6 +200,7 @@ class SendPath:
             meter.times += count - 1
         self._statistics.put.total += laid.count
         self.served += laid.count
+        return True
 
     def _admit(self, layout: SendLayout, topic: str) -> bool:
         """Let messages to `topic` go this way, once one has gone the other one."""
