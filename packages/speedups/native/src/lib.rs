@@ -5,6 +5,7 @@
 
 mod answer;
 mod binary;
+mod fields;
 mod hasher;
 mod header;
 mod index;
@@ -29,5 +30,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<keys::Keys>()?;
     module.add_class::<layout::SendLayout>()?;
     module.add_class::<laid::Laid>()?;
-    module.add_class::<index::NewEntries>()
+    module.add_class::<index::NewEntries>()?;
+    module.add_class::<fields::FieldReader>()
 }

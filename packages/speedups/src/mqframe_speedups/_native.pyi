@@ -5,7 +5,7 @@ from typing import Any, Final, final
 
 from typing_extensions import Buffer
 
-__all__ = ["INTERFACE", "Keys", "Laid", "NewEntries", "SendLayout"]
+__all__ = ["INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "SendLayout"]
 
 INTERFACE: Final[int]
 """Number of this interface; another one has other classes, or takes other arguments."""
@@ -162,3 +162,33 @@ class NewEntries:
         """Have the slots name their newest entries."""
     def clear(self) -> None:
         """Forget all entries: they are written."""
+
+@final
+class FieldReader:
+    """Reads the blocks of header fields of one HTTP/2 client, as `FieldReader` of the service `grpc` does.
+
+    `bytes_max`: longest list of fields, as the protocol counts it; `table_bytes_max`: what a table may take;
+    `known`: the fields that both sides know, from number 0 on, each with what it takes. `broken(text)`,
+    `too_long(bytes_max)`: make the exception to be raised; `unpacked(text)`: text out of Huffman's code.
+    """
+
+    def __new__(
+        cls,
+        bytes_max: int,
+        table_bytes_max: int,
+        known: Sequence[tuple[tuple[str, str], int]],
+        broken: Callable[[str], Exception],
+        too_long: Callable[[int], Exception],
+        unpacked: Callable[[bytes], bytes],
+    ) -> FieldReader: ...
+    @property
+    def table(self) -> list[tuple[tuple[str, str], int]]:
+        """The fields that the client may refer to, the newest first, each with what it takes."""
+    @property
+    def table_bytes(self) -> int:
+        """What all of them take."""
+    @property
+    def read_bytes(self) -> int:
+        """What the fields of the last block took."""
+    def read(self, data: bytes) -> list[tuple[str, str]]:
+        """The fields in one block, in their order. Raises what `broken`, `too_long` or `unpacked` make."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.state import BrokerState
@@ -12,6 +12,7 @@ from mqframe.core.measuring.family import Family, Metric, MetricKind
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
+from mqframe_speedups._native import FieldReader
 from mqframe_speedups.sends import SendPath, why_not
 
 log: Final = get_logger("broker")
@@ -35,6 +36,10 @@ class SpeedupsService(BrokerService):
             return None
         self._path = SendPath(self._state, sends)
         return self._path
+
+    def offers(self) -> Mapping[str, Callable[..., Any]]:
+        """What reads header fields of HTTP/2, for the service `grpc`."""
+        return {} if os.environ.get(SWITCH) == "0" else {"speedups.fields": FieldReader}
 
     def counters(self) -> Mapping[str, str]:
         """How many messages went the shorter way."""

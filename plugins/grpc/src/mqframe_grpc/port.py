@@ -14,6 +14,7 @@ from mqframe.net.tls.following import FollowingContext
 from mqframe_grpc.certificates import http2_context, self_signed
 from mqframe_grpc.door import Door
 from mqframe_grpc.options import GrpcOptions
+from mqframe_grpc.transport.fields import FieldReader, MakeReader
 from mqframe_grpc.transport.server import GrpcServer
 
 log = get_logger("grpc")
@@ -28,7 +29,7 @@ _LOOK_SECONDS: Final = 0.05
 class DoorPort:
     """Where `door` is reached. `folder`: for a certificate, where the options name none; made when needed.
 
-    `bound`: the port, once started.
+    `bound`: the port, once started; `reader`: makes what reads header fields.
     """
 
     def __init__(self, door: Door, clock: LoopClock, options: GrpcOptions, folder: Path) -> None:
@@ -37,6 +38,7 @@ class DoorPort:
         self._options = options
         self._folder = folder
         self._server: GrpcServer | None = None
+        self.reader: MakeReader = FieldReader
         self.bound = 0
 
     async def start(self, host: str) -> None:
@@ -52,6 +54,7 @@ class DoorPort:
             context,
             plain=options.tls == "permissive",
         )
+        self._server.reader = self.reader
         host = options.host or host
         self.bound = await self._server.start(host, options.port)
         log.info("serving gRPC", host=host, port=self.bound, tls=options.tls)

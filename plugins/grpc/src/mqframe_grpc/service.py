@@ -13,6 +13,7 @@ from mqframe_grpc.door import Door
 from mqframe_grpc.inside import InsideBackend
 from mqframe_grpc.options import GrpcOptions
 from mqframe_grpc.port import DoorPort
+from mqframe_grpc.transport.fields import made_by
 
 _RENEW_SECONDS: Final = 1.0
 
@@ -27,6 +28,8 @@ class GrpcService(BrokerService):
         self._clock = cast("LoopClock", port.clock)
         self._door = Door(InsideBackend(port), self._clock, options, port.requests.judge)
         self._own = DoorPort(self._door, self._clock, options, port.directory / "grpc")
+        if compiled := port.offered("speedups.fields"):
+            self._own.reader = made_by(compiled)
 
     async def start(self) -> None:
         """Listen. Raises `OSError`, `SettingError`."""

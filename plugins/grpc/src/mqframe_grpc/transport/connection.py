@@ -73,7 +73,7 @@ class GrpcConnection(asyncio.Protocol):
         self._limits = server.limits
         self._cutter = FrameCutter(server.limits.headers_bytes_max)
         self._floods = Floods(server.limits, clock.monotonic)
-        self._http = Http(server.limits)
+        self._http = Http(server.limits, server.reader)
         self._calls = OpenCalls(self, server, self._http, self._floods, self._settle_soon)
         self._leaving = self._calls.leaving
         self._transport: asyncio.Transport | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Final
+from typing import Final, Protocol
 
 from mqframe_grpc.transport.frames import ErrorCode, HttpBroken
 
@@ -126,8 +126,7 @@ class FieldReader:
                 found.append(field)
                 total += size
                 if total > self._bytes_max:
-                    text = f"header fields of over {self._bytes_max} bytes"
-                    raise HttpBroken(ErrorCode.ENHANCE_YOUR_CALM, text)
+                    raise _too_long(self._bytes_max)
         except IndexError:
             raise _broken("header fields are cut off, or name one that is not in the table") from None
         self.read_bytes = total
@@ -158,8 +157,32 @@ class FieldReader:
         return at
 
 
+class ReadsFields(Protocol):
+    """What `FieldReader` does."""
+
+    @property
+    def read_bytes(self) -> int:
+        """The last list of fields, as it is counted."""
+
+    def read(self, data: bytes, /) -> list[tuple[str, str]]:
+        """As `FieldReader.read`."""
+
+
+MakeReader = Callable[[int], ReadsFields]
+"""Makes the reader of one client, given the longest list of fields."""
+
+
+def made_by(compiled: Callable[..., ReadsFields]) -> MakeReader:
+    """What makes readers of the class `compiled`, that of `mqframe-speedups`."""
+    return lambda bytes_max: compiled(bytes_max, TABLE_BYTES, _KNOWN, _broken, _too_long, _unpacked)
+
+
 def _broken(text: str) -> HttpBroken:
     return HttpBroken(ErrorCode.COMPRESSION_ERROR, text)
+
+
+def _too_long(bytes_max: int) -> HttpBroken:
+    return HttpBroken(ErrorCode.ENHANCE_YOUR_CALM, f"header fields of over {bytes_max} bytes")
 
 
 def _number(data: bytes, at: int, start: int) -> tuple[int, int]:
@@ -181,11 +204,13 @@ def _string(data: bytes, at: int) -> tuple[bytes, int]:
     text = data[at:end]
     if len(text) != size:
         raise _broken("header fields are cut off")
-    if first < 0x80:
-        return text, end
+    return (text if first < 0x80 else _unpacked(text)), end
+
+
+def _unpacked(text: bytes) -> bytes:
     unpack, problems = _huffman()
     try:
-        return unpack(text), end
+        return bytes(unpack(text))
     except problems as problem:
         raise _broken(f"packed text in header fields cannot be read: {problem}") from None
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from mqframe_grpc.transport.fields import NO_TABLE, FieldReader, block_of, status_block
+from mqframe_grpc.transport.fields import NO_TABLE, FieldReader, MakeReader, block_of, status_block
 from mqframe_grpc.transport.frames import (
     ACK,
     DATA,
@@ -97,9 +97,9 @@ class Http:
         "window",
     )
 
-    def __init__(self, limits: GrpcLimits) -> None:
+    def __init__(self, limits: GrpcLimits, reader: MakeReader = FieldReader) -> None:
         self._out = bytearray()
-        self._reader = FieldReader(limits.headers_bytes_max)
+        self._reader = reader(limits.headers_bytes_max)
         self._block = b""
         self._block_flags = 0
         self._begun = False

@@ -25,7 +25,7 @@ from mqframe.core.clock import TimerClock
 from mqframe.log import get_logger
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.call import CallCarrier, GrpcCall, Method
-from mqframe_grpc.transport.fields import status_block
+from mqframe_grpc.transport.fields import MakeReader, status_block
 from mqframe_grpc.transport.floods import Floods
 from mqframe_grpc.transport.frames import ErrorCode
 from mqframe_grpc.transport.heads import NotGrpc, RequestHead, read_head
@@ -50,9 +50,10 @@ _TIMED_SECONDS_MAX: Final = 24 * 3600.0
 
 
 class Served(Protocol):
-    """What is served. `in_work_bytes`: of requests that are being served."""
+    """What is served. `in_work_bytes`: of requests that are being served; `reader`: of header fields."""
 
     limits: GrpcLimits
+    reader: MakeReader
     methods: Mapping[str, Method]
     in_work_bytes: int
 

@@ -15,6 +15,7 @@ from mqframe.net.tls.gate import TlsGate
 from mqframe.trouble import Trouble
 from mqframe_grpc.transport.call import Method
 from mqframe_grpc.transport.connection import GrpcConnection
+from mqframe_grpc.transport.fields import FieldReader, MakeReader
 from mqframe_grpc.transport.frames import HttpBroken
 from mqframe_grpc.transport.limits import GrpcLimits
 
@@ -29,7 +30,7 @@ class GrpcServer:
     """Serves `methods`, by their path, to plain clients and to those of TLS, at one port.
 
     `context`: what secures connections, `None`: plain ones alone are taken; `plain`: whether those are taken
-    at all. `in_work_bytes`: of requests that are being served.
+    at all. `in_work_bytes`: of requests that are being served; `reader`: makes what reads header fields.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class GrpcServer:
         self.clock = clock
         self.limits = limits
         self.in_work_bytes = 0
+        self.reader: MakeReader = FieldReader
         self.connections: set[GrpcConnection] = set()
         self._arrive: Callable[[], asyncio.Protocol] = lambda: GrpcConnection(self)
         self._gate: TlsGate | None = None
