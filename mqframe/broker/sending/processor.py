@@ -45,7 +45,8 @@ class SendProcessor(Processor):
     """Stores messages of producers and answers with their offsets and ids.
 
     `rules`: applied to messages that are not ordinary. `suffix_bytes`: what stands behind the properties of
-    each, `marks`: the same as fields of answers.
+    each, `marks`: the same as fields of answers. `keys_looked_at_from`: properties with more characters may
+    have too many keys.
     """
 
     def __init__(self, shared: Shared, targets: SendTargets, unique_ids: UniqueIds, rules: SendRules) -> None:
@@ -57,7 +58,7 @@ class SendProcessor(Processor):
         self.rules = rules
         self._concern_rules = rules.concern
         self._waits = not shared.store.confirming.confirms_at_once
-        self._keys_looked_at_from = 2 * self._store.settings.message_keys_max
+        self.keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
         self._trace_on = str(settings.trace_on).lower()
@@ -96,7 +97,7 @@ class SendProcessor(Processor):
             if not call.frame.body:
                 raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"message for topic {fields.topic} has no body")
             text = fields.properties
-            if text and len(text) > self._keys_looked_at_from:
+            if text and len(text) > self.keys_looked_at_from:
                 check_key_count(text, self._store.settings.message_keys_max)
             queue_id = fields.queue_id
             if queue_id < 0:

@@ -136,7 +136,7 @@ class Reference:
         """What the native code makes of `data` at the end of the log."""
         now = self.clock.now_ms()
         made = made or layout()
-        return made.lay(data, start, born, self.log.end, room, now, BODY_MAX, self.queue_of)
+        return made.lay(data, start, (born, self.log.end, room, now, BODY_MAX, self.queue_of))
 
     def check(self, data: bytes, laid: Any, *, start: int = 0, born: bytes = BORN) -> None:
         """Store the frames that `laid` took, as Python does; all that it says is what came of that."""

@@ -171,16 +171,16 @@ def test_queues_are_asked_for_once(reference: Any) -> None:
         return None if place[1] == 2 else Queue()
 
     data = b"".join(encode_frame(reference.send(topic=topic, queueId=each)) for each in "0101021")
-    laid = made.lay(data, 0, reference.born, 0, (1 << 20), 1, reference.body_max, queue_of)
+    laid = made.lay(data, 0, (reference.born, 0, (1 << 20), 1, reference.body_max, queue_of))
     assert asked == [(topic, 0), (topic, 1), (topic, 2)]
     assert all(place[0] is topic for place in asked)
     assert (laid.count, [run[2] for run in laid.runs]) == (5, [41, 41])
     assert [len(run[4]) for run in laid.runs] == [2, 3]
     assert all(put[0] is topic for put in laid.puts)
     with pytest.raises(ZeroDivisionError):
-        made.lay(data, 0, reference.born, 0, (1 << 20), 1, reference.body_max, lambda place: 1 / 0)
+        made.lay(data, 0, (reference.born, 0, (1 << 20), 1, reference.body_max, lambda place: 1 / 0))
     with pytest.raises(AttributeError):
-        made.lay(data, 0, reference.born, 0, (1 << 20), 1, reference.body_max, lambda place: object())
+        made.lay(data, 0, (reference.born, 0, (1 << 20), 1, reference.body_max, lambda place: object()))
 
 
 def test_wrong_arguments_are_refused(reference: Any) -> None:

@@ -167,9 +167,10 @@ def ask(number: int, body: bytes = b"body", topic: str = "t", **fields: Any) -> 
     properties = {**ANY_PROPERTIES, "UNIQ_KEY": f"7F0000010007{number:08X}", **fields.pop("more", {})}
     values = {
         "queue_id": number % 2, "sys_flag": 0, "born_timestamp": 1_700_000_000_123, "flag": 0,
-        "properties": encode_properties(properties), **fields,
+        "properties": encode_properties(properties), "default_topic_queue_nums": 4,
+        "producer_group": "producers", **fields,
     }  # fmt: skip
-    return Asking(SendMessageV2("producers", topic, "TBW102", 4, **values), body)
+    return Asking(SendMessageV2(topic=topic, default_topic="TBW102", **values), body)
 
 
 async def test_sends_in_process_go_it_beside_those_of_connections(
@@ -193,6 +194,8 @@ ODD_ASKED = {
     "a body too long": ask(5, bytes(5 << 20)),
     "a transaction": ask(5, sys_flag=4, more={"TRAN_MSG": "true"}),
     "a number too large": ask(5, flag=1 << 31),
+    "queues of a new topic that no header holds": ask(5, default_topic_queue_nums=1 << 31),
+    "a limit of tries that no header holds": ask(5, max_reconsume_times=-1 << 40),
     "an unknown topic": ask(5, topic="unknown", batch=False),
     "a batch": ask(5, batch=True),
     "unit mode": ask(5, unit_mode=True),
@@ -207,6 +210,16 @@ async def test_what_is_odd_in_process_ends_as_ever(
     found = await both(tmp_path, monkeypatch, [*FIRST, ask(11), ODD_ASKED[odd], ask(12), send(13)])
     assert 2 <= found.native <= 4
     assert len(found.replies) == 3
+
+
+async def test_what_is_too_long_for_a_header_is_refused_in_process_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = [*FIRST, ask(11), ask(12, producer_group="p" * 65_536), ask(13)]
+    found = await both(tmp_path, monkeypatch, reads, net={"header_bytes_max": 65_536})
+    assert [code == 0 for code, _, _ in found.replies] == [True, False, True]
+    assert "net.header_bytes_max" in (found.replies[1][1] or "")
+    assert found.native == 2
 
 
 async def test_an_answer_in_process_waits_for_what_its_turn_waits_for(

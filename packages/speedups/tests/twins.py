@@ -20,6 +20,7 @@ from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 from mqframe.hooks.interfaces.broker_requests import ProxiedClient
 from mqframe.net.async_peer import AsyncPeer
+from mqframe.net.settings import NetSettings
 from mqframe.store.settings import StoreSettings
 
 PORT = 10_911
@@ -107,6 +108,7 @@ async def stored(
         BrokerSections(
             BrokerSettings(name="b", port=0, nameservers=(), vip_port=False, **sections.get("broker", {})),
             StoreSettings(directory=directory, **{**store, **sections.get("store", {})}),
+            net=NetSettings(**sections.get("net", {})),
             services=(IndexSettings(slots=501, entries=400),),
         ),
         clock,

@@ -16,11 +16,10 @@ use crate::keys::note_keys;
 use crate::laid::{Laid, Work};
 use crate::properties::{named, BYTES_MAX, PAIR_END};
 use crate::record::{put_entry, put_record, record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
-use crate::send::{send_of, Send, SEND_V2};
+use crate::send::{send_of, Send, SEND_V2, TRANSACTION_MASK};
 use crate::text::java_hash;
 use crate::words::Words;
 
-const TRANSACTION_MASK: i32 = 0xC;
 /// More would not fit the number under which messages are counted.
 const SIZE_BOUNDS_MAX: usize = 1 << 10;
 /// `SHARDING_KEY` of mqframe/core/messages/properties.py: messages with it are counted as such in order.
@@ -51,7 +50,11 @@ pub struct SendLayout {
     state: NumberState,
 }
 
-/// Arguments of one call of `lay` that hold for all its frames.
+/// As Python gives it: the sender's host; the log's end, the bytes that records may take there, the store time
+/// (ms), the longest body; what finds queues.
+type Place<'py> = (Bound<'py, PyBytes>, i64, i64, i64, usize, Bound<'py, PyAny>);
+
+/// The same for all frames of one call.
 struct Turn<'a, 'py> {
     hosts: Hosts<'a>,
     room: usize,
@@ -152,30 +155,20 @@ impl SendLayout {
         self.topics.clear();
     }
 
-    /// Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
-    /// Lay out one send that is no frame: its fields as Python has them.
-    #[allow(clippy::too_many_arguments)] // as Python gives them
+    /// Lay out one send that is no frame: its fields as Python has them. Of the last two numbers, which only
+    /// other messages need, nothing is told but that they fit a header.
     fn lay_one(
         &self,
         py: Python<'_>,
         topic: &str,
-        numbers: (i32, i32, i64, i32, i32),
+        numbers: (i32, i32, i64, i32, i32, i32, i32),
         properties: &str,
         body: &Bound<'_, PyBytes>,
-        born_host: &Bound<'_, PyBytes>,
-        end: i64,
-        room: i64,
-        now: i64,
-        body_bytes_max: usize,
-        queue_of: &Bound<'_, PyAny>,
+        place: Place<'_>,
     ) -> PyResult<Option<Laid>> {
-        let (queue_id, sys_flag, born, flag, reconsumed) = numbers;
-        let turn = self.turn(born_host.as_bytes(), end, room, now, body_bytes_max, queue_of)?;
+        let (queue_id, sys_flag, born, flag, reconsumed, _, _) = numbers;
+        let turn = self.turn(&place)?;
         let body = body.as_bytes();
-        let ordinary = queue_id >= 0 && sys_flag & TRANSACTION_MASK == 0 && !properties.is_empty();
-        if !ordinary || body.is_empty() || body.len() > body_bytes_max {
-            return Ok(None);
-        }
         let send = Send {
             code: SEND_V2,
             one_way: true, // its answer is none of bytes
@@ -189,7 +182,7 @@ impl SendLayout {
             properties: properties.as_bytes(),
             escaped: false,
         };
-        let mut work = Work::new(end, body.len() + properties.len(), self.state.clone());
+        let mut work = Work::new(place.1, body.len() + properties.len(), self.state.clone());
         let parts = (&send, send.properties, body);
         match self.place(py, parts, &turn, &mut work, &mut (&[], 0))? {
             Step::Served => work.finish(py, 0, None).map(Some),
@@ -197,22 +190,17 @@ impl SendLayout {
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // as Python gives them
+    /// Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
     fn lay(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyBytes>,
         start: usize,
-        born_host: &Bound<'_, PyBytes>,
-        end: i64,
-        room: i64,
-        now: i64,
-        body_bytes_max: usize,
-        queue_of: &Bound<'_, PyAny>,
+        place: Place<'_>,
     ) -> PyResult<Option<Laid>> {
         let data = data.as_bytes();
-        let turn = self.turn(born_host.as_bytes(), end, room, now, body_bytes_max, queue_of)?;
-        let mut work = Work::new(end, data.len().saturating_sub(start), self.state.clone());
+        let turn = self.turn(&place)?;
+        let mut work = Work::new(place.1, data.len().saturating_sub(start), self.state.clone());
         let mut scratch = Scratch {
             fields: Vec::with_capacity(16),
             ..Scratch::default()
@@ -244,15 +232,9 @@ struct Scratch<'a> {
 }
 
 impl SendLayout {
-    fn turn<'a, 'py>(
-        &'a self,
-        born_host: &'a [u8],
-        end: i64,
-        room: i64,
-        now: i64,
-        body_bytes_max: usize,
-        queue_of: &'a Bound<'py, PyAny>,
-    ) -> PyResult<Turn<'a, 'py>> {
+    fn turn<'a, 'py>(&'a self, place: &'a Place<'py>) -> PyResult<Turn<'a, 'py>> {
+        let (born_host, end, room, now, body_bytes_max, queue_of) = place;
+        let (born_host, end, room) = (born_host.as_bytes(), *end, *room);
         check_host(born_host)?;
         if end < 0 || end.checked_add(room.max(0)).is_none() {
             return Err(PyOverflowError::new_err("the log ends behind all offsets"));
@@ -263,8 +245,8 @@ impl SendLayout {
                 store: &self.store_host,
             },
             room: usize::try_from(room).unwrap_or(0), // none is left where it is negative
-            now,
-            body_bytes_max,
+            now: *now,
+            body_bytes_max: *body_bytes_max,
             queue_of,
         })
     }
@@ -278,12 +260,7 @@ impl SendLayout {
         work: &mut Work,
         scratch: &mut Scratch<'a>,
     ) -> PyResult<Step<'a>> {
-        let body_fits = !frame.body.is_empty() && frame.body.len() <= turn.body_bytes_max;
-        let head = if body_fits {
-            read(frame, &mut scratch.fields)
-        } else {
-            None
-        };
+        let head = read(frame, &mut scratch.fields);
         let Some(send) = head.and_then(|head| send_of(&head, &scratch.fields)) else {
             return Ok(Step::Stopped);
         };
@@ -294,7 +271,7 @@ impl SendLayout {
         self.place(py, (&send, text, frame.body), turn, work, &mut scratch.topic)
     }
 
-    /// Lays out a send with these properties and this body, which is neither empty nor too long.
+    /// Lays out a send with these properties and this body, if it is an ordinary one.
     fn place<'a>(
         &self,
         py: Python,
@@ -303,6 +280,10 @@ impl SendLayout {
         work: &mut Work,
         last_topic: &mut (&'a [u8], usize),
     ) -> PyResult<Step<'a>> {
+        let body_fits = !body.is_empty() && body.len() <= turn.body_bytes_max;
+        if !body_fits || text.is_empty() || send.queue_id < 0 {
+            return Ok(Step::Stopped);
+        }
         let mark: &[u8] = if text.last() == Some(&PAIR_END) {
             b""
         } else {
@@ -386,10 +367,10 @@ impl SendLayout {
     }
 }
 
-/// The properties of `send` as text; `None` where there are none, or their escapes are odd.
+/// The properties of `send` as text; `None` where their escapes are odd.
 fn text_of<'t>(send: &Send<'t>, scratch: &'t mut Vec<u8>) -> Option<&'t [u8]> {
     if !send.escaped {
-        return (!send.properties.is_empty()).then_some(send.properties);
+        return Some(send.properties);
     }
     unescape(send.properties, scratch)?;
     Some(scratch)

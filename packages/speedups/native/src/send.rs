@@ -7,7 +7,7 @@ use crate::text::{int, number};
 pub const SEND: i32 = 10;
 pub const SEND_V2: i32 = 310;
 const ONE_WAY: i32 = 2;
-const TRANSACTION_MASK: i32 = 0xC;
+pub const TRANSACTION_MASK: i32 = 0xC;
 
 /// Places of the fields, in the order of the short names `a` to `n`.
 mod place {

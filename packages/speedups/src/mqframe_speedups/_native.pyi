@@ -7,6 +7,11 @@ from typing_extensions import Buffer
 
 __all__ = ["INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "SendLayout"]
 
+_Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
+"""Where records go: the sender's host, packed; log offset of the next record; bytes that they may take
+together; store time, ms; longest body, bytes; what is called once for each topic and queue id: `None` for
+none, else an object whose `next_offset` is where the queue goes on."""
+
 INTERFACE: Final[int]
 """Number of this interface; another one has other classes, or takes other arguments."""
 
@@ -94,39 +99,24 @@ class SendLayout:
     def lay_one(
         self,
         topic: str,
-        numbers: tuple[int, int, int, int, int],
+        numbers: tuple[int, int, int, int, int, int, int],
         properties: str,
         body: bytes,
-        born_host: bytes,
-        end: int,
-        room: int,
-        now: int,
-        body_bytes_max: int,
-        queue_of: Callable[[tuple[str, int]], object | None],
+        place: _Place,
     ) -> Laid | None:
         """Lay out one send that is no frame, as `lay` does; there are no answers of it.
 
-        `numbers`: queue id, system flag, time of birth (ms), flag, how often it was consumed in vain. `None`:
-        it is not ordinary, or its topic was not admitted. Raises `OverflowError` for numbers that fit no
-        record, `UnicodeEncodeError` for text that cannot be one, `TypeError` for another body than bytes.
+        `numbers`: queue id, system flag, time of birth (ms), flag, how often it was consumed in vain; queues
+        of a topic that is made, how often it may be consumed in vain, which only have to be such as headers
+        hold. `None`: it is not ordinary, or its topic was not admitted. Raises `OverflowError` for numbers
+        that fit no record, `UnicodeEncodeError` for text that cannot be one, `TypeError` for another body
+        than bytes.
         """
-    def lay(
-        self,
-        data: bytes,
-        start: int,
-        born_host: bytes,
-        end: int,
-        room: int,
-        now: int,
-        body_bytes_max: int,
-        queue_of: Callable[[tuple[str, int]], object | None],
-    ) -> Laid | None:
+    def lay(self, data: bytes, start: int, place: _Place) -> Laid | None:
         """Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
 
-        `born_host`: packed; `end`: log offset of the next record; `room`: bytes that records may take
-        together; `now`: store time, ms. `queue_of`: called once for each topic and queue id; `None` for none,
-        else an object whose `next_offset` is where the queue goes on. Nothing outside is changed. `None` when
-        no frame was served, except for an `unknown` topic. Raises what `queue_of` raises.
+        Nothing outside is changed. `None` when no frame was served, except for an `unknown` topic. Raises
+        what the function of `place` raises.
         """
 
 @final

@@ -6,6 +6,7 @@ have them stored, and leaves the first one that is different in any way, with al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import randrange
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
@@ -17,7 +18,6 @@ from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
-from mqframe.core.messages.properties import find_property
 from mqframe.core.messages.sent_properties import WORDS_OF_NOTES
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
@@ -43,6 +43,8 @@ _NOT_ORDINARY: Final = (
 _OPAQUE: Final = 1_000_000_007
 _KEY: Final = "-key-"
 _WORDS_BYTES: Final = 8
+_OTHER_CHARS: Final = 512
+"""More than all numbers, and a topic of those that go this way, take of a header."""
 
 
 @runtime_checkable
@@ -109,32 +111,47 @@ class SendPath:
         text = request.properties
         if layout is None or not text or request.batch or request.unit_mode:
             return None
+        net, chars = self._state.net, len(text) + len(request.producer_group) + len(request.default_topic)
+        chars += _OTHER_CHARS
+        if chars > net.header_bytes_max or chars + len(body) > net.frame_bytes_max:
+            return None
         if topic not in self._targets and not self._admit(layout, topic):
             return None
         queue_id = request.queue_id
         if queue_id < 0:
             queue_id = randrange(self._targets[topic].write_queues)
-        end, file = self._log.end, self._log.files[-1]
-        room = file.base + file.size - BLANK_BYTES - end
-        times = request.reconsume_times or 0
-        numbers = queue_id, request.sys_flag, request.born_timestamp, request.flag, times
-        limit, queue_of = self._store.settings.body_bytes_max, self._store.files.queues.get
-        laid = layout.lay_one(
-            topic, numbers, text, cast("bytes", body), born_host, end, room, now, limit, queue_of
+        place = self._place(born_host, now)
+        numbers = (
+            queue_id,
+            request.sys_flag,
+            request.born_timestamp,
+            request.flag,
+            request.reconsume_times or 0,
+            request.default_topic_queue_nums,
+            request.max_reconsume_times or 0,
         )
+        laid = layout.lay_one(topic, numbers, text, cast("bytes", body), place)
         if laid is None or not self._write(laid, now):
             return None
         self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000)
         [(_, _, offset, _, _)] = laid.runs
         return Reply(
             ext={
-                "msgId": self._state.identity.offset_id(end),
+                "msgId": self._state.identity.offset_id(place[1]),
                 "queueId": str(queue_id),
                 "queueOffset": str(offset),
-                "transactionId": find_property(text, p.UNIQUE_KEY) or "",
+                "transactionId": p.find_property(text, p.UNIQUE_KEY) or "",
                 **self._sends.marks,
             }
         )
+
+    def _place(
+        self, born_host: bytes, now: int
+    ) -> tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]:
+        """Where what comes of `born_host` goes in the log, and its limits there (`SendLayout.lay`)."""
+        end, file = self._log.end, self._log.files[-1]
+        room = file.base + file.size - BLANK_BYTES - end
+        return born_host, end, room, now, self._store.settings.body_bytes_max, self._store.files.queues.get
 
     def _ready(self, now: int) -> SendLayout | None:
         """What lays out, which knows the topics as they are; `None`: not at the moment."""
@@ -154,13 +171,7 @@ class SendPath:
             return None
         start, answers = 0, []
         requests: list[AlikeRequests] = []
-        body_bytes_max, queue_of = self._store.settings.body_bytes_max, self._store.files.queues.get
-        while True:
-            end, file = self._log.end, self._log.files[-1]
-            room = file.base + file.size - BLANK_BYTES - end
-            laid = layout.lay(data, start, born_host, end, room, now, body_bytes_max, queue_of)
-            if laid is None:
-                break
+        while laid := layout.lay(data, start, self._place(born_host, now)):
             if laid.count:
                 if not self._write(laid, now):
                     break
@@ -214,7 +225,6 @@ class SendPath:
     def _settled(self) -> SendLayout:
         """Made with the first send: a broker knows its port by then."""
         state, sends = self._state, self._sends
-        settings = self._store.settings
         answer = {"msgId": "", "queueId": "0", "queueOffset": "0", "transactionId": _KEY, **sends.marks}
         header = encode_answer(_OPAQUE, 0, answer, None, 0)[_WORDS_BYTES:]
         begin, _, _ = header.partition(b'","queueId"')
@@ -229,7 +239,7 @@ class SendPath:
             answer=(marks, end, begin),
             frame_bytes_max=state.net.frame_bytes_max,
             header_bytes_max=state.net.header_bytes_max,
-            text_max=2 * settings.message_keys_max,
+            text_max=sends.keys_looked_at_from,
             size_bounds=list(SIZE_BOUNDS),
         )
         return layout

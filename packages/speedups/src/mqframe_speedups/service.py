@@ -27,10 +27,11 @@ class SpeedupsService(BrokerService):
         super().__init__()
         self._state = port
         self._path: SendPath | None = None
+        self._is_off = os.environ.get(SWITCH) == "0"
 
     def frame_path(self, sends: SendProcessor) -> SendPath | None:
         """As `BringsFramePath.frame_path`."""
-        why = "switched off in the environment" if os.environ.get(SWITCH) == "0" else why_not(self._state)
+        why = "switched off in the environment" if self._is_off else why_not(self._state)
         if why:
             log.info("sends go without speedups", why=why)
             return None
@@ -39,7 +40,7 @@ class SpeedupsService(BrokerService):
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
         """What reads header fields of HTTP/2, for the service `grpc`."""
-        return {} if os.environ.get(SWITCH) == "0" else {"speedups.fields": FieldReader}
+        return {} if self._is_off else {"speedups.fields": FieldReader}
 
     def counters(self) -> Mapping[str, str]:
         """How many messages went the shorter way."""

@@ -13,10 +13,9 @@ from typing import Final
 
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.modes import file_mode
-from mqframe_index.store.new_entries import ENTRY, NewEntries, Pairs, PlainEntries
+from mqframe_index.store.new_entries import ENTRY, SLOT, NewEntries, Pairs, PlainEntries
 
 HEADER: Final = struct.Struct(">qqqqii")
-_SLOT: Final = struct.Struct(">i")
 _SECONDS_MAX: Final = 0x7FFFFFFF
 _CHAIN_MAX: Final = 64
 
@@ -173,7 +172,7 @@ class IndexFile:
             slot = key_hash % self.slots
             if self._before_cut(slot, self._slot(slot), self.count) != number:
                 return False
-            write(descriptor, _SLOT.pack(previous), HEADER.size + slot * 4)
+            write(descriptor, SLOT.pack(previous), HEADER.size + slot * 4)
             self.used_slots -= not previous
             number, before = number - 1, offset
         if number:
@@ -201,7 +200,7 @@ class IndexFile:
                 kept = self._before_cut(slot, number, self.count)
                 if kept is None:
                     return False
-                os.pwrite(self._descriptor, _SLOT.pack(kept), HEADER.size + slot * 4)
+                os.pwrite(self._descriptor, SLOT.pack(kept), HEADER.size + slot * 4)
         return True
 
     def slot_table(self) -> array[int]:
@@ -225,7 +224,7 @@ class IndexFile:
         return raw[: len(raw) - len(raw) % ENTRY.size]
 
     def _slot(self, slot: int) -> int:
-        number: int = _SLOT.unpack(os.pread(self._descriptor, 4, HEADER.size + slot * 4))[0]
+        number: int = SLOT.unpack(os.pread(self._descriptor, 4, HEADER.size + slot * 4))[0]
         return number
 
     @property
@@ -294,7 +293,7 @@ class IndexFile:
         read, descriptor = os.pread, self._descriptor
         slot = key_hash % self.slots
         raw = read(descriptor, 4, HEADER.size + slot * 4)
-        number = _SLOT.unpack(raw)[0] if len(raw) == 4 else 0
+        number = SLOT.unpack(raw)[0] if len(raw) == 4 else 0
         before = self.count
         if number >= before:
             number = self._before_cut(slot, number, before) or 0

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 HEADER_BYTES: Final = 40
 ENTRY: Final = struct.Struct(">iqii")
 """Key hash, log offset, seconds since the file's begin, number of the previous entry in the slot."""
-_SLOT: Final = struct.Struct(">i")
+SLOT: Final = struct.Struct(">i")
 
 Pairs = Sequence[tuple[int, int]]
 """(key hash, log offset) of keys, in the order of the log."""
@@ -66,7 +66,7 @@ class PlainEntries:
         """
         written = number - len(self._entries)
         new_slots, note, pack = self._new_slots, self._entries.append, ENTRY.pack
-        unpack, slot_count = _SLOT.unpack_from, self._slots
+        unpack, slot_count = SLOT.unpack_from, self._slots
         stamp, used = first_seconds, 0
         for key_hash, offset in islice(pairs, skip, skip + most):
             slot = key_hash % slot_count
@@ -90,7 +90,7 @@ class PlainEntries:
 
     def write_slots(self, slots: mmap.mmap) -> None:
         """Have the file's slots name them."""
-        pack = _SLOT.pack_into
+        pack = SLOT.pack_into
         for slot, number in self._new_slots.items():
             pack(slots, HEADER_BYTES + slot * 4, number)
 
