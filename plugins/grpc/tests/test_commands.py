@@ -100,8 +100,11 @@ def test_messages_go_to_all_brokers_and_come_from_all(clients: Clients, cluster:
     sent = {f"{number}" for number in range(8)}
     for body in sent:
         producer.send("orders", body)
-    for broker in cluster.cluster.brokers:
-        ends = [broker.store.queues.max_offset("orders", queue) for queue in range(QUEUES)]
+    queues = [broker.store.queues for broker in cluster.cluster.brokers]
+    # Queues list a message a moment after its answer.
+    until(lambda: sum(each.max_offset("orders", n) for each in queues for n in range(QUEUES)) >= len(sent))
+    for of_broker in queues:
+        ends = [of_broker.max_offset("orders", queue) for queue in range(QUEUES)]
         assert ends == [2, 2]
     got = consumer.take(8)
     assert {each.text for each in got} == sent
