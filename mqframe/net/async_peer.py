@@ -28,8 +28,6 @@ TURN_SECONDS: Final = 0.01
 """After a turn that took so long the other connections are served first, then the rest of this one."""
 LONG_TURN_BYTES: Final = 128 * 1024
 """After a turn with so much to send the other connections are served first, then the rest of this one."""
-BEGUN_BYTES_MAX: Final = 16 * 1024
-"""So much of a frame under way is put before the next read again, for what serves whole frames of a read."""
 
 
 class AsyncPeer(asyncio.Protocol):
@@ -176,7 +174,7 @@ class AsyncPeer(asyncio.Protocol):
         if buffer.held or self._stalled_since is not None or not self._taking:
             return data, 0
         if decoder.unread_bytes:
-            begun = decoder.take_back(BEGUN_BYTES_MAX)
+            begun = decoder.take_back(len(data))
             data = begun + data if begun else data
         if decoder.unread_bytes or not self._requests.is_free(len(data)):
             return data, 0

@@ -116,9 +116,9 @@ class FrameDecoder:
         """How many bytes wait here for the rest of their frame."""
         return len(self._buffer) - self._position + self._parts_bytes
 
-    def take_back(self, size_max: int) -> bytes:
-        """The bytes of the frame under way, which are no longer here; none where they are more than that."""
-        if self.unread_bytes > size_max:
+    def take_back(self, more: int) -> bytes:
+        """The bytes of the frame under way, which are no longer here, if it may end with `more` bytes."""
+        if self.unread_bytes + more < self._need:
             return b""
         begun = b"".join([self._buffer[self._position :], *self._parts])
         self.drop()

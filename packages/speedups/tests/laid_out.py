@@ -13,10 +13,12 @@ from small_store import OPEN_INDEX
 from small_store import settings as store_settings
 
 from mqframe.core.codes import FLAG_ONEWAY, SysFlag
+from mqframe.core.delay.options import DELAY_NAMES
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.batch import decode_batch
 from mqframe.core.requests.fields import decode_fields
-from mqframe.core.requests.messages import SendMessage, SendMessageV2
+from mqframe.core.requests.messages import SendBatchMessage, SendMessage, SendMessageV2
 from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_answer, encode_frame
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
@@ -31,29 +33,35 @@ BOUNDS = [150, 200, 400]
 QUEUES = 4
 BODY_MAX = 2000
 TEXT_MAX = 3000
+BATCH_MAX = 30
+BATCH_KEYS_MAX = 5
 MIB = 1 << 20
 FLAGS = {"t": 0, "tö": SysFlag.MULTI_TAGS}
 NAMES = """producerGroup topic defaultTopic defaultTopicQueueNums queueId sysFlag bornTimestamp flag
     properties reconsumeTimes unitMode maxReconsumeTimes batch""".split()
+KINDS: dict[int, Any] = {10: SendMessage, 310: SendMessageV2, 320: SendBatchMessage}
 PROPERTIES = "a\x01b\x02TAGS\x01x\x02KEYS\x01k1 k2\x02UNIQ_KEY\x010123456789ABCDEF0123456789ABCDEF\x02"
 
 
 def layout(**changes: Any) -> Any:
     """One that admits the topics of `FLAGS`."""
-    answer = {"msgId": "", "queueId": "0", "queueOffset": "0", "transactionId": "-key-", **MARKS}
-    header = encode_answer(77777, 0, answer, None, 0)[8:]
-    begin, _, rest = header.partition(b'","queueId"')
-    marks, _, end = rest.partition(b'-key-"')[2].partition(b"77777")
+    header = encode_answer(77777, 0, {"msgId": "", **MARKS, "-": ""}, None, 0)[8:]
+    begin, _, rest = header.partition(b'",')
+    marks, _, rest = rest.partition(b',"-":""')
+    middle, _, end = rest.partition(b"77777")
     made = SendLayout(
         **{
             "suffix": SUFFIX.encode(),
             "words": [word.encode() for word in WORDS],
+            "batch_words": [],
             "store_host": HOST,
             "offset_id_head": HOST.hex().upper().encode(),
-            "answer": (marks, end, begin),
+            "answer": (begin, b"," + marks, middle, end),
             "frame_bytes_max": 16 * MIB,
             "header_bytes_max": 1 << 16,
             "text_max": TEXT_MAX,
+            "batch_messages_max": BATCH_MAX,
+            "batch_keys_max": BATCH_KEYS_MAX,
             "size_bounds": BOUNDS,
         }
         | changes
@@ -81,7 +89,7 @@ def fields_of(code: int = 310, **changes: str | None) -> dict[str, str]:
         "false",
     ]
     all_fields: dict[str, str | None] = dict(zip(NAMES, values, strict=True)) | changes
-    short = dict(zip(NAMES, "abcdefghijklm", strict=True)) if code == 310 else {}
+    short = dict(zip(NAMES, "abcdefghijklm", strict=True)) if code != 10 else {}
     return {short.get(name, name): value for name, value in all_fields.items() if value is not None}
 
 
@@ -118,10 +126,18 @@ class Reference:
     layout, send, framed, header_of = map(staticmethod, (layout, send, framed, header_of))
     names, properties, queues, topics = NAMES, PROPERTIES, QUEUES, FLAGS
     body_max, text_max, suffix, born = BODY_MAX, TEXT_MAX, SUFFIX, BORN
+    batch_max, batch_keys_max = BATCH_MAX, BATCH_KEYS_MAX
 
     def __init__(self, root: Path) -> None:
         self.clock = ManualClock()
-        settings = store_settings(root, commit_log_file_bytes=32 * MIB, queue_file_bytes=20 * 100_000)
+        settings = store_settings(
+            root,
+            commit_log_file_bytes=32 * MIB,
+            queue_file_bytes=20 * 100_000,
+            body_bytes_max=BODY_MAX,
+            batch_messages_max=BATCH_MAX,
+            message_keys_max=BATCH_KEYS_MAX,
+        )
         self.store = MessageStore.open(settings, self.clock, open_index=OPEN_INDEX)
         self.appender, self.log = self.store.appender, self.store.files.log
         self.hashes = KeyHashes()
@@ -146,11 +162,11 @@ class Reference:
         kinds: dict[tuple[int, bool], int] = {}
         runs: dict[tuple[str, int], list[Any]] = {}
         puts: dict[tuple[str, bool, int], list[Any]] = {}
-        for _ in range(laid.count):
-            frame = decoder.next_frame()
-            assert frame is not None
-            fields = decode_fields(frame.ext, SendMessage if frame.code == 10 else SendMessageV2)
-            stored, described, answer = self._store(frame, fields, born)
+        while (frame := decoder.next_frame()) is not None:
+            fields = decode_fields(frame.ext, KINDS[frame.code])
+            start = self.log.end
+            described, answer = (self._store_batch if fields.batch else self._store)(frame, fields, born)
+            count, size = len(described.codes), described.end - start
             answers.append(answer)
             pairs += self.hashes.pairs(fields.topic, described.indexed, 0)
             kind = (frame.code, bool(frame.flag & FLAG_ONEWAY))
@@ -160,11 +176,12 @@ class Reference:
             run[3] += described.entries
             run[4] += described.codes
             sharded = p.SHARDING_KEY in (fields.properties or "")
-            slot = sum(bound < stored.size for bound in BOUNDS)
-            put = puts.setdefault((fields.topic, sharded, slot), [0, 0])
-            put[0] += 1
-            put[1] += stored.size
-        assert decoder.next_frame() is None
+            slot = sum(bound < size // count for bound in BOUNDS)
+            put = puts.setdefault((fields.topic, sharded, slot), [0, 0, 0])
+            put[0] += count
+            put[1] += size
+            put[2] += 1
+        assert laid.count == sum(put[0] for put in puts.values())
         assert decoder.unread_bytes == 0
         assert laid.end == self.log.end
         file = self.log.files[-1]
@@ -176,17 +193,52 @@ class Reference:
         assert laid.keys.pairs() == pairs == list(laid.keys)
         assert len(laid.keys) == len(pairs)
 
-    def _store(self, frame: Frame, fields: Any, born: bytes) -> tuple[Any, Any, bytes]:
-        """As `SendProcessor._store_one` stores an ordinary message."""
-        text = fields.properties
+    def _text(self, frame: Frame, fields: Any) -> str:
+        """The properties of an ordinary request, ended."""
+        text: str = fields.properties or ""
         assert frame.body
         assert frame.flag in (0, FLAG_ONEWAY)
         assert fields.topic in FLAGS
         assert 0 <= fields.queue_id < QUEUES
-        assert not fields.batch
         assert not any(word in text for word in WORDS)
+        return text + (p.PAIR_END if text and text[-1] != p.PAIR_END else "")
+
+    def _store_batch(self, frame: Frame, fields: Any, born: bytes) -> tuple[Any, bytes]:
+        """As `SendProcessor._store_batch` stores an ordinary batch."""
+        text, body = self._text(frame, fields), bytes(frame.body)
+        for _, _, own in decode_batch(body):
+            assert not any(word.encode() in bytes(own) for word in WORDS)
+            together = str(own, "utf-8") + (fields.properties or "")
+            assert DELAY_NAMES.isdisjoint(p.decode_properties(together))
+        head = Incoming(
+            fields.topic,
+            fields.queue_id,
+            b"",
+            "",
+            fields.born_timestamp,
+            born,
+            HOST,
+            fields.flag,
+            fields.sys_flag | FLAGS[fields.topic],
+            fields.reconsume_times or 0,
+        )
+        stored = self.appender.put_batch(head, memoryview(body), (text + SUFFIX).encode())
+        ext = {
+            "msgId": ",".join(f"{HOST.hex().upper()}{offset:016X}" for offset in stored.offsets),
+            "queueId": str(fields.queue_id),
+            "queueOffset": str(stored.queue_offset),
+            **MARKS,
+        }
+        unique_key = p.find_property(text, p.UNIQUE_KEY)
+        if unique_key:
+            ext["transactionId"] = unique_key
+        answer = b"" if frame.flag else encode_answer(frame.opaque, 0, ext, None, 0)
+        return self.appender.waiting.pop(), answer
+
+    def _store(self, frame: Frame, fields: Any, born: bytes) -> tuple[Any, bytes]:
+        """As `SendProcessor._store_one` stores an ordinary message."""
+        text = self._text(frame, fields)
         assert p.find_property(text, p.UNIQUE_KEY)
-        text += "" if text[-1] == p.PAIR_END else p.PAIR_END
         text += SUFFIX
         incoming = Incoming(
             fields.topic,
@@ -210,4 +262,4 @@ class Reference:
             **MARKS,
         }
         answer = b"" if frame.flag else encode_answer(frame.opaque, 0, ext, None, 0)
-        return stored, described, answer
+        return described, answer

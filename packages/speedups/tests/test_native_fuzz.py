@@ -5,53 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from drawn import SLOWLY, sends
+from hypothesis import given
 from hypothesis import strategies as st
 
-from mqframe.core.codes import SysFlag
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
-
-names = st.sampled_from(["TAGS", "KEYS", "UNIQ_KEY", "XKEYS", "a", "__SHARDINGKEY", "WAIT", "ü", "DELAYED"])
-texts = st.text(st.sampled_from('abcXYZ 0123456789_-äß€\U0001f600"\\/'), max_size=40)
-keys = st.text(st.sampled_from("0123456789ABCDEF"), min_size=1, max_size=40)
-
-
-@st.composite
-def properties(draw: st.DrawFn, odd: bool = False) -> str:
-    """Properties with a unique key; ordinary ones unless `odd`."""
-    name = names if odd else names.filter(lambda text: text not in ("UNIQ_KEY", "XKEYS", "DELAYED"))
-    value = texts if odd else texts.filter(bool)
-    pairs = draw(st.lists(st.tuples(name, value), max_size=6))
-    pairs.insert(draw(st.integers(0, len(pairs))), ("UNIQ_KEY", draw(keys)))
-    text = "".join(f"{name}\x01{value}\x02" for name, value in pairs)
-    return text if draw(st.booleans()) else text[:-1]
-
-
-@st.composite
-def sends(draw: st.DrawFn, odd: bool = False) -> dict[str, Any]:
-    """Sends as clients make them: what `Reference.send` takes."""
-    ints = st.integers(-(2**31), 2**31 - 1)
-    changes: dict[str, Any] = {
-        "topic": draw(st.sampled_from(["t", "tö"])),
-        "queueId": str(draw(st.integers(0, 3))),
-        "sysFlag": str(draw(ints) & ~SysFlag.TRANSACTION_MASK),
-        "bornTimestamp": str(draw(st.integers(-(10**18) + 1, 10**18 - 1))),
-        "flag": str(draw(ints)),
-        "reconsumeTimes": draw(st.none() | ints.map(str)),
-        "unitMode": draw(st.sampled_from([None, "false"])),
-        "batch": draw(st.sampled_from([None, "false"])),
-        "properties": draw(properties(odd)),
-        "brokerName": draw(st.sampled_from([None, "broker-ä"])),
-    }
-    head = {
-        "code": draw(st.sampled_from([10, 310])),
-        "body": draw(st.binary(min_size=1, max_size=300)),
-        "form": draw(st.sampled_from([HeaderForm.JSON, HeaderForm.ROCKETMQ])),
-        "opaque": draw(ints),
-        "one_way": not draw(st.integers(0, 2)),
-    }
-    return head | changes
 
 
 def raw_of(reference: Any, frame: Frame, *, ascii_only: bool) -> bytes:
@@ -71,7 +30,6 @@ def raw_of(reference: Any, frame: Frame, *, ascii_only: bool) -> bytes:
 
 BOUND = frozenset('"\\\x01\x02')
 """Characters that JSON has with escapes only."""
-SLOWLY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
 
 
 @SLOWLY

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from twins import ANY_PROPERTIES, Asking, Found, send, stored
+from twins import ANY_PROPERTIES, FIRST, Asking, both, send, stored
 
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
-
-FIRST = [send(0), send(1), send(2, "other"), send(3, "third")]
-"""The first message of a topic goes the longer way: it has its topic admitted."""
-
-
-async def both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: Sequence[bytes | Asking], **sections: Any
-) -> Found:
-    """What the shorter way left, once that is all that the longer one leaves."""
-    short = await stored(tmp_path / "short", reads, **sections)
-    with monkeypatch.context() as patched:
-        patched.setenv("MQFRAME_SPEEDUPS", "0")
-        long = await stored(tmp_path / "long", reads, **sections)
-    assert long.native == 0
-    assert short._replace(native=0) == long
-    return short
 
 
 @pytest.mark.parametrize("form", list(HeaderForm))

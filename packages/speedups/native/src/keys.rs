@@ -36,9 +36,7 @@ impl Keys {
 /// Notes the keys of the record at `physical`, the unique key first, then the words of KEYS (`index_keys` in
 /// mqframe/core/storage/dispatch_facts.py). `head`: the hash of its topic with `#` behind.
 pub fn note_keys(pairs: &mut Vec<(u32, i64)>, head: u32, named: &Named, physical: i64) -> Option<()> {
-    pairs.push((index_hash(java_hash(named.unique, head)?), physical));
-    let words = named.keys.unwrap_or_default().split(|byte| *byte == b' ');
-    for word in words.filter(|word| !word.is_empty()) {
+    for word in named.unique.into_iter().chain(named.words()) {
         pairs.push((index_hash(java_hash(word, head)?), physical));
     }
     Some(())

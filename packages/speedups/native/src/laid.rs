@@ -7,6 +7,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::hasher::NumberState;
 use crate::keys::Keys;
+use crate::record::{put_entry, put_record, Hosts, Record};
 
 /// Sends that were laid out. Nothing is stored yet.
 #[pyclass(frozen, get_all, module = "mqframe_speedups._native")]
@@ -32,12 +33,14 @@ pub struct Run {
     pub codes: Vec<i64>,
 }
 
-/// Messages of one topic as they are counted: those of about one size together.
-pub struct Puts {
-    pub name: Py<PyString>,
-    pub sharded: bool,
-    pub count: u64,
-    pub bytes: u64,
+/// Messages of one topic as they are counted: those of about one size together. `times`: by how many requests
+/// they came.
+struct Puts {
+    name: Py<PyString>,
+    sharded: bool,
+    count: u64,
+    bytes: u64,
+    times: u64,
 }
 
 /// What is laid out so far. `end`: log offset behind the last record; `puts_at`: where `puts` counts messages,
@@ -104,17 +107,30 @@ impl Work {
         run
     }
 
-    /// Counts a record of `size` bytes; `name` is the topic with number `topic`.
+    /// Lays out a record of `size` bytes for a queue; `code`: its tags code.
+    pub fn append(&mut self, run: usize, record: &Record, hosts: &Hosts, size: usize, code: u32) {
+        put_record(&mut self.records, record, hosts, size);
+        self.end = record.physical + size as i64;
+        self.count += 1;
+        let run = &mut self.runs[run];
+        let code = i64::from(code as i32);
+        put_entry(&mut run.entries, record.physical, size, code);
+        run.codes.push(code);
+        run.end = self.end;
+    }
+
+    /// Counts one put of `count` messages, whose records have `size` bytes together, as `PutCount.add` of
+    /// mqframe/broker/tables/statistics.py. `name` is the topic with number `topic`.
     pub fn count_put(
         &mut self,
         py: Python,
         (topic, name): (usize, &Py<PyString>),
         sharded: bool,
-        size: usize,
+        (count, size): (usize, usize),
         bounds: &[u64],
     ) {
-        let size = size as u64;
-        let slot = bounds.partition_point(|bound| *bound < size); // as bisect_left
+        let average = (size / count) as u64;
+        let slot = bounds.partition_point(|bound| *bound < average); // as bisect_left
         let key = (topic as u64) << 16 | (slot as u64) << 1 | u64::from(sharded);
         if self.last_puts.0 != key {
             let puts = &mut self.puts;
@@ -124,14 +140,16 @@ impl Work {
                     sharded,
                     count: 0,
                     bytes: 0,
+                    times: 0,
                 });
                 puts.len() - 1
             });
             self.last_puts = (key, at);
         }
         let puts = &mut self.puts[self.last_puts.1];
-        puts.count += 1;
-        puts.bytes += size;
+        puts.count += count as u64;
+        puts.bytes += size as u64;
+        puts.times += 1;
     }
 
     /// Counts a request.
@@ -153,7 +171,7 @@ impl Work {
             (run.end, run.queue, run.first, entries, run.codes)
         });
         let puts = self.puts.into_iter();
-        let puts = puts.map(|puts| (puts.name, puts.sharded, puts.count, puts.bytes));
+        let puts = puts.map(|puts| (puts.name, puts.sharded, puts.count, puts.bytes, puts.times));
         Ok(Laid {
             stopped,
             unknown: unknown.map(|topic| PyString::new(py, topic).unbind()),

@@ -1,6 +1,7 @@
 //! `SendLayout`: frames in, what is to be written and answered out.
 
 use std::collections::HashMap;
+use std::iter::once;
 
 use memchr::memmem::{find, Finder};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
@@ -8,14 +9,15 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::answer::{Answer, Answers};
+use crate::answer::{Answer, Answers, Unique};
+use crate::batch::{Batch, BatchLimits};
 use crate::hasher::NumberState;
 use crate::header::{read, whole_frame, Field, Frame, Limits};
 use crate::json::unescape;
 use crate::keys::note_keys;
 use crate::laid::{Laid, Work};
-use crate::properties::{named, BYTES_MAX, PAIR_END};
-use crate::record::{put_entry, put_record, record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
+use crate::properties::{mark_behind, named, BYTES_MAX};
+use crate::record::{record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
 use crate::send::{send_of, Send, SEND_V2, TRANSACTION_MASK};
 use crate::text::java_hash;
 use crate::words::Words;
@@ -26,26 +28,28 @@ const SIZE_BOUNDS_MAX: usize = 1 << 10;
 const SHARDING: &[u8] = b"__SHARDINGKEY";
 
 /// A topic that may be sent to. `hash`: of its name with `#` behind, as index keys begin.
-struct Topic {
-    name: Py<PyString>,
+pub struct Topic {
+    pub name: Py<PyString>,
     queues: i32,
-    sys_flag: i32,
-    hash: u32,
+    pub sys_flag: i32,
+    pub hash: u32,
 }
 
 /// Lays out ordinary sends. Belongs to one thread.
 #[pyclass(module = "mqframe_speedups._native")]
 pub struct SendLayout {
-    suffix: Vec<u8>,
-    words: Words,
+    pub suffix: Vec<u8>,
+    pub words: Words,
+    pub batch_words: Words,
     /// Boxed for its alignment, see `Words`.
     sharding: Box<Finder<'static>>,
     store_host: Vec<u8>,
-    answers: Answers,
+    pub answers: Answers,
     limits: Limits,
+    pub batch_limits: BatchLimits,
     text_max: usize,
-    size_bounds: Vec<u64>,
-    topics: Vec<Topic>,
+    pub size_bounds: Vec<u64>,
+    pub topics: Vec<Topic>,
     numbers: HashMap<Vec<u8>, usize>,
     state: NumberState,
 }
@@ -55,16 +59,16 @@ pub struct SendLayout {
 type Place<'py> = (Bound<'py, PyBytes>, i64, i64, i64, usize, Bound<'py, PyAny>);
 
 /// The same for all frames of one call.
-struct Turn<'a, 'py> {
-    hosts: Hosts<'a>,
-    room: usize,
-    now: i64,
+pub struct Turn<'a, 'py> {
+    pub hosts: Hosts<'a>,
+    pub room: usize,
+    pub now: i64,
     body_bytes_max: usize,
     queue_of: &'a Bound<'py, PyAny>,
 }
 
 /// What became of one frame.
-enum Step<'a> {
+pub enum Step<'a> {
     Served,
     Stopped,
     Unknown(&'a [u8]),
@@ -73,25 +77,28 @@ enum Step<'a> {
 #[pymethods]
 impl SendLayout {
     #[new]
-    #[pyo3(signature = (*, suffix, words, store_host, offset_id_head, answer, frame_bytes_max, header_bytes_max,
-                        text_max, size_bounds))]
+    #[pyo3(signature = (*, suffix, words, batch_words, store_host, offset_id_head, answer, frame_bytes_max,
+                        header_bytes_max, text_max, batch_messages_max, batch_keys_max, size_bounds))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn new(
         suffix: Vec<u8>,
         words: Vec<Vec<u8>>,
+        batch_words: Vec<Vec<u8>>,
         store_host: Vec<u8>,
         offset_id_head: Vec<u8>,
-        answer: (Vec<u8>, Vec<u8>, Vec<u8>),
+        answer: (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>),
         frame_bytes_max: usize,
         header_bytes_max: usize,
         text_max: usize,
+        batch_messages_max: usize,
+        batch_keys_max: usize,
         size_bounds: Vec<u64>,
     ) -> PyResult<Self> {
         check_host(&store_host)?;
         if !size_bounds.is_sorted() || size_bounds.len() > SIZE_BOUNDS_MAX {
             return Err(PyValueError::new_err("size_bounds are not in order, or too many"));
         }
-        let (region, tail, head) = answer;
+        let (head, marks, middle, tail) = answer;
         let mut words = words;
         if [&b"UNIQ_KEY\x01"[..], b"TAGS\x01", b"KEYS\x01"]
             .iter()
@@ -102,17 +109,23 @@ impl SendLayout {
         Ok(Self {
             suffix,
             words: Words::new(&words),
+            batch_words: Words::new(&batch_words),
             sharding: Box::new(Finder::new(SHARDING)),
             store_host,
             answers: Answers {
                 head,
-                region,
+                marks,
+                middle,
                 tail,
                 offset_id_head,
             },
             limits: Limits {
                 frame_bytes: frame_bytes_max,
                 header_bytes: header_bytes_max,
+            },
+            batch_limits: BatchLimits {
+                messages: batch_messages_max,
+                keys: batch_keys_max,
             },
             text_max,
             size_bounds,
@@ -181,10 +194,11 @@ impl SendLayout {
             reconsumed,
             properties: properties.as_bytes(),
             escaped: false,
+            is_batch: false,
         };
         let mut work = Work::new(place.1, body.len() + properties.len(), self.state.clone());
         let parts = (&send, send.properties, body);
-        match self.place(py, parts, &turn, &mut work, &mut (&[], 0))? {
+        match self.place(py, parts, &turn, &mut work, &mut (&[], 0), &mut Batch::default())? {
             Step::Served => work.finish(py, 0, None).map(Some),
             Step::Stopped | Step::Unknown(_) => Ok(None),
         }
@@ -228,8 +242,12 @@ impl SendLayout {
 struct Scratch<'a> {
     fields: Vec<Field<'a>>,
     properties: Vec<u8>,
-    topic: (&'a [u8], usize),
+    topic: LastTopic<'a>,
+    batch: Batch<'a>,
 }
+
+/// The topic of the send before, and its number.
+pub type LastTopic<'a> = (&'a [u8], usize);
 
 impl SendLayout {
     fn turn<'a, 'py>(&'a self, place: &'a Place<'py>) -> PyResult<Turn<'a, 'py>> {
@@ -268,57 +286,49 @@ impl SendLayout {
         let Some(text) = text_of(&send, &mut scratch.properties) else {
             return Ok(Step::Stopped);
         };
-        self.place(py, (&send, text, frame.body), turn, work, &mut scratch.topic)
+        let Scratch { topic, batch, .. } = scratch;
+        self.place(py, (&send, text, frame.body), turn, work, topic, batch)
     }
 
     /// Lays out a send with these properties and this body, if it is an ordinary one.
     fn place<'a>(
         &self,
         py: Python,
-        (send, text, body): (&Send<'a>, &[u8], &[u8]),
+        (send, text, body): (&Send<'a>, &[u8], &'a [u8]),
         turn: &Turn,
         work: &mut Work,
-        last_topic: &mut (&'a [u8], usize),
+        last_topic: &mut LastTopic<'a>,
+        batch: &mut Batch<'a>,
     ) -> PyResult<Step<'a>> {
         let body_fits = !body.is_empty() && body.len() <= turn.body_bytes_max;
-        if !body_fits || text.is_empty() || send.queue_id < 0 {
+        if !body_fits || send.queue_id < 0 || text.len() > self.text_max || self.words.occur_in(text) {
             return Ok(Step::Stopped);
         }
-        let mark: &[u8] = if text.last() == Some(&PAIR_END) {
-            b""
-        } else {
-            &[PAIR_END]
-        };
+        if send.is_batch {
+            return self.place_batch(py, (send, text, body), turn, work, last_topic, batch);
+        }
+        let mark = mark_behind(text);
         let properties = [text, mark, &self.suffix];
         let properties_bytes = text.len() + mark.len() + self.suffix.len();
-        if text.len() > self.text_max || properties_bytes > BYTES_MAX || self.words.occur_in(text) {
+        let Some(named) = named(text).filter(|named| named.is_plain()) else {
             return Ok(Step::Stopped);
-        }
-        let Some(named) = named(text) else {
+        };
+        let (Some(unique), true) = (named.unique, properties_bytes <= BYTES_MAX) else {
             return Ok(Step::Stopped);
         };
         let size = record_bytes(&turn.hosts, send.topic.len(), body.len(), properties_bytes);
-        if send.topic.len() > TOPIC_BYTES_MAX || work.records.len() + size > turn.room {
+        if work.records.len() + size > turn.room {
             return Ok(Step::Stopped);
         }
         let Some(code) = java_hash(named.tags.unwrap_or_default(), 0) else {
             return Ok(Step::Stopped);
         };
         // Last, so that an unknown topic is the only reason to stop, as far as that can be told.
-        let number = if last_topic.0 == send.topic && !send.topic.is_empty() {
-            last_topic.1
-        } else {
-            let Some(number) = self.numbers.get(send.topic) else {
-                return Ok(Step::Unknown(send.topic));
-            };
-            *last_topic = (send.topic, *number);
-            *number
+        let number = match self.topic_of(send, last_topic) {
+            Ok(number) => number,
+            Err(step) => return Ok(step),
         };
         let topic = &self.topics[number];
-        let sys_flag = send.sys_flag | topic.sys_flag;
-        if send.queue_id >= topic.queues || sys_flag & TRANSACTION_MASK != 0 {
-            return Ok(Step::Stopped);
-        }
         let keyed = work.keys.len();
         if note_keys(&mut work.keys, topic.hash, &named, work.end).is_none() {
             work.keys.truncate(keyed);
@@ -335,35 +345,48 @@ impl SendLayout {
             queue_offset,
             physical,
             flag: send.flag,
-            sys_flag,
+            sys_flag: send.sys_flag | topic.sys_flag,
             born: send.born,
             stored: turn.now,
             reconsumed: send.reconsumed,
             body,
             properties,
         };
-        put_record(&mut work.records, &record, &turn.hosts, size);
-        work.end = physical + size as i64;
-        work.count += 1;
-        let run = &mut work.runs[run];
-        let code = i64::from(code as i32);
-        put_entry(&mut run.entries, physical, size, code);
-        run.codes.push(code);
-        run.end = work.end;
-        let sharded = self.sharding.find(text).is_some();
-        work.count_put(py, (number, &topic.name), sharded, size, &self.size_bounds);
+        work.append(run, &record, &turn.hosts, size, code);
+        let name = (number, &topic.name);
+        work.count_put(py, name, self.is_sharded(text), (1, size), &self.size_bounds);
         work.count_kind(send.code, send.one_way);
         if !send.one_way {
             let answer = Answer {
                 opaque: send.opaque,
                 queue_id: send.queue_id,
                 queue_offset,
-                physical,
-                unique: named.unique,
+                unique: Unique::BeforeMarks(unique),
             };
-            self.answers.put(&mut work.answers, &answer);
+            self.answers.put(&mut work.answers, &answer, once(physical));
         }
         Ok(Step::Served)
+    }
+
+    /// The number of the topic of `send`, if that may go there; else what becomes of its frame.
+    pub fn topic_of<'a>(&self, send: &Send<'a>, last: &mut LastTopic<'a>) -> Result<usize, Step<'a>> {
+        if send.topic.len() > TOPIC_BYTES_MAX {
+            return Err(Step::Stopped);
+        }
+        if last.0 != send.topic || send.topic.is_empty() {
+            let number = self.numbers.get(send.topic);
+            *last = (send.topic, *number.ok_or(Step::Unknown(send.topic))?);
+        }
+        let topic = &self.topics[last.1];
+        if send.queue_id >= topic.queues || (send.sys_flag | topic.sys_flag) & TRANSACTION_MASK != 0 {
+            return Err(Step::Stopped);
+        }
+        Ok(last.1)
+    }
+
+    /// Whether messages with these properties in their request are counted as such in order.
+    pub fn is_sharded(&self, text: &[u8]) -> bool {
+        self.sharding.find(text).is_some()
     }
 }
 
@@ -378,7 +401,7 @@ fn text_of<'t>(send: &Send<'t>, scratch: &'t mut Vec<u8>) -> Option<&'t [u8]> {
 
 /// The number of the queue's run, and the queue offset of its next message; `None` where Python has no such
 /// queue.
-fn queue_at(
+pub fn queue_at(
     py: Python,
     work: &mut Work,
     turn: &Turn,

@@ -4,6 +4,7 @@
 //! guesses; a frame is either laid out as Python would have done it, byte for byte, or not touched.
 
 mod answer;
+mod batch;
 mod binary;
 mod fields;
 mod hasher;
@@ -22,7 +23,7 @@ mod words;
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 1;
+const INTERFACE: u32 = 2;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -2,17 +2,40 @@
 
 use memchr::{memchr, memchr_iter};
 
-const NAME_END: u8 = 1;
+pub const NAME_END: u8 = 1;
 pub const PAIR_END: u8 = 2;
 /// `PROPERTIES_BYTES_MAX` of mqframe/core/messages/properties.py.
 pub const BYTES_MAX: usize = 32767;
 
-/// Values that dispatch and answers need. `unique`: the unique key, which goes into the answer as it is.
-#[derive(Debug, PartialEq, Eq)]
+/// Values that dispatch and answers need. `unique`: the unique key.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub struct Named<'a> {
-    pub unique: &'a [u8],
+    pub unique: Option<&'a [u8]>,
     pub tags: Option<&'a [u8]>,
     pub keys: Option<&'a [u8]>,
+}
+
+impl<'a> Named<'a> {
+    /// What counts where `others` stand behind these: the last of each name.
+    pub fn before(self, others: Named<'a>) -> Self {
+        Self {
+            unique: others.unique.or(self.unique),
+            tags: others.tags.or(self.tags),
+            keys: others.keys.or(self.keys),
+        }
+    }
+
+    /// Whether the unique key, if there is one, goes into the JSON of an answer as it is.
+    pub fn is_plain(&self) -> bool {
+        let plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
+        self.unique.is_none_or(|key| key.iter().all(plain))
+    }
+
+    /// Words of KEYS.
+    pub fn words(&self) -> impl Iterator<Item = &'a [u8]> {
+        let words = self.keys.unwrap_or_default().split(|byte| *byte == b' ');
+        words.filter(|word| !word.is_empty())
+    }
 }
 
 /// The values in `text`; `None` unless each name's last occurrence is a regular pair.
@@ -30,13 +53,20 @@ pub fn named(text: &[u8]) -> Option<Named<'_>> {
             _ => {}
         }
     }
-    let found = Named {
-        unique: value(text, unique?)?,
-        tags: tags.map_or(Some(None), |place| value(text, place).map(Some))?,
-        keys: keys.map_or(Some(None), |place| value(text, place).map(Some))?,
-    };
-    let plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
-    found.unique.iter().all(plain).then_some(found)
+    let regular = |place: Option<_>| place.map_or(Some(None), |place| value(text, place).map(Some));
+    Some(Named {
+        unique: regular(unique)?,
+        tags: regular(tags)?,
+        keys: regular(keys)?,
+    })
+}
+
+/// What ends the last pair of `text` where another one is put behind it.
+pub fn mark_behind(text: &[u8]) -> &'static [u8] {
+    match text.last() {
+        None | Some(&PAIR_END) => b"",
+        _ => &[PAIR_END],
+    }
 }
 
 fn value(text: &[u8], (name, start): (usize, usize)) -> Option<&[u8]> {
@@ -57,17 +87,40 @@ mod tests {
         let found = named(b"UNIQ_KEY\x01A\x02TAGS\x01t\x02KEYS\x01k l\x02UNIQ_KEY\x01B C").unwrap();
         assert_eq!(
             (found.unique, found.tags, found.keys),
-            (&b"B C"[..], Some(&b"t"[..]), Some(&b"k l"[..]))
+            (Some(&b"B C"[..]), Some(&b"t"[..]), Some(&b"k l"[..]))
         );
         assert_eq!(named(b"UNIQ_KEY\x01A\x02").unwrap().tags, None);
         assert_eq!(named(b"a\x01KEYS\x02UNIQ_KEY\x01A\x02").unwrap().keys, None);
+        assert_eq!(named(b"").unwrap(), named(b"a\x01b\x02").unwrap());
+    }
+
+    #[test]
+    fn of_two_texts_the_last_pair_counts() {
+        let first = named(b"UNIQ_KEY\x01A\x02TAGS\x01t").unwrap();
+        let both = first.before(named(b"TAGS\x01u\x02KEYS\x01 k  l ").unwrap());
+        assert_eq!((both.unique, both.tags), (Some(&b"A"[..]), Some(&b"u"[..])));
+        assert_eq!(both.words().collect::<Vec<_>>(), [b"k", b"l"]);
+        assert_eq!(first.words().count(), 0);
+    }
+
+    #[test]
+    fn plain_keys_need_no_escapes() {
+        for (text, plain) in [
+            ("a\x01b", true),
+            ("UNIQ_KEY\x01A b\x02", true),
+            ("UNIQ_KEY\x01\u{e9}\x02", false),
+            ("UNIQ_KEY\x01\"\x02", false),
+            ("UNIQ_KEY\x01\\\x02", false),
+            ("UNIQ_KEY\x01a\x01\x02", false),
+            ("UNIQ_KEY\x01\x7f\x02", false),
+        ] {
+            assert_eq!(named(text.as_bytes()).unwrap().is_plain(), plain, "{text:?}");
+        }
     }
 
     #[test]
     fn odd_pairs_are_left() {
         for odd in [
-            "",
-            "TAGS\x01t\x02",
             "UNIQ_KEY\x01\x02",
             "UNIQ_KEY\x01",
             "UNIQ_KEY\x01A\x02UNIQ_KEY\x01\x02",
@@ -75,11 +128,6 @@ mod tests {
             "UNIQ_KEY\x01A\x02MYTAGS\x01B\x02",
             "UNIQ_KEY\x01A\x02TAGS\x01\x02",
             "UNIQ_KEY\x01A\x02v\x01KEYS\x01\x02",
-            "UNIQ_KEY\x01\u{e9}\x02",
-            "UNIQ_KEY\x01\"\x02",
-            "UNIQ_KEY\x01\\\x02",
-            "UNIQ_KEY\x01a\x01\x02",
-            "UNIQ_KEY\x01\x7f\x02",
         ] {
             assert_eq!(named(odd.as_bytes()), None, "{odd:?}");
         }

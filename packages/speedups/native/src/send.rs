@@ -1,11 +1,12 @@
-//! Sends of one message: `SendMessage` (10) and `SendMessageV2` (310) of mqframe/core/requests/messages.py,
-//! as far as `SendProcessor._serve` (mqframe/broker/sending/processor.py) finds them ordinary.
+//! Sends: `SendMessage` (10), `SendMessageV2` (310) and `SendBatchMessage` (320) of
+//! mqframe/core/requests/messages.py, as far as `SendProcessor._serve` (mqframe/broker/sending/processor.py) finds them ordinary.
 
 use crate::header::{Field, Head};
 use crate::text::{int, number};
 
-pub const SEND: i32 = 10;
+const SEND: i32 = 10;
 pub const SEND_V2: i32 = 310;
+const SEND_BATCH: i32 = 320;
 const ONE_WAY: i32 = 2;
 pub const TRANSACTION_MASK: i32 = 0xC;
 
@@ -27,7 +28,8 @@ mod place {
     pub const COUNT: usize = 14;
 }
 
-/// What one send says. `escaped`: `properties` are still written with JSON's escapes.
+/// What one send says. `escaped`: `properties` are still written with JSON's escapes. `is_batch`: the field
+/// says so, whatever the code is, as `SendProcessor.send` has it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Send<'a> {
     pub code: i32,
@@ -41,20 +43,21 @@ pub struct Send<'a> {
     pub reconsumed: i32,
     pub properties: &'a [u8],
     pub escaped: bool,
+    pub is_batch: bool,
 }
 
 /// The send that a header describes; `None` for other requests, and for sends that are not ordinary.
 pub fn send_of<'a>(head: &Head, fields: &[Field<'a>]) -> Option<Send<'a>> {
-    if !matches!(head.code, SEND | SEND_V2) || (head.flag != 0 && head.flag != ONE_WAY) {
+    if !matches!(head.code, SEND | SEND_V2 | SEND_BATCH) || (head.flag != 0 && head.flag != ONE_WAY) {
         return None;
     }
     let mut values = [None; place::COUNT];
     let mut escaped = false;
     for (at, field) in fields.iter().enumerate() {
-        let place = if head.code == SEND_V2 {
-            short_place(field.name)
-        } else {
+        let place = if head.code == SEND {
             long_place(field.name)
+        } else {
+            short_place(field.name)
         };
         if field.escaped {
             if place != Some(place::PROPERTIES) {
@@ -69,7 +72,11 @@ pub fn send_of<'a>(head: &Head, fields: &[Field<'a>]) -> Option<Send<'a>> {
         }
     }
     let optional = |place: usize| values[place].map_or(Some(0), int);
-    let off = |place: usize| values[place].is_none_or(|value| value == b"false");
+    let is_true = |place: usize| match values[place] {
+        None | Some(b"false") => Some(false),
+        Some(b"true") => Some(true),
+        _ => None,
+    };
     values[place::GROUP]?;
     values[place::DEFAULT_TOPIC]?;
     int(values[place::DEFAULT_QUEUES]?)?;
@@ -84,12 +91,13 @@ pub fn send_of<'a>(head: &Head, fields: &[Field<'a>]) -> Option<Send<'a>> {
         born: number(values[place::BORN]?)?,
         flag: int(values[place::FLAG]?)?,
         reconsumed: optional(place::RECONSUMED)?,
-        properties: values[place::PROPERTIES]?,
+        properties: values[place::PROPERTIES].unwrap_or_default(),
         escaped,
+        is_batch: is_true(place::BATCH)?,
     };
-    let plain = off(place::UNIT_MODE) && off(place::BATCH);
     // A queue below 0 stands for any: Python draws it.
-    (plain && send.queue_id >= 0 && send.sys_flag & TRANSACTION_MASK == 0).then_some(send)
+    (!is_true(place::UNIT_MODE)? && send.queue_id >= 0 && send.sys_flag & TRANSACTION_MASK == 0)
+        .then_some(send)
 }
 
 fn short_place(name: &[u8]) -> Option<usize> {
@@ -152,7 +160,7 @@ mod tests {
 
     #[test]
     fn both_forms_say_the_same() {
-        for (code, names) in [(10, LONG), (310, SHORT)] {
+        for (code, names) in [(10, LONG), (310, SHORT), (320, SHORT)] {
             let found = read(code, 2, &fields(names, VALUES)).unwrap();
             assert_eq!((found.topic, found.properties), (&b"t"[..], &b"text"[..]));
             assert_eq!((found.queue_id, found.sys_flag, found.flag), (3, 1, -9));
@@ -160,12 +168,19 @@ mod tests {
                 (found.born, found.reconsumed, found.opaque),
                 (1_700_000_000_000, 2, 8)
             );
-            assert!(found.one_way && !found.escaped);
-            assert!(read(code, 0, &fields(names, VALUES)[..9]).is_some());
-            assert_eq!(read(code, 0, &fields(names, VALUES)[..8]), None);
+            assert!(found.one_way && !found.escaped && !found.is_batch);
+            assert_eq!(
+                read(code, 0, &fields(names, VALUES)[..8]).unwrap().properties,
+                b""
+            );
+            assert_eq!(read(code, 0, &fields(names, VALUES)[..7]), None);
+            let mut batch = fields(names, VALUES);
+            batch[12].value = b"true";
+            assert!(read(code, 0, &batch).unwrap().is_batch);
         }
         assert_eq!(read(10, 0, &fields(SHORT, VALUES)), None);
-        assert_eq!(read(320, 0, &fields(SHORT, VALUES)), None);
+        assert_eq!(read(320, 0, &fields(LONG, VALUES)), None);
+        assert_eq!(read(330, 0, &fields(SHORT, VALUES)), None);
         assert_eq!(read(310, 1, &fields(SHORT, VALUES)), None);
     }
 

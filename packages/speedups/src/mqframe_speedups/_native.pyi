@@ -1,4 +1,4 @@
-"""Ordinary sends, laid out natively. Python stays the reference: what is unusual is left to it."""
+"""Ordinary sends, batches too, laid out natively. Python stays the reference: the unusual is left to it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
@@ -53,12 +53,13 @@ class Laid:
         """One a queue, in order of their ends: log offset behind its last record, queue, queue offset of
         the first message, queue entries joined, tags codes."""
     @property
-    def puts(self) -> list[tuple[str, bool, int, int]]:
+    def puts(self) -> list[tuple[str, bool, int, int, int]]:
         """Messages of one topic, with or without a sharding key, with records of about one size: topic,
-        whether they have such a key, how many, bytes of their records."""
+        whether their requests have such a key, how many, bytes of their records, of how many requests. For
+        the size those of a batch count by their average."""
     @property
     def kinds(self) -> list[tuple[int, bool, int]]:
-        """Request code, whether one-way, how many."""
+        """Request code, whether one-way, how many requests."""
     @property
     def keys(self) -> Keys:
         """Index keys of all records."""
@@ -68,11 +69,13 @@ class SendLayout:
     """Lays out the ordinary sends at the beginning of what was read. Belongs to one thread.
 
     `suffix`: what the broker puts behind all properties. `words`: a message in whose properties one occurs
-    is not ordinary. `store_host`: packed. `offset_id_head`: what offset ids begin with, before the 16 digits
-    of the log offset. `answer`: the parts of an answer's header between the unique key and the number of the
-    request, behind this number, and from its beginning to the message id. `frame_bytes_max`,
-    `header_bytes_max`: as of `FrameDecoder`. `text_max`: longest properties, bytes. `size_bounds`: sizes
-    of records, in order, up to which they are counted.
+    is not ordinary; nor is a batch with one of `batch_words` anywhere in it. `store_host`: packed.
+    `offset_id_head`: what offset ids begin with, before the 16 digits of the log offset. `answer`: the parts
+    of an answer's header from its beginning to the message id, the fields that all answers share, each with
+    its comma, from behind the fields to the number of the request, and behind this number.
+    `frame_bytes_max`, `header_bytes_max`: as of `FrameDecoder`. `text_max`: longest properties of a request,
+    bytes. `batch_messages_max`: messages of a batch, and keys of all of them; `batch_keys_max`: keys of one.
+    `size_bounds`: sizes of records, in order, up to which they are counted.
 
     Raises `ValueError` for a host of another size than 8 or 20 bytes, and for bounds that are not in order.
     """
@@ -82,12 +85,15 @@ class SendLayout:
         *,
         suffix: bytes,
         words: list[bytes],
+        batch_words: list[bytes],
         store_host: bytes,
         offset_id_head: bytes,
-        answer: tuple[bytes, bytes, bytes],
+        answer: tuple[bytes, bytes, bytes, bytes],
         frame_bytes_max: int,
         header_bytes_max: int,
         text_max: int,
+        batch_messages_max: int,
+        batch_keys_max: int,
         size_bounds: list[int],
     ) -> SendLayout: ...
     def admit(self, topic: str, queues: int, sys_flag: int) -> None:

@@ -1,4 +1,4 @@
-"""Ordinary sends of one read, laid out by compiled code and applied to the store at once.
+"""Ordinary sends of one read, batches too, laid out by compiled code and applied to the store at once.
 
 The compiled code decides nothing: it takes frames that it can lay out to the byte as `SendProcessor` would
 have them stored, and leaves the first one that is different in any way, with all behind it, to that.
@@ -15,6 +15,7 @@ from mqframe.broker.sending.targets import SendTarget
 from mqframe.broker.state import BrokerState
 from mqframe.broker.tables.statistics import SIZE_BOUNDS
 from mqframe.core.codes import FLAG_ONEWAY
+from mqframe.core.delay.options import DELAY_HINT
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
@@ -33,6 +34,7 @@ from mqframe_speedups._native import Keys, Laid, NewEntries, SendLayout
 
 log: Final = get_logger("broker")
 _NOT_ORDINARY: Final = (
+    DELAY_HINT,
     f"{p.CLUSTER}{p.NAME_END}",
     p.MSG_REGION,
     *WORDS_OF_NOTES,
@@ -205,10 +207,10 @@ class SendPath:
             # The keys of all go with the run that ends last: the index takes them in the order of the log.
             keys: Any = laid.keys if number == last and self._indexes else []
             waiting.append(Appended(end, queue, first, entries, codes, queue.topic, keys, now))
-        for topic, in_order, count, size in laid.puts:
+        for topic, in_order, count, size, times in laid.puts:
             meter = self._targets[topic].meter
             meter.add(count, size, FIFO if in_order else NORMAL)
-            meter.times += count - 1
+            meter.times += times - 1
         self._statistics.put.total += laid.count
         self.served += laid.count
         return True
@@ -225,21 +227,25 @@ class SendPath:
     def _settled(self) -> SendLayout:
         """Made with the first send: a broker knows its port by then."""
         state, sends = self._state, self._sends
-        answer = {"msgId": "", "queueId": "0", "queueOffset": "0", "transactionId": _KEY, **sends.marks}
+        settings = self._store.settings
+        answer = {"msgId": "", "queueId": _KEY, **sends.marks, _KEY: ""}
         header = encode_answer(_OPAQUE, 0, answer, None, 0)[_WORDS_BYTES:]
-        begin, _, _ = header.partition(b'","queueId"')
-        _, _, rest = header.partition(_KEY.encode() + b'"')
-        marks, _, end = rest.partition(b"%d" % _OPAQUE)
+        begin, _, rest = header.partition(b'","queueId":"%b"' % _KEY.encode())
+        marks, _, rest = rest.partition(b',"%b":""' % _KEY.encode())
+        middle, _, end = rest.partition(b"%d" % _OPAQUE)
         words = {*(word for word, _ in sends.rules.words), *_NOT_ORDINARY}
         self._layout = layout = SendLayout(
             suffix=sends.suffix_bytes,
             words=sorted(word.encode() for word in words),
+            batch_words=list(sends.rules.batch_words),
             store_host=state.identity.store_host,
             offset_id_head=state.identity.offset_id(0)[:-16].encode(),
-            answer=(marks, end, begin),
+            answer=(begin, marks, middle, end),
             frame_bytes_max=state.net.frame_bytes_max,
             header_bytes_max=state.net.header_bytes_max,
             text_max=sends.keys_looked_at_from,
+            batch_messages_max=settings.batch_messages_max,
+            batch_keys_max=settings.message_keys_max,
             size_bounds=list(SIZE_BOUNDS),
         )
         return layout
