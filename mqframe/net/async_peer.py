@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 from mqframe.core.codes import FLAG_RESPONSE
@@ -14,7 +16,7 @@ from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
 from mqframe.net.async_serving import AsyncServing
 from mqframe.net.connection import Connection
-from mqframe.net.frame_path import FramePath
+from mqframe.net.frame_path import AlikeRequests, FramePath, FramesServed
 from mqframe.net.peer_group import PeerGroup
 from mqframe.net.send_buffer import SendBuffer
 from mqframe.net.unread import unread
@@ -170,7 +172,7 @@ class AsyncPeer(asyncio.Protocol):
 
     def _shorten(self, data: bytes, path: FramePath) -> tuple[bytes, int]:
         """Serve by `path` what it takes of `data`: what is left of that, how many requests were served."""
-        decoder, buffer, group = self._decoder, self._buffer, self._group
+        decoder, buffer = self._decoder, self._buffer
         if buffer.held or self._stalled_since is not None or not self._taking:
             return data, 0
         if decoder.unread_bytes:
@@ -182,14 +184,29 @@ class AsyncPeer(asyncio.Protocol):
         if found is None:
             return data, 0
         self._last_frame = self._received
-        if found.answers:
-            buffer.gathering = True
-            buffer.put(found.answers, b"")
-        if group.latencies is not None:
-            took_ms = (group.clock.monotonic() - self._received) * 1000
-            for requests in found.requests:
-                group.latencies.add_alike(requests, took_ms)
-        return data[found.size :], sum(each.number for each in found.requests)
+        number, buffer.gathering = sum(each.number for each in found.requests), True
+        if isinstance(found.answers, bytes):
+            self._answer_alike(found.answers, 0, found.requests, self._received)
+        else:
+            self._requests.hold_alike(number, found.size)
+            found.answers(partial(self._answer_late, found, number, self._received))
+        return data[found.size :], number
+
+    def _answer_late(
+        self, found: FramesServed, number: int, received: float, answers: bytes, code: int
+    ) -> None:
+        self._requests.hold_alike(-number, -found.size)
+        self._answer_alike(b"" if self.closed else answers, code, found.requests, received)
+
+    def _answer_alike(
+        self, answers: bytes, code: int, requests: Sequence[AlikeRequests], received: float
+    ) -> None:
+        if answers:
+            self._buffer.put(answers, b"")
+        if (latencies := self._group.latencies) is not None:
+            took_ms = (self._group.clock.monotonic() - received) * 1000
+            for each in requests:
+                latencies.add_alike(each, code, took_ms)
 
     def _left(self, unsent_bytes: int) -> None:
         self._group.unsent(self, unsent_bytes)

@@ -21,17 +21,9 @@ class Endpoint:
     """
 
     __slots__ = (
-        "admit",
-        "handlers",
-        "header_bytes_max",
-        "held_bytes",
-        "in_flight_bytes",
-        "in_flight_requests",
-        "late",
-        "opaques",
-        "rpc_hooks",
-        "settings",
-    )
+        "admit", "handlers", "header_bytes_max", "held_bytes", "in_flight_bytes", "in_flight_requests",
+        "late", "opaques", "rpc_hooks", "settings",
+    )  # fmt: skip
 
     def __init__(
         self,

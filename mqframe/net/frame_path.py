@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
@@ -18,11 +19,15 @@ class AlikeRequests(NamedTuple):
     number: int
 
 
+LateAnswers: TypeAlias = Callable[[Callable[[bytes, int], None]], None]
+"""Of requests that have to wait: called with what takes the answers, joined, and the code of all of them."""
+
+
 class FramesServed(NamedTuple):
     """What was done with a read: its first `size` bytes were served, with `answers`, joined."""
 
     size: int
-    answers: bytes
+    answers: bytes | LateAnswers
     requests: list[AlikeRequests]
 
 

@@ -53,9 +53,9 @@ class Latencies:
         found.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
         found.sum += took_ms
 
-    def add_alike(self, requests: AlikeRequests, took_ms: float) -> None:
-        """All of `requests` were answered with success after `took_ms`."""
-        found = self._histogram(requests.code, 0, False, requests.flag & FLAG_ONEWAY)
+    def add_alike(self, requests: AlikeRequests, response_code: int, took_ms: float) -> None:
+        """All of `requests` were answered with `response_code` after `took_ms`."""
+        found = self._histogram(requests.code, response_code, False, requests.flag & FLAG_ONEWAY)
         found.counts[bisect_left(BOUNDS_MS, took_ms)] += requests.number
         found.sum += took_ms * requests.number
 

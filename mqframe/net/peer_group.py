@@ -86,8 +86,8 @@ class AnswerTimes(Protocol):
     def add(self, call: Call, response_code: int, now: float) -> None:
         """`call` is answered with `response_code`; `now`: monotonic seconds."""
 
-    def add_alike(self, requests: AlikeRequests, took_ms: float) -> None:
-        """All of `requests` were answered with success after `took_ms`."""
+    def add_alike(self, requests: AlikeRequests, response_code: int, took_ms: float) -> None:
+        """All of `requests` were answered with `response_code` after `took_ms`."""
 
 
 class PeerGroup:

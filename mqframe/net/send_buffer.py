@@ -24,19 +24,9 @@ class SendBuffer:
     """
 
     __slots__ = (
-        "_clock",
-        "_due",
-        "_loop",
-        "_parts",
-        "_since",
-        "_told",
-        "_unsent",
-        "gathered_bytes",
-        "gathering",
-        "held",
-        "last_write",
-        "transport",
-    )
+        "_clock", "_due", "_loop", "_parts", "_since", "_told", "_unsent", "gathered_bytes", "gathering",
+        "held", "last_write", "transport",
+    )  # fmt: skip
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, clock: Clock, unsent: Callable[[int], None] | None = None

@@ -58,6 +58,12 @@ class RequestServing:
             and self._endpoint.held_bytes + body_bytes <= settings.held_bytes_max
         )
 
+    def hold_alike(self, number: int, size: int) -> None:
+        """Count `number` requests of `size` bytes as `hold` does; negative: they are answered."""
+        self._held_requests += number
+        self._held_bytes += size
+        self._endpoint.held_bytes += size
+
     def hold(self, call: Call) -> None:
         """Count a request that is answered later; too many of them are refused as busy."""
         self._held_requests += 1

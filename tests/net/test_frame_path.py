@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from peers import Raw, echo, serving
@@ -39,6 +40,27 @@ class Short:
             )
             count += 1
         return FramesServed(size, answers, [AlikeRequests(SHORT, 0, count)]) if count else None
+
+
+class Late(Short):
+    """As `Short`, but what it answers has to wait for `answer`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: list[tuple[bytes, Callable[[bytes, int], None]]] = []
+
+    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+        found = super().take(data, peer, received)
+        if found is None:
+            return None
+        answers = found.answers
+        assert isinstance(answers, bytes)
+        return found._replace(answers=lambda take: self._waiting.append((answers, take)))
+
+    def answer(self, code: int = 0) -> None:
+        for answers, take in self._waiting:
+            take(answers, code)
+        self._waiting.clear()
 
 
 def whole(decoder: FrameDecoder) -> Frame | None:
@@ -144,6 +166,55 @@ async def test_nothing_goes_it_while_too_much_waits() -> None:
         assert await remarks(raw, 1) == [(1, "late")]
         raw.send(Frame(SHORT, 3))
         assert await remarks(raw, 1) == [(3, "short")]
+
+
+async def test_answers_that_wait_leave_others_alone() -> None:
+    path = Late()
+    async with serving({SHORT: long, LONG: long}) as (server, raw, _):
+        server.shorten(path)
+        latencies = server.measure()
+        raw.send(Frame(SHORT, 1), Frame(SHORT, 2), Frame(LONG, 3))
+        assert await remarks(raw, 1) == [(3, "long")]
+        path.answer(11)
+        assert await remarks(raw, 2) == [(1, "short"), (2, "short")]
+        counts = {
+            (labels[1], labels[2]): sum(value.counts)  # type: ignore[union-attr]
+            for labels, value in latencies.family().series
+        }
+        assert counts == {("7", "slave_not_available"): 2, ("8", "success"): 1}
+
+
+async def test_requests_whose_answers_wait_count_against_the_limit() -> None:
+    path = Late()
+    settings = NetSettings(in_flight_requests_max=2)
+    async with serving({SHORT: long}, settings=settings) as (server, raw, _):
+        server.shorten(path)
+        raw.send(Frame(SHORT, 1), Frame(SHORT, 2))
+        while not path.asked:
+            await asyncio.sleep(0)
+        raw.send(Frame(SHORT, 3))
+        refused = await raw.frame()
+        assert (refused.opaque, refused.code) == (3, 2)
+        path.answer()
+        assert await remarks(raw, 2) == [(1, "short"), (2, "short")]
+        raw.send(Frame(SHORT, 4))
+        while path.asked[-1] != encode_frame(Frame(SHORT, 4)):
+            await asyncio.sleep(0)
+        path.answer()
+        assert await remarks(raw, 1) == [(4, "short")]
+
+
+async def test_answers_that_come_after_the_connection_closed_are_dropped() -> None:
+    path = Late()
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(path)
+        raw.send(Frame(SHORT, 1))
+        while not path.asked:
+            await asyncio.sleep(0)
+        [peer] = server.peers
+        peer.close("the test closes it")
+        assert await raw.closed() == b""
+        path.answer()
 
 
 async def test_its_requests_are_measured_with_the_others() -> None:

@@ -62,8 +62,8 @@ def test_requests_that_are_alike_count_as_each_of_them_would():
     for _ in range(3):
         one_by_one.add(call(310), ResponseCode.SUCCESS, 10.25)
     one_by_one.add(call(310, flag=2), ResponseCode.SUCCESS, 10.25)
-    at_once.add_alike(AlikeRequests(310, 0, 3), 250.0)
-    at_once.add_alike(AlikeRequests(310, 2, 1), 250.0)
+    at_once.add_alike(AlikeRequests(310, 0, 3), 0, 250.0)
+    at_once.add_alike(AlikeRequests(310, 2, 1), 0, 250.0)
     assert labels_and_counts(at_once) == labels_and_counts(one_by_one)
     assert [value.counts for _, value in at_once.family().series] == [
         value.counts for _, value in one_by_one.family().series

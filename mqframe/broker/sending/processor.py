@@ -36,7 +36,8 @@ from mqframe.store.incoming import Incoming
 
 _KEY: Final = f"{p.UNIQUE_KEY}{p.NAME_END}"
 _KEY_INSIDE: Final = p.PAIR_END + _KEY
-_NO_WAIT: Final = f"{p.WAIT}{p.NAME_END}false"
+NO_WAIT: Final = f"{p.WAIT}{p.NAME_END}false"
+"""A message with this is answered before it is confirmed."""
 _Store = Callable[[Call, SendFields, SendTarget, int], Reply | None]
 _CLUSTER: Final = f"{p.CLUSTER}{p.NAME_END}"
 
@@ -57,7 +58,7 @@ class SendProcessor(Processor):
         self._unique_ids = unique_ids
         self.rules = rules
         self._concern_rules = rules.concern
-        self._waits = not shared.store.confirming.confirms_at_once
+        self.waits = not shared.store.confirming.confirms_at_once
         self.keys_looked_at_from = 2 * self._store.settings.message_keys_max
         settings = self._live.current
         self._region = settings.region
@@ -168,7 +169,7 @@ class SendProcessor(Processor):
         if record is not None:
             self.rules.after(record, StoredAt(queue_id, stored))
             ext.update(record.answer)
-        if self._waits and _NO_WAIT not in text:
+        if self.waits and NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
             return None
         return Reply(ext=ext)
@@ -252,7 +253,7 @@ class SendProcessor(Processor):
     def _answer(
         self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str], text: str
     ) -> Reply | None:
-        if self._waits and _NO_WAIT not in text:
+        if self.waits and NO_WAIT not in text:
             self._answer_when_confirmed(call, stored, ext)
             return None
         return Reply(ext=ext)

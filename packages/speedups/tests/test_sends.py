@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from twins import ANY_PROPERTIES, FIRST, Asking, both, send, stored
+from mqframe_replication.settings import ReplicationSettings
+from twins import ANY_PROPERTIES, FIRST, Asking, batch, both, opened, send, stored
 
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.messages.properties import encode_properties
@@ -122,13 +123,12 @@ async def test_frames_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     "section",
     [
-        {"store": {"flush": "SYNC_FLUSH"}},
         {"store": {"property_crc": True}},
         {"broker": {"services_blocked": ("speedups",)}},
     ],
     ids=str,
 )
-async def test_a_broker_whose_answers_wait_stores_all_by_python(
+async def test_a_broker_that_cannot_have_it_stores_all_by_python(
     section: dict[str, Any], tmp_path: Path
 ) -> None:
     found = await stored(tmp_path / "s", [*FIRST, send(11)], **section)
@@ -220,3 +220,45 @@ async def test_the_broker_chooses_among_its_queues_there_as_well(tmp_path: Path)
     chosen = [ext["queueId"] for _, _, ext in found.replies if ext]
     assert min(chosen.count("0"), chosen.count("1")) > 3
     assert len(chosen) == 30
+
+
+WAITING = [
+    *FIRST,
+    send(10) + send(20, "other") + batch(12, 3) + send(13, form=HeaderForm.ROCKETMQ),
+    send(14, flag=FLAG_ONEWAY),
+    send(15) + send(16, properties={**ANY_PROPERTIES, "UNIQ_KEY": "A", "WAIT": "false"}) + send(17),
+    batch(18, 2, properties="WAIT\x01false\x02"),
+    send(19),
+]
+
+
+async def test_those_that_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = await both(tmp_path, monkeypatch, WAITING, store={"flush": "SYNC_FLUSH"})
+    assert found.native == 6 + 1 + 1 + 1, (
+        "who does not wait, and whoever is read with that, goes the longer way"
+    )
+    assert found.answers.count(b'"code":0,') == 4 + 4 + 3 + 1 + 1
+    assert sum(found.counts["puts by time"]) == 4 + 4 + 1 + 3 + 1 + 1
+
+
+async def test_those_that_get_no_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    master = ReplicationSettings(role="SYNC_MASTER", port=0)
+    found = await both(tmp_path, monkeypatch, WAITING, replication=master)
+    assert found.native == 6 + 1 + 1 + 1
+    assert found.answers.count(b'"code":11,') == 4 + 4 + 2 + 1
+    assert found.answers.count(b'"code":0,') == 2, "these do not wait"
+
+
+async def test_answers_of_a_connection_that_closed_meanwhile_are_dropped(tmp_path: Path) -> None:
+    async with opened(tmp_path, store={"flush": "SYNC_FLUSH"}) as scene:
+        for read in FIRST:
+            scene.peer.data_received(read)
+            await scene.settle()
+        written = scene.wire.written
+        scene.peer.data_received(send(10))
+        held = scene.peer._group.endpoint.held_bytes
+        scene.peer.close("the test closes it")
+        await scene.settle()
+        assert (held, scene.peer._group.endpoint.held_bytes) == (len(send(10)), 0)
+        assert scene.wire.written == written
+        assert scene.broker.service_port.counts.put.total == len(FIRST) + 1

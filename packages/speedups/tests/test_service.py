@@ -62,7 +62,6 @@ async def test_it_is_switched_off_in_the_environment(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"store": {"flush": "SYNC_FLUSH"}}, "answers wait for the disk or for copies"),
         ({"store": {"property_crc": True}}, "records have checksums of their properties"),
     ],
 )

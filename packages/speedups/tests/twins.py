@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from mqframe_index.settings import IndexSettings
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.broker.broker import Broker
+from mqframe.broker.role_settings import Alone
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -22,6 +24,7 @@ from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 from mqframe.hooks.interfaces.broker_requests import ProxiedClient
 from mqframe.net.async_peer import AsyncPeer
+from mqframe.net.latencies import Latencies
 from mqframe.net.settings import NetSettings
 from mqframe.store.settings import StoreSettings
 
@@ -113,13 +116,29 @@ class Asking(NamedTuple):
     body: bytes = b"body"
 
 
-async def stored(
-    directory: Path,
-    reads: Sequence[bytes | Asking],
-    address: tuple[str, int] = ("10.1.2.3", 4567),
-    **sections: Any,
-) -> Found:
-    """What becomes of `reads` of one connection, and of what is asked in process, a second apart."""
+class Scene(NamedTuple):
+    """A broker that nobody reaches but one connection, in the same process."""
+
+    broker: Broker
+    clock: ManualClock
+    peer: AsyncPeer
+    wire: Wire
+    latencies: Latencies
+
+    async def settle(self) -> None:
+        """Wait for what answers wait for, where a topic was made or the disk counts."""
+        await self.broker.service_port.save_tables()
+        if not self.broker.store.confirming.confirms_at_once:
+            assert await self.broker.store.confirming.flush_log()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def opened(
+    directory: Path, address: tuple[str, int] = ("10.1.2.3", 4567), **sections: Any
+) -> AsyncIterator[Scene]:
+    """A broker with some topics, and a connection from `address`."""
     clock = ManualClock()
     random.seed(7)  # ids of messages that bring none, queues of the broker's choice
     store = {"commit_log_file_bytes": LOG_BYTES, "queue_file_bytes": 2000, "disk_limits": False}
@@ -128,6 +147,7 @@ async def stored(
             BrokerSettings(name="b", port=0, nameservers=(), vip_port=False, **sections.get("broker", {})),
             StoreSettings(directory=directory, **{**store, **sections.get("store", {})}),
             net=NetSettings(**sections.get("net", {})),
+            replication=sections.get("replication", Alone()),
             services=(IndexSettings(slots=501, entries=400),),
         ),
         clock,
@@ -141,6 +161,25 @@ async def stored(
     server = broker._listeners._public
     peer, wire, latencies = AsyncPeer(server._group), Wire(address), server.measure()
     peer.connection_made(wire)  # type: ignore[arg-type]
+    yield Scene(broker, clock, peer, wire, latencies)
+    await broker.stop()
+
+
+async def stored(
+    directory: Path,
+    reads: Sequence[bytes | Asking],
+    address: tuple[str, int] = ("10.1.2.3", 4567),
+    **sections: Any,
+) -> Found:
+    """What becomes of `reads` of one connection, and of what is asked in process, a second apart."""
+    async with opened(directory, address, **sections) as scene:
+        return await _found(scene, directory, reads, address)
+
+
+async def _found(
+    scene: Scene, directory: Path, reads: Sequence[bytes | Asking], address: tuple[str, int]
+) -> Found:
+    broker, clock, wire, latencies = scene.broker, scene.clock, scene.wire, scene.latencies
     guest = ProxiedClient()
     guest.address = "{}:{}".format(*(address if "." in address[0] else (f"[{address[0]}]", address[1])))
     inside, replies = broker.service_port.requests.connect(guest), []
@@ -149,10 +188,8 @@ async def stored(
             reply = await inside.ask(read.fields, read.body)
             replies.append((int(reply.code), reply.remark, reply.fields()))
         else:
-            peer.data_received(read)
-        await broker.service_port.save_tables()  # which answers wait for, where a topic was made
-        for _ in range(5):
-            await asyncio.sleep(0)
+            scene.peer.data_received(read)
+        await scene.settle()
         clock.advance(1.0)
     statistics, log = broker.service_port.counts, broker.store.log
     counts: dict[str, Any] = {"put": statistics.put.total, "failed": statistics.put_times.failed}
@@ -167,14 +204,12 @@ async def stored(
         for file in broker.store.files.log.files
     )
     path = broker._state.frame_path
-    found = Found(
+    return Found(
         wire.written, replies, raw,
         {f"{queue.topic}/{queue.queue_id}": queue.read(0, 10_000) for queue in broker.store.files.queues},
         {path.name: path.read_bytes() for path in sorted((directory / "index").iterdir())},
         counts, path.served if path is not None else 0,
     )  # fmt: skip
-    await broker.stop()
-    return found
 
 
 FIRST = [send(0), send(1), send(2, "other"), send(3, "third")]

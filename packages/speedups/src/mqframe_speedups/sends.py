@@ -7,10 +7,11 @@ have them stored, and leaves the first one that is different in any way, with al
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import randrange
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
-from mqframe.broker.sending.processor import SendProcessor
+from mqframe.broker.sending.processor import NO_WAIT, SendProcessor
 from mqframe.broker.sending.targets import SendTarget
 from mqframe.broker.state import BrokerState
 from mqframe.broker.tables.statistics import SIZE_BOUNDS
@@ -20,13 +21,15 @@ from mqframe.core.errors import StoreUnavailable
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.sent_properties import WORDS_OF_NOTES
+from mqframe.core.requests.failures import status_code
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Reply
 from mqframe.core.sending.message_type import FIFO, NORMAL
+from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.property_crc import PROPERTY_CRC
 from mqframe.core.storage.record import BLANK_BYTES
-from mqframe.core.wire.frame import Body, encode_answer
+from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
 from mqframe.log import get_logger
 from mqframe.net.frame_path import AlikeRequests, FramesServed
 from mqframe.store.appending.appender import Appended
@@ -62,8 +65,6 @@ def why_not(state: BrokerState) -> str:
     store = state.store
     if store.replica is not None:
         return "a slave stores no messages of its own"
-    if not store.confirming.confirms_at_once:
-        return "answers wait for the disk or for copies"
     if store.settings.property_crc:
         return "records have checksums of their properties"
     if not isinstance(store.files.key_index, NotesElsewhere | None):
@@ -80,6 +81,7 @@ class SendPath:
         self._appender, self._log = state.store.appender, state.store.files.log
         index = state.store.files.key_index
         self._indexes = index is not None
+        self._waits = not state.store.confirming.confirms_at_once
         if isinstance(index, NotesElsewhere):
             index.note_in(NewEntries, Keys)
         self._targets: dict[str, SendTarget] = {}
@@ -111,7 +113,7 @@ class SendPath:
         now, topic = self._state.clock.now_ms(), request.topic
         layout = self._ready(now)
         text = request.properties
-        if layout is None or not text or request.batch or request.unit_mode:
+        if self._waits or layout is None or not text or request.batch or request.unit_mode:
             return None
         net, chars = self._state.net, len(text) + len(request.producer_group) + len(request.default_topic)
         chars += _OTHER_CHARS
@@ -187,9 +189,27 @@ class SendPath:
                 break
         if not start:
             return None
-        took_ms = (self._state.clock.monotonic() - received) * 1000
-        self._statistics.put_times.add(took_ms, sum(each.number for each in requests))
-        return FramesServed(start, answers[0] if len(answers) == 1 else b"".join(answers), requests)
+        number, joined = sum(each.number for each in requests), b"".join(answers)
+        if self._waits:
+            end = self._log.end
+            return FramesServed(start, partial(self._answer, end, joined, number, received), requests)
+        self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000, number)
+        return FramesServed(start, joined, requests)
+
+    def _answer(
+        self, end: int, answers: bytes, number: int, received: float, take: Callable[[bytes, int], None]
+    ) -> None:
+        """Have `take` take the answers to `number` sends once log offset `end` is confirmed, or is not."""
+        confirming = self._store.confirming
+
+        def answer(outcome: Outcome) -> None:
+            if outcome is Outcome.CONFIRMED:
+                outcome = confirming.status_of(end)
+            self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000, number)
+            code = status_code(outcome)
+            take(_with_code(answers, code) if code else answers, code)
+
+        confirming.when_decided(end, answer)
 
     def _write(self, laid: Laid, now: int) -> bool:
         """Write what was laid out; False where the disk fails, as whoever serves it then will say."""
@@ -234,6 +254,8 @@ class SendPath:
         marks, _, rest = rest.partition(b',"%b":""' % _KEY.encode())
         middle, _, end = rest.partition(b"%d" % _OPAQUE)
         words = {*(word for word, _ in sends.rules.words), *_NOT_ORDINARY}
+        if self._waits:
+            words.add(NO_WAIT)
         self._layout = layout = SendLayout(
             suffix=sends.suffix_bytes,
             words=sorted(word.encode() for word in words),
@@ -249,3 +271,12 @@ class SendPath:
             size_bounds=list(SIZE_BOUNDS),
         )
         return layout
+
+
+def _with_code(answers: bytes, code: int) -> bytes:
+    """The same answers with another code."""
+    decoder, found = FrameDecoder(), []
+    decoder.receive(answers)
+    while (frame := decoder.next_frame()) is not None:
+        found.append(encode_answer(frame.opaque, code, frame.ext, None, 0))
+    return b"".join(found)
