@@ -126,7 +126,7 @@ def client(checkout: Checkout, part: str) -> Figures:
 def broker(server: Server, jars: str, mode: str, turn: int) -> Figures:
     """Processor time of the server for a message that the Java client sends or consumes."""
     before = server.processor_seconds()
-    rate, _, line = measure(jars, server.address, mode, turn)
+    rate, _, line = measure(jars, mode, server.address, turn)
     spent = server.processor_seconds() - before
     count = re.search(r" n=(\d+)", line)
     if not rate or count is None:

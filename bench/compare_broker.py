@@ -27,7 +27,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 
+Row = dict[str, tuple[float, float, float]]
+"""For each server the medians: messages a second, processor time for one (us), p99 (ms)."""
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = pathlib.Path.home() / ".cache" / "mqframe-bench"
 MODES = {  # name: arguments of the Java program, after name server and topic
@@ -161,7 +165,7 @@ class Servers:
                 process.kill()
 
 
-def measure(jars: str, nameserver: str, mode: str, round_number: int) -> tuple[float, float, str]:
+def measure(jars: str, mode: str, nameserver: str, round_number: int) -> tuple[float, float, str]:
     """Messages a second (0 when any failed), p99 in ms, and the line that the Java program printed."""
     what, *rest = MODES[mode]
     group = [f"g{round_number}_{time.time_ns()}"] if what == "consume" else []
@@ -204,19 +208,12 @@ def main() -> None:
                 pair["speedups"] = servers.mqframe(flush, str(pathlib.Path(arguments.speedups).resolve()))
             for who, address in pair.items():  # warm all, and fill the topic that `consume` reads
                 warm = "batch" if flush == "ASYNC_FLUSH" else "flush64"
-                print(f"{who:8s} warm-up {measure(jars, address, warm, 0)[2]}", flush=True)
+                print(f"{who:8s} warm-up {measure(jars, warm, address, 0)[2]}", flush=True)
             for mode in wanted:
-                table[mode] = compare(servers, pair, mode, arguments.rounds)
+                table[mode] = compare(servers, pair, arguments.rounds, partial(measure, jars, mode))
             servers.stop()
             servers.processes.clear()
-        for mode, row in table.items():
-            apache = row["apache"]
-            for who, (rate, cost, p99) in row.items():
-                text = f"{mode:10s} {who:8s} {rate:9.0f} msg/s  {cost:6.1f} us  p99 {p99:.2f} ms"
-                if who != "apache" and rate and cost:
-                    text += f"   rate {rate / apache[0]:.2f}  processor {apache[1] / cost:.2f}"
-                print(text)
-        print(json.dumps(table))
+        tell(table)
     finally:
         for process in busy:
             process.kill()
@@ -226,20 +223,35 @@ def main() -> None:
 
 
 def compare(
-    servers: Servers, pair: dict[str, str], mode: str, rounds: int
-) -> dict[str, tuple[float, float, float]]:
-    """For each server the medians: messages a second, processor time for one (us), p99 (ms)."""
+    servers: Servers,
+    pair: dict[str, str],
+    rounds: int,
+    run: Callable[[str, int], tuple[float, float, str]],
+) -> Row:
+    """`run`, given the address of a name server and the number of a round, in turns for each of `pair`."""
     found: dict[str, list[tuple[float, float, float]]] = {who: [] for who in pair}
     for round_number in range(rounds):
         for who in list(pair)[:: 1 if round_number % 2 == 0 else -1]:
             before = servers.processor_seconds(who)
-            rate, p99, line = measure(servers.jars, pair[who], mode, round_number)
+            rate, p99, line = run(pair[who], round_number)
             spent = servers.processor_seconds(who) - before
             count = re.search(r" n=(\d+)", line)
             cost = spent * 1e6 / int(count[1]) if count else 0.0
             found[who].append((rate, cost, p99))
             print(f"{who:8s} {line}  {cost:.1f} us", flush=True)
     return {who: tuple(map(statistics.median, zip(*rows, strict=True))) for who, rows in found.items()}  # type: ignore[misc]
+
+
+def tell(table: dict[str, Row]) -> None:
+    """Print a table of rows by mode, with ratios to Apache's, then as JSON."""
+    for mode, row in table.items():
+        apache = row.get("apache")
+        for who, (rate, cost, p99) in row.items():
+            text = f"{mode:11s} {who:8s} {rate:9.0f} msg/s  {cost:6.1f} us  p99 {p99:.2f} ms"
+            if apache and who != "apache" and rate and cost:
+                text += f"   rate {rate / apache[0]:.2f}  processor {apache[1] / cost:.2f}"
+            print(text)
+    print(json.dumps(table))
 
 
 if __name__ == "__main__":

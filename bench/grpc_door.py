@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """RocketMQ's official Java client (gRPC) at mqframe's door and at Apache's proxy, in turns, on loopback.
 
-    grpc_door.py [--rounds 5] [--modes send1,send16,push,simple] [--only mqframe]
+    grpc_door.py [--rounds 5] [--modes send1,send16,push,simple] [--only mqframe] [--speedups FOLDER]
 
-Apache's proxy runs in local mode: with its broker in one process. Both servers run at once and are measured
-in turns. Prints for each mode the medians of rate (messages a second) and of the servers' processor time
-(microseconds a message), and their ratios, mqframe to Apache for rates, Apache to mqframe for processor time:
-more is better. Last what memory the servers have taken. Needs java, javac and mvn.
+Apache's proxy runs in local mode: with its broker in one process. All servers run at once; what is printed,
+and the third server of `--speedups`, are as in compare_broker.py. Last what memory the servers have taken.
+Needs java, javac and mvn.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ import os
 import pathlib
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 
-from compare_broker import CACHE, OPENS, Servers, free_ports, wait
+from compare_broker import CACHE, OPENS, Servers, compare, free_ports, tell, wait
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROXY = HERE.parent / "tests/interop/grpc/java/proxy"
@@ -47,11 +46,7 @@ def built(name: str, folder: pathlib.Path) -> str:
 
 
 class Doors(Servers):
-    """Starts doors. `used`: the process of each server, by name."""
-
-    def __init__(self, work: pathlib.Path) -> None:
-        super().__init__("", work)
-        self.used: dict[str, int] = {}
+    """Starts doors."""
 
     def proxy(self) -> tuple[str, str]:
         """Apache's: where clients go, and its name server."""
@@ -80,33 +75,35 @@ class Doors(Servers):
         server = run(["-Xmx2g", "-XX:MaxDirectMemorySize=2g"], "LoopbackProxy", str(home / "broker.conf"))
         wait(broker_port, server)
         wait(door_port, server)
-        self.used["apache"] = server.pid
+        self.brokers["apache"] = server.pid
         time.sleep(3)
         return f"127.0.0.1:{door_port}", address
 
-    def door(self) -> tuple[str, str]:
-        """mqframe's: where clients go, and its name server."""
+    def door(self, speedups: str = "") -> tuple[str, str]:
+        """mqframe's: where clients go, and its name server. `speedups`: the folder with the compiled code."""
+        who = "speedups" if speedups else "mqframe"
         name_port, broker_port = free_ports()
         door_port, _ = free_ports()
         command = [sys.executable, "-m", "mqframe", "server", "--host", "127.0.0.1"]
         command += ["--nameserver-port", str(name_port), "--broker-port", str(broker_port)]
-        command += ["--data", str(self.work / "mqframe"), "--set", "broker.services=grpc"]
+        command += ["--data", str(self.work / who), "--set", "broker.services=grpc"]
         command += ["--set", f"plugins.grpc.port={door_port}"]
-        process = self._start(command)
+        env = {**os.environ, "PYTHONPATH": speedups} if speedups else {**os.environ, "MQFRAME_SPEEDUPS": "0"}
+        process = self._start(command, env=env)
         for port in (name_port, broker_port, door_port):
             wait(port, process)
-        self.used["mqframe"] = process.pid
+        self.brokers[who] = process.pid
         time.sleep(1)
         return f"127.0.0.1:{door_port}", f"127.0.0.1:{name_port}"
 
     def processor_seconds(self, who: str) -> float:
         """What the server has used so far, with all processes that it started."""
-        return sum(used(pid) for pid in family(self.used[who]))
+        return sum(used(pid) for pid in family(self.brokers[who]))
 
     def memory_mb(self, who: str) -> float:
         """What the server has in memory."""
         pages = 0
-        for pid in family(self.used[who]):
+        for pid in family(self.brokers[who]):
             pages += int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGESIZE") / 1e6
 
@@ -129,8 +126,8 @@ def used(pid: int) -> float:
     return (int(words[11]) + int(words[12])) / TICKS
 
 
-def run(jars: str, endpoint: str, mode: str, count: int) -> tuple[float, str]:
-    """Messages a second, 0 when some failed, and what the program printed."""
+def run(jars: str, mode: str, count: int, endpoint: str, _: int = 0) -> tuple[float, float, str]:
+    """Messages a second, 0 when some failed, 0 for p99, and what the program printed."""
     group = f"g-{time.time_ns()}"
     rest = {
         "send1": ["send", endpoint, TOPIC, "1", "100", str(count)],
@@ -143,8 +140,8 @@ def run(jars: str, endpoint: str, mode: str, count: int) -> tuple[float, str]:
     line = next((x for x in done.stdout.splitlines() if " msg/s" in x), (done.stdout + done.stderr)[-400:])
     rate = re.search(r"(\d+) msg/s", line)
     if not rate or not re.search(r"fail=0\b", line):
-        return 0.0, line
-    return float(rate[1]), line
+        return 0.0, 0.0, line
+    return float(rate[1]), 0.0, line
 
 
 def create_topic(nameserver: str) -> None:
@@ -162,46 +159,30 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--modes", default=",".join(COUNTS))
     parser.add_argument("--only", choices=("apache", "mqframe"))
+    parser.add_argument("--speedups", default="", help="the folder with the compiled code")
     parser.add_argument("--part", type=float, default=1.0, help="of the usual number of messages")
     arguments = parser.parse_args()
     jars = built("grpc-client", HERE / "grpc")
     work = pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
-    doors = Doors(work)
+    doors = Doors("", work)
     try:
         pair = {}
         if arguments.only != "mqframe":
             pair["apache"] = doors.proxy()
         if arguments.only != "apache":
             pair["mqframe"] = doors.door()
+        if arguments.speedups:
+            pair["speedups"] = doors.door(str(pathlib.Path(arguments.speedups).resolve()))
         for who, (endpoint, nameserver) in pair.items():
             create_topic(nameserver)
             time.sleep(1)
-            print(
-                f"{who:8s} warm-up {run(jars, endpoint, 'send16', round(40_000 * arguments.part))[1]}",
-                flush=True,
-            )
-        table = {}
+            warm = run(jars, "send16", round(40_000 * arguments.part), endpoint)
+            print(f"{who:8s} warm-up {warm[2]}", flush=True)
+        table, doors_of = {}, {who: endpoint for who, (endpoint, _) in pair.items()}
         for mode in arguments.modes.split(","):
             count = round(COUNTS[mode] * arguments.part)
-            rates: dict[str, list[float]] = {who: [] for who in pair}
-            costs: dict[str, list[float]] = {who: [] for who in pair}
-            for number in range(arguments.rounds):
-                for who in list(pair)[:: 1 if number % 2 == 0 else -1]:
-                    before = doors.processor_seconds(who)
-                    rate, line = run(jars, pair[who][0], mode, count)
-                    cost = (doors.processor_seconds(who) - before) / count * 1e6
-                    rates[who].append(rate)
-                    costs[who].append(cost)
-                    print(f"{mode:8s} {who:8s} {line}  {cost:.0f} us", flush=True)
-            table[mode] = {
-                who: (statistics.median(rates[who]), statistics.median(costs[who])) for who in pair
-            }
-        for mode, row in table.items():
-            text = "  ".join(f"{who} {rate:7.0f}/s {cost:5.0f} us" for who, (rate, cost) in row.items())
-            if len(row) == 2:
-                (apache_rate, apache_cost), (rate, cost) = row["apache"], row["mqframe"]
-                text += f"  rate {rate / max(apache_rate, 1):.2f}  processor {apache_cost / cost:.2f}"
-            print(f"{mode:8s} {text}")
+            table[mode] = compare(doors, doors_of, arguments.rounds, partial(run, jars, mode, count))
+        tell(table)
         print("memory, MB: ", {who: round(doors.memory_mb(who)) for who in pair})
     finally:
         doors.stop()

@@ -69,7 +69,7 @@ public class GrpcBench {
         }
         double seconds = (System.nanoTime() - begin) / 1e9;
         Arrays.sort(nanos);
-        System.out.printf("%.0f msg/s p99=%.2fms fail=%d%n", nanos.length / seconds,
+        System.out.printf("send n=%d %.0f msg/s p99=%.2fms fail=%d%n", nanos.length, nanos.length / seconds,
             nanos[(int) (nanos.length * 0.99)] / 1e6, failed.get());
     }
 
@@ -87,7 +87,7 @@ public class GrpcBench {
             }).build();
         boolean all = left.await(120, TimeUnit.SECONDS);
         double seconds = (System.nanoTime() - begin.get()) / 1e9;
-        System.out.printf("%.0f msg/s fail=%d%n", (count - left.getCount()) / seconds, all ? 0 : 1);
+        System.out.printf("push n=%d %.0f msg/s fail=%d%n", count, (count - left.getCount()) / seconds, all ? 0 : 1);
         System.out.flush();
         Runtime.getRuntime().halt(0);
     }
@@ -121,7 +121,7 @@ public class GrpcBench {
             worker.join();
         }
         double seconds = (System.nanoTime() - begin) / 1e9;
-        System.out.printf("%.0f msg/s fail=%d%n", done.get() / seconds, failed.get());
+        System.out.printf("simple n=%d %.0f msg/s fail=%d%n", done.get(), done.get() / seconds, failed.get());
         System.out.flush();
         Runtime.getRuntime().halt(0);
     }

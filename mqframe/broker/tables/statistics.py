@@ -94,25 +94,10 @@ class Statistics:
     """
 
     __slots__ = (
-        "_broker_gets",
-        "_broker_puts",
-        "_clock",
-        "_cluster",
-        "_day",
-        "_forgotten_bytes",
-        "_others",
-        "found",
-        "get",
-        "gets",
-        "longest_get_ms",
-        "missed",
-        "morning",
-        "put",
-        "put_times",
-        "puts",
-        "started_ms",
-        "yesterday",
-    )
+        "_broker_gets", "_broker_puts", "_clock", "_cluster", "_day", "_forgotten_bytes", "_others",
+        "found", "get", "gets", "longest_get_ms", "missed", "morning", "put", "put_times", "puts",
+        "started_ms", "yesterday",
+    )  # fmt: skip
 
     def __init__(self, clock: Clock, cluster: str = "DefaultCluster") -> None:
         self._clock = clock

@@ -26,16 +26,9 @@ class PendingRecord:
     """
 
     __slots__ = (
-        "answer",
-        "body",
-        "counted_as",
-        "fields",
-        "is_batch",
-        "properties",
-        "queue_id",
-        "sys_flag",
+        "answer", "body", "counted_as", "fields", "is_batch", "properties", "queue_id", "sys_flag",
         "topic",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -10,15 +10,18 @@ from mqframe.core.storage.found import Found, GetStatus
 from mqframe.core.storage.record import HEAD
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
+from mqframe.store.files.log_file import LogFile
 from mqframe.store.files.log_files import LogFiles
 from mqframe.store.message_files import MessageFiles
-from mqframe.store.queues.choosing import Chosen, Fetch, Stretch, choose, read_window, windows
+from mqframe.store.queues.choosing import GAP_BYTES_MAX, Chosen, Fetch, Stretch, choose, read_window, windows
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Damaged, Unsound, checked, fit, need_sound
 from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
 
 _PARTS_JOINED_FROM: Final = 32
+_AHEAD_BYTES, _AHEAD_BYTES_MAX = 4096, 64 << 10
+"""How much is copied with a record that a filter looks at: little at first, for the next may be far away."""
 
 
 class _WaitsForDisk(Exception):
@@ -176,31 +179,35 @@ class Lookup:
         return max(self._scan_entries_max, max_messages)
 
     def _fetching(self, mapped_from: int) -> Fetch:
-        """Gives records from log offset `mapped_from` on as slices of the map, older ones copied."""
+        """Gives records from log offset `mapped_from` on as slices of the map, older ones copied.
+
+        Those that lie near to each other are copied together. Raises `_WaitsForDisk`.
+        """
         log = self._log
-        view, base, stop = memoryview(b""), 0, 0  # the file of the last record, which most often has the next
+        view, base, stop = memoryview(b""), 0, 0  # what has the last record, and most often the next
+        ahead = _AHEAD_BYTES
 
         def fetch(start: int, size: int) -> Body | None:
-            nonlocal view, base, stop
-            if start < mapped_from:
-                return self._copy_now(start, size)
-            if not base <= start < stop:
+            nonlocal view, base, stop, ahead
+            if not base <= start <= stop - size:
                 file = log.file_at(start)
                 if file is None or start >= log.end:
                     return None
-                view, base, stop = file.view, file.base, min(file.base + file.size, log.end)
+                end = min(file.base + file.size, log.end)
+                if start >= mapped_from:
+                    view, base, stop = file.view, file.base, end
+                else:
+                    near = base <= start <= stop + GAP_BYTES_MAX
+                    ahead = min(2 * ahead, _AHEAD_BYTES_MAX) if near else _AHEAD_BYTES
+                    view = _copied(file, start, size, max(size, min(ahead, end - start)))
+                    base, stop = start, start + len(view)
             return view[start - base : start - base + size]
 
         return fetch
 
     def _copy_now(self, start: int, size: int) -> Body | None:
         file = self._log.file_at(start)
-        if file is None:
-            return None
-        read = file.read_now(start - file.base, size)
-        if read is None:
-            raise _WaitsForDisk
-        return read
+        return None if file is None else _copied(file, start, size, size)
 
     def _next_file(self, offset: int) -> int:
         per_file = self._queues.entries_per_file
@@ -295,3 +302,13 @@ class Lookup:
 
     def _own_files(self) -> LogFiles:
         return LogFiles(self._log.directory, self._log.start, self._log.file_bytes)
+
+
+def _copied(file: LogFile, start: int, size: int, wanted: int) -> memoryview:
+    """`wanted` bytes from log offset `start` on, or the `size` that are needed. Raises `_WaitsForDisk`."""
+    read = file.read_now(start - file.base, wanted)
+    if read is None and wanted > size:
+        read = file.read_now(start - file.base, size)
+    if read is None:
+        raise _WaitsForDisk
+    return memoryview(read)

@@ -10,6 +10,7 @@ from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import decode_records
 from mqframe.core.storage.record_filter import record_filter
+from mqframe.store.files.log_file import LogFile
 
 WANTED = record_filter(lambda properties: properties.get("n", "0") in ("3", "4", "7"))
 
@@ -86,3 +87,55 @@ def test_what_memory_does_not_hold_is_left_to_a_thread(opened, message, monkeypa
     monkeypatch.setattr("mqframe.store.files.log_file.LogFile.read_now", lambda *args: None)
     assert store.reads.get_now("t", 0, 0, 32, records=WANTED) is None
     assert numbers(cold(store, "t", 0, 0, 32, records=WANTED)) == ["3"]
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """Sizes of what was copied from the log, in order."""
+    found = []
+    read_now = LogFile.read_now
+
+    def noted(file, at, size):
+        found.append(size)
+        return read_now(file, at, size)
+
+    monkeypatch.setattr(LogFile, "read_now", noted)
+    return found
+
+
+def looked_at(store, count):
+    """All records of queue 0, as a filter that wants none of them sees them."""
+    seen = []
+    found = store.reads.get_now("t", 0, 0, 32, records=lambda record: bool(seen.append(bytes(record))))
+    assert (found.count, found.next_offset) == (0, count)
+    return [message.body for record in seen for message in decode_records(record)]
+
+
+def test_old_records_that_lie_near_to_each_other_are_copied_together(opened, message, copies):
+    store = opened(mapped_read_bytes=0)
+    bodies = [b"%d" % n + b"x" * (n % 400) for n in range(500)]
+    bodies[250:253] = [b"long" * 30_000, b"short", b"long" * 5000]
+    put(store, *(message(body=body) for body in bodies))
+    assert looked_at(store, len(bodies)) == bodies
+    assert 0 < len(copies) < 20
+
+
+def test_old_records_that_lie_far_from_each_other_are_copied_alone(opened, message, copies):
+    store = opened(mapped_read_bytes=0)
+    bodies = [b"%d" % n for n in range(50)]
+    for body in bodies:
+        put(store, message(topic="other", body=b"x" * 20_000), message(body=body))
+    assert looked_at(store, len(bodies)) == bodies
+    assert len(copies) == len(bodies)
+    assert max(copies) == 4096
+
+
+def test_a_record_that_is_in_memory_is_found_where_the_next_ones_are_not(opened, message, monkeypatch):
+    store = opened(mapped_read_bytes=0)
+    bodies = [b"%d" % n for n in range(5)]
+    put(store, *(message(body=body) for body in bodies))
+    read_now = LogFile.read_now
+    monkeypatch.setattr(
+        LogFile, "read_now", lambda file, at, size: read_now(file, at, size) if size < 300 else None
+    )
+    assert looked_at(store, len(bodies)) == bodies
