@@ -47,7 +47,7 @@ class SendProcessor(Processor):
 
     `rules`: applied to messages that are not ordinary. `suffix_bytes`: what stands behind the properties of
     each, `marks`: the same as fields of answers. `keys_looked_at_from`: properties with more characters may
-    have too many keys.
+    have too many keys. `waits`: whether answers wait until messages are confirmed.
     """
 
     def __init__(self, shared: Shared, targets: SendTargets, unique_ids: UniqueIds, rules: SendRules) -> None:

@@ -81,7 +81,7 @@ class SendPath:
         self._appender, self._log = state.store.appender, state.store.files.log
         index = state.store.files.key_index
         self._indexes = index is not None
-        self._waits = not state.store.confirming.confirms_at_once
+        self._waits = sends.waits
         if isinstance(index, NotesElsewhere):
             index.note_in(NewEntries, Keys)
         self._targets: dict[str, SendTarget] = {}
