@@ -259,15 +259,24 @@ class SendProcessor(Processor):
         return Reply(ext=ext)
 
     def _answer_when_confirmed(self, call: Call, stored: Stored | StoredBatch, ext: dict[str, str]) -> None:
-        store, end = self._messages, stored.end_offset
+        self.when_decided(stored.end_offset, 1, call.received, lambda code: call.reply(Reply(code, ext=ext)))
 
-        def answer(outcome: Outcome) -> None:
+    def when_decided(
+        self, end: int, number: int, received: float, answer: Callable[[ResponseCode], object]
+    ) -> None:
+        """Call `answer` once log offset `end` is confirmed, or is not, with the code that says which.
+
+        `number`: of the sends that wait for it, which came at `received`, monotonic seconds.
+        """
+        confirming = self._messages.confirming
+
+        def decided(outcome: Outcome) -> None:
             if outcome is Outcome.CONFIRMED:
-                outcome = store.confirming.status_of(end)
-            self._times.add((self._clock.monotonic() - call.received) * 1000)
-            call.reply(Reply(status_code(outcome), ext=ext))
+                outcome = confirming.status_of(end)
+            self._times.add((self._clock.monotonic() - received) * 1000, number)
+            answer(status_code(outcome))
 
-        store.confirming.when_decided(end, answer)
+        confirming.when_decided(end, decided)
 
 
 def _refuse_batch_of_retries(target: SendTarget, fields: SendFields) -> None:

@@ -210,18 +210,7 @@ class Reference:
             assert not any(word.encode() in bytes(own) for word in WORDS)
             together = str(own, "utf-8") + (fields.properties or "")
             assert DELAY_NAMES.isdisjoint(p.decode_properties(together))
-        head = Incoming(
-            fields.topic,
-            fields.queue_id,
-            b"",
-            "",
-            fields.born_timestamp,
-            born,
-            HOST,
-            fields.flag,
-            fields.sys_flag | FLAGS[fields.topic],
-            fields.reconsume_times or 0,
-        )
+        head = _incoming(fields, b"", "", born)
         stored = self.appender.put_batch(head, memoryview(body), (text + SUFFIX).encode())
         ext = {
             "msgId": ",".join(f"{HOST.hex().upper()}{offset:016X}" for offset in stored.offsets),
@@ -240,19 +229,7 @@ class Reference:
         text = self._text(frame, fields)
         assert p.find_property(text, p.UNIQUE_KEY)
         text += SUFFIX
-        incoming = Incoming(
-            fields.topic,
-            fields.queue_id,
-            frame.body,
-            text,
-            fields.born_timestamp,
-            born,
-            HOST,
-            fields.flag,
-            fields.sys_flag | FLAGS[fields.topic],
-            fields.reconsume_times or 0,
-        )
-        stored = self.appender.put(incoming)
+        stored = self.appender.put(_incoming(fields, frame.body, text, born))
         described = self.appender.describe(self.appender.waiting.pop())
         ext = {
             "msgId": f"{HOST.hex().upper()}{stored.commit_log_offset:016X}",
@@ -263,3 +240,18 @@ class Reference:
         }
         answer = b"" if frame.flag else encode_answer(frame.opaque, 0, ext, None, 0)
         return described, answer
+
+
+def _incoming(fields: Any, body: Any, text: str, born: bytes) -> Incoming:
+    return Incoming(
+        fields.topic,
+        fields.queue_id,
+        body,
+        text,
+        fields.born_timestamp,
+        born,
+        HOST,
+        fields.flag,
+        fields.sys_flag | FLAGS[fields.topic],
+        fields.reconsume_times or 0,
+    )

@@ -173,13 +173,12 @@ async def stored(
 ) -> Found:
     """What becomes of `reads` of one connection, and of what is asked in process, a second apart."""
     async with opened(directory, address, **sections) as scene:
-        return await _found(scene, directory, reads, address)
+        return await _found(scene, directory, reads)
 
 
-async def _found(
-    scene: Scene, directory: Path, reads: Sequence[bytes | Asking], address: tuple[str, int]
-) -> Found:
+async def _found(scene: Scene, directory: Path, reads: Sequence[bytes | Asking]) -> Found:
     broker, clock, wire, latencies = scene.broker, scene.clock, scene.wire, scene.latencies
+    address = wire.address
     guest = ProxiedClient()
     guest.address = "{}:{}".format(*(address if "." in address[0] else (f"[{address[0]}]", address[1])))
     inside, replies = broker.service_port.requests.connect(guest), []

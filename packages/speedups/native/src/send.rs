@@ -1,5 +1,6 @@
 //! Sends: `SendMessage` (10), `SendMessageV2` (310) and `SendBatchMessage` (320) of
-//! mqframe/core/requests/messages.py, as far as `SendProcessor._serve` (mqframe/broker/sending/processor.py) finds them ordinary.
+//! mqframe/core/requests/messages.py, as far as `SendProcessor._serve` (mqframe/broker/sending/processor.py)
+//! finds them ordinary.
 
 use crate::header::{Field, Head};
 use crate::text::{int, number};

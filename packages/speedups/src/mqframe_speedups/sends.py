@@ -21,12 +21,10 @@ from mqframe.core.errors import StoreUnavailable
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.sent_properties import WORDS_OF_NOTES
-from mqframe.core.requests.failures import status_code
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Reply
 from mqframe.core.sending.message_type import FIFO, NORMAL
-from mqframe.core.storage.outcome import Outcome
 from mqframe.core.storage.property_crc import PROPERTY_CRC
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
@@ -191,25 +189,20 @@ class SendPath:
             return None
         number, joined = sum(each.number for each in requests), b"".join(answers)
         if self._waits:
-            end = self._log.end
-            return FramesServed(start, partial(self._answer, end, joined, number, received), requests)
+            later = partial(self._answer, self._log.end, number, received, joined)
+            return FramesServed(start, later, requests)
         self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000, number)
         return FramesServed(start, joined, requests)
 
     def _answer(
-        self, end: int, answers: bytes, number: int, received: float, take: Callable[[bytes, int], None]
+        self, end: int, number: int, received: float, answers: bytes, take: Callable[[bytes, int], None]
     ) -> None:
         """Have `take` take the answers to `number` sends once log offset `end` is confirmed, or is not."""
-        confirming = self._store.confirming
 
-        def answer(outcome: Outcome) -> None:
-            if outcome is Outcome.CONFIRMED:
-                outcome = confirming.status_of(end)
-            self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000, number)
-            code = status_code(outcome)
+        def answer(code: int) -> None:
             take(_with_code(answers, code) if code else answers, code)
 
-        confirming.when_decided(end, answer)
+        self._sends.when_decided(end, number, received, answer)
 
     def _write(self, laid: Laid, now: int) -> bool:
         """Write what was laid out; False where the disk fails, as whoever serves it then will say."""
