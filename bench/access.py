@@ -11,8 +11,6 @@ time. Prints µs a message, and the rate with checks as a part of that without. 
 from __future__ import annotations
 
 import argparse
-import os
-import pathlib
 import socket
 import statistics
 import subprocess
@@ -20,6 +18,7 @@ import sys
 import tempfile
 from collections import defaultdict
 
+from compare_broker import used
 from mqframe_acl import AclHook, AclOptions
 
 from mqframe import Admin
@@ -49,8 +48,7 @@ class Server:
 
     def processor_seconds(self) -> float:
         """What the process has used until now."""
-        words = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        return used(self.process.pid)
 
 
 def frames(count: int, hook: AclHook | None) -> list[bytes]:

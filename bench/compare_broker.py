@@ -141,8 +141,7 @@ class Servers:
         command += ["--nameserver-port", str(name_port), "--broker-port", str(broker_port)]
         command += ["--data", str(self.work / f"{who}-{flush}")]
         command += ["--set", f"store.flush={flush}"]
-        env = {**os.environ, "PYTHONPATH": speedups} if speedups else {**os.environ, "MQFRAME_SPEEDUPS": "0"}
-        process = self._start(command, env=env)
+        process = self._start(command, env=environment(speedups))
         self.brokers[who] = process.pid
         wait(name_port, process)
         wait(broker_port, process)
@@ -151,8 +150,7 @@ class Servers:
 
     def processor_seconds(self, who: str) -> float:
         """What a broker has used until now."""
-        words = pathlib.Path(f"/proc/{self.brokers[who]}/stat").read_text().rpartition(")")[2].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        return used(self.brokers[who])
 
     def stop(self) -> None:
         for process in self.processes:
@@ -163,6 +161,17 @@ class Servers:
                 process.wait(20)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def environment(speedups: str) -> dict[str, str]:
+    """That of a server with the compiled code in this folder, or without any."""
+    return {**os.environ, **({"PYTHONPATH": speedups} if speedups else {"MQFRAME_SPEEDUPS": "0"})}
+
+
+def used(pid: int) -> float:
+    """Processor seconds of a process until now."""
+    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(jars: str, mode: str, nameserver: str, round_number: int) -> tuple[float, float, str]:
@@ -184,13 +193,22 @@ def drive(jars: str, nameserver: str, what: str, rest: list[str]) -> tuple[float
     return (0.0 if bad else float(rate[1])), float(p99[1]) if p99 else 0.0, line  # type: ignore[index]
 
 
+def take_speedups(parser: argparse.ArgumentParser) -> None:
+    """Have `parser` take the option that all comparisons have."""
+
+    def whole(folder: str) -> str:
+        return str(pathlib.Path(folder).resolve())
+
+    parser.add_argument("--speedups", type=whole, help="the folder with the compiled code")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--modes", default=",".join(MODES))
-    parser.add_argument("--speedups", default="", help="the folder with the compiled code")
+    take_speedups(parser)
     parser.add_argument("--busy", type=int, default=0, help="so many processes take what processor they get")
     arguments = parser.parse_args()
     modes = arguments.modes.split(",")
@@ -205,7 +223,7 @@ def main() -> None:
                 continue
             pair = {"apache": servers.apache(flush), "mqframe": servers.mqframe(flush)}
             if arguments.speedups:
-                pair["speedups"] = servers.mqframe(flush, str(pathlib.Path(arguments.speedups).resolve()))
+                pair["speedups"] = servers.mqframe(flush, arguments.speedups)
             for who, address in pair.items():  # warm all, and fill the topic that `consume` reads
                 warm = "batch" if flush == "ASYNC_FLUSH" else "flush64"
                 print(f"{who:8s} warm-up {measure(jars, warm, address, 0)[2]}", flush=True)

@@ -19,7 +19,7 @@ import tempfile
 import time
 from functools import partial
 
-from compare_broker import Servers, class_path, compare, tell
+from compare_broker import Servers, class_path, compare, take_speedups, tell
 
 FILLED = 400_000
 MODES = {  # name: mode of the Java program and its arguments after name server, topic and, to consume, group
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--only", choices=("apache", "mqframe"), help="measure one of the two")
-    parser.add_argument("--speedups", default="", help="the folder with the compiled code")
+    take_speedups(parser)
     arguments = parser.parse_args()
     names = arguments.modes.split(",")
     jars, work = class_path(), pathlib.Path(tempfile.mkdtemp(prefix="mqframe-bench"))
@@ -70,8 +70,7 @@ def main() -> None:
         starts = {"apache": servers.apache, "mqframe": servers.mqframe}
         pair = {who: start("ASYNC_FLUSH") for who, start in starts.items() if arguments.only in (None, who)}
         if arguments.speedups:
-            folder = str(pathlib.Path(arguments.speedups).resolve())
-            pair["speedups"] = servers.mqframe("ASYNC_FLUSH", folder)
+            pair["speedups"] = servers.mqframe("ASYNC_FLUSH", arguments.speedups)
         if {MODES[name][0] for name in names} & set(CONSUMING):
             for who, address in pair.items():
                 for topic, count in (("WaysFilled", FILLED), ("WaysPop", FILLED // 2)):

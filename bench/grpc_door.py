@@ -22,13 +22,23 @@ import tempfile
 import time
 from functools import partial
 
-from compare_broker import CACHE, OPENS, Servers, compare, free_ports, tell, wait
+from compare_broker import (
+    CACHE,
+    OPENS,
+    Servers,
+    compare,
+    environment,
+    free_ports,
+    take_speedups,
+    tell,
+    used,
+    wait,
+)  # fmt: skip
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROXY = HERE.parent / "tests/interop/grpc/java/proxy"
 TOPIC = "GrpcBench"
 COUNTS = {"send1": 8_000, "send16": 30_000, "push": 30_000, "simple": 20_000}
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def built(name: str, folder: pathlib.Path) -> str:
@@ -88,8 +98,7 @@ class Doors(Servers):
         command += ["--nameserver-port", str(name_port), "--broker-port", str(broker_port)]
         command += ["--data", str(self.work / who), "--set", "broker.services=grpc"]
         command += ["--set", f"plugins.grpc.port={door_port}"]
-        env = {**os.environ, "PYTHONPATH": speedups} if speedups else {**os.environ, "MQFRAME_SPEEDUPS": "0"}
-        process = self._start(command, env=env)
+        process = self._start(command, env=environment(speedups))
         for port in (name_port, broker_port, door_port):
             wait(port, process)
         self.brokers[who] = process.pid
@@ -119,11 +128,6 @@ def family(pid: int) -> list[int]:
         if parent == pid:
             found += family(int(each.parent.name))
     return found
-
-
-def used(pid: int) -> float:
-    words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / TICKS
 
 
 def run(jars: str, mode: str, count: int, endpoint: str, _: int = 0) -> tuple[float, float, str]:
@@ -159,7 +163,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--modes", default=",".join(COUNTS))
     parser.add_argument("--only", choices=("apache", "mqframe"))
-    parser.add_argument("--speedups", default="", help="the folder with the compiled code")
+    take_speedups(parser)
     parser.add_argument("--part", type=float, default=1.0, help="of the usual number of messages")
     arguments = parser.parse_args()
     jars = built("grpc-client", HERE / "grpc")
@@ -172,7 +176,7 @@ def main() -> None:
         if arguments.only != "apache":
             pair["mqframe"] = doors.door()
         if arguments.speedups:
-            pair["speedups"] = doors.door(str(pathlib.Path(arguments.speedups).resolve()))
+            pair["speedups"] = doors.door(arguments.speedups)
         for who, (endpoint, nameserver) in pair.items():
             create_topic(nameserver)
             time.sleep(1)

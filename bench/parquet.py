@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import os
 import pathlib
 import shutil
 import statistics
@@ -25,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+from compare_broker import used
 from spark_read import TOPIC, fill
 
 from mqframe import Admin, Message, Producer
@@ -105,12 +105,8 @@ def alone(work: pathlib.Path, rate: float) -> None:
 
 def cpu_of_children(pid: int) -> float:
     """Seconds that the children of process `pid`, threads included, have been on a core."""
-    ticks = 0
-    for child in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        for number in child.read_text().split():
-            fields = pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    children = pathlib.Path(f"/proc/{pid}/task").glob("*/children")
+    return sum(used(int(number)) for child in children for number in child.read_text().split())
 
 
 def catching_up(work: pathlib.Path, rate: float | None, form: str, end: int, count: int) -> None:
