@@ -32,17 +32,8 @@ class Trouble:
     """
 
     __slots__ = (
-        "_event",
-        "_kinds",
-        "_level",
-        "_log",
-        "_now",
-        "_rest",
-        "_since",
-        "_told",
-        "_untold",
-        "_values",
-    )
+        "_event", "_kinds", "_level", "_log", "_now", "_rest", "_since", "_told", "_untold", "_values",
+    )  # fmt: skip
 
     def __init__(
         self,

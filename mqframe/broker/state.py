@@ -107,7 +107,7 @@ class BrokerState:
         self.conditions = Conditions(self.identity, self.live, clock, self.counts)
         self.in_force = InForce(self.live)
         self.sends = SendTargets(self.topics, self.live, self.counts, self._is_settled)
-        self.filters = Filters(self.live, plugins, clock)
+        self.filters = Filters(self.live, plugins, clock, self.offered)
         self.reads = BrokerReadAdmission(self.topics, self.groups, self.live, self.filters)
         self.keeper.keep("consumerFilter.json", FilterDataTable, self.filters.table)
         self.budgets = Budgets(self.live, self.registry, self.filters.table, self.locks)

@@ -4,8 +4,9 @@ ExpressionForRetryMessageFilter.java).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.core.clock import Clock
@@ -25,6 +26,8 @@ from mqframe.log import get_logger
 log = get_logger("broker")
 
 _COMPILED_MAX = 1024
+REMEMBERING = "speedups.verdicts"
+"""What makes a filter of records that remembers, of another, its condition, and what that reads: an offer."""
 
 
 class _Failures:
@@ -47,13 +50,20 @@ class _Failures:
 class Filters:
     """The filter plugins of one broker, and the expressions of its groups in a `table`.
 
-    A plugin is looked for when the first expression of its type comes.
+    A plugin is looked for when the first expression of its type comes. `offered`: what services offer.
     """
 
-    def __init__(self, live: LiveSettings, plugins: Plugins, clock: Clock) -> None:
+    def __init__(
+        self,
+        live: LiveSettings,
+        plugins: Plugins,
+        clock: Clock,
+        offered: Callable[[str], Callable[..., Any] | None] = lambda name: None,
+    ) -> None:
         self.table = FilterTable(clock, self._compiles)
         self._live = live
         self._plugins = plugins
+        self._offered = offered
         self._kinds: dict[str, MessageFilter] = {}
         self._tags: MessageFilter | None = None
         self._matches = lru_cache(maxsize=_COMPILED_MAX)(self._compile)
@@ -175,9 +185,10 @@ class Filters:
         return True
 
     def _compile_for_records(self, kind: str, expression: str) -> RecordFilter:
-        return record_filter(
-            self._matches(kind, expression), _Failures(f"{kind}, {len(expression)} characters")
-        )
+        matches = self._matches(kind, expression)
+        wanted = record_filter(matches, _Failures(f"{kind}, {len(expression)} characters"))
+        names, remembering = self._kind(kind).reads(expression), self._offered(REMEMBERING)
+        return wanted if names is None or remembering is None else remembering(wanted, matches, list(names))
 
     def _tag_filter(self) -> MessageFilter:
         try:

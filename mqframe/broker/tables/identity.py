@@ -22,18 +22,9 @@ class Identity:
     """
 
     __slots__ = (
-        "_host",
-        "_ip",
-        "_offset_id_prefix",
-        "address",
-        "broker_id",
-        "cluster",
-        "name",
-        "replication_port",
-        "role",
-        "state_version",
-        "store_host",
-    )
+        "_host", "_ip", "_offset_id_prefix", "address", "broker_id", "cluster", "name", "replication_port",
+        "role", "state_version", "store_host",
+    )  # fmt: skip
 
     def __init__(self, settings: BrokerSettings, broker_id: int = 0, role: str = "ASYNC_MASTER") -> None:
         self.broker_id, self.role = broker_id, role

@@ -38,14 +38,8 @@ class SendApi:
     """What one running producer can send. `in_flight`: limits what waits for its answer."""
 
     __slots__ = (
-        "_body_bytes_max",
-        "_in_flight",
-        "_monotonic",
-        "_parts",
-        "_seconds",
-        "pipeline",
-        "plain_bytes_max",
-    )
+        "_body_bytes_max", "_in_flight", "_monotonic", "_parts", "_seconds", "pipeline", "plain_bytes_max",
+    )  # fmt: skip
 
     def __init__(self, parts: ProducerParts, pipeline: SendPipeline, in_flight: InFlightLimit) -> None:
         self.pipeline = pipeline

@@ -104,17 +104,9 @@ class ClientRegistry(Generic[C]):
     """
 
     __slots__ = (
-        "_clock",
-        "_fingerprints",
-        "_memberships",
-        "_producer_channels",
-        "admit_member",
-        "admit_subscriptions",
-        "consumers",
-        "members",
-        "producers",
-        "subscribed",
-    )
+        "_clock", "_fingerprints", "_memberships", "_producer_channels", "admit_member",
+        "admit_subscriptions", "consumers", "members", "producers", "subscribed",
+    )  # fmt: skip
 
     def __init__(self, clock: Clock) -> None:
         self._producer_channels: dict[str, C] = {}

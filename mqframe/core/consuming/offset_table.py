@@ -42,18 +42,9 @@ class OffsetTable:
     """
 
     __slots__ = (
-        "_clock",
-        "_committed",
-        "_deleted",
-        "_groups",
-        "_pulled",
-        "_resets",
-        "_topics",
-        "admit",
-        "changes",
-        "entries",
-        "version",
-    )
+        "_clock", "_committed", "_deleted", "_groups", "_pulled", "_resets", "_topics", "admit", "changes",
+        "entries", "version",
+    )  # fmt: skip
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -44,18 +44,9 @@ class ProcessQueue:
     """
 
     __slots__ = (
-        "_drained",
-        "_held",
-        "_highest",
-        "_order",
-        "_taken",
-        "_waiting",
-        "byte_count",
-        "dropped",
-        "last_consume",
-        "last_pull",
-        "queue",
-    )
+        "_drained", "_held", "_highest", "_order", "_taken", "_waiting", "byte_count", "dropped",
+        "last_consume", "last_pull", "queue",
+    )  # fmt: skip
 
     def __init__(
         self, queue: MessageQueue, now: float, drained: Callable[[ProcessQueue], None] | None = None

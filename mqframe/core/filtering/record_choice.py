@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 from mqframe.core.storage.record_filter import RecordFilter
 
@@ -13,5 +14,8 @@ class RecordChoice(NamedTuple):
     `codes`: hashes of the tags that match, `None` for all. `records`: asked of each record, `None` for all.
     """
 
-    codes: frozenset[int] | None = None
+    codes: Collection[int] | None = None
     records: RecordFilter | None = None
+
+
+EVERY: Final = RecordChoice()

@@ -119,27 +119,11 @@ class ReceivedMessage:
     """
 
     __slots__ = (
-        "_body",
-        "_born_host",
-        "_properties",
-        "_raw_properties",
-        "_store_host",
-        "body_crc",
-        "born_timestamp",
-        "broker_name",
-        "checks_crc",
-        "commit_log_offset",
-        "flag",
-        "prepared_transaction_offset",
-        "queue_id",
-        "queue_offset",
-        "reconsume_times",
-        "store_size",
-        "store_timestamp",
-        "sys_flag",
-        "topic",
+        "_body", "_born_host", "_properties", "_raw_properties", "_store_host", "body_crc", "born_timestamp",
+        "broker_name", "checks_crc", "commit_log_offset", "flag", "prepared_transaction_offset", "queue_id",
+        "queue_offset", "reconsume_times", "store_size", "store_timestamp", "sys_flag", "topic",
         "unpacked_bytes_max",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -87,17 +87,9 @@ class Call:
     """
 
     __slots__ = (
-        "answered",
-        "frame",
-        "held_bytes",
-        "judge",
-        "on_cancel",
-        "peer",
-        "queued",
-        "received",
-        "user",
+        "answered", "frame", "held_bytes", "judge", "on_cancel", "peer", "queued", "received", "user",
         "waited",
-    )
+    )  # fmt: skip
 
     def __init__(self, frame: Frame, peer: Peer, received: float, queued: float = 0.0) -> None:
         self.frame = frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.properties import NAME_END, PAIR_END, decode_properties, find_property
@@ -13,6 +13,32 @@ from mqframe.core.storage.record import MAGIC_V1
 RecordFilter = Callable[["bytes | bytearray | memoryview"], bool]
 """Whether the reader wants this record; it is handed all the bytes of exactly one."""
 
+
+@runtime_checkable
+class RecordsAhead(Protocol):
+    """A `RecordFilter` that looks at many records in one go."""
+
+    def look_ahead(
+        self,
+        number: int,
+        picked: list[tuple[int, int, int]],
+        size: int,
+        entries: bytes,
+        limits: tuple[int, int],
+        queue_id: int,
+        log_start: int,
+        window: tuple[memoryview, int, int],
+    ) -> tuple[int, int]:
+        """Look at the records that `entries` of a queue list, from entry `number` on.
+
+        Each that is wanted goes into `picked`: its number, log offset, size. `size`: bytes of all in there.
+        `window`: a part of the log, the log offset at which it begins, and the one behind which no record in
+        it ends. Returns how many entries are done with, and the new size. It ends before an entry that is
+        not plainly one of queue `queue_id` whose record is in the window at `log_start` or behind, and
+        before more than `limits` (records, bytes) would be picked.
+        """
+
+
 _HEAD: Final = struct.Struct(">4xi28xi44xi")
 """Magic, sys flag and body length of a record with IPv4 hosts."""
 _LENGTH: Final = struct.Struct(">i")
@@ -20,10 +46,7 @@ _V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
 class RecordProperties(Mapping[str, str]):
-    """Properties in their text form, of which single ones are looked up without splitting the rest.
-
-    One object is handed to a filter again and again, each time with another `text`.
-    """
+    """Properties in their text form, of which single ones are looked up without splitting the rest."""
 
     __slots__ = ("text",)
 
@@ -82,17 +105,25 @@ def record_filter(
     Without it the error goes on.
     """
     unpack = _HEAD.unpack_from
-    properties = RecordProperties("")  # a filter looks at it during the call only
+    # Looked at during the call only. Threads that read for pulls ask at the same time.
+    spare: list[RecordProperties] = []
 
     def wanted(record: bytes | bytearray | memoryview) -> bool:
         try:
             magic, sys_flag, body_length = unpack(record)
             if magic != MAGIC_V1 or sys_flag & _V6:
-                properties.text = properties_text(record)
+                text = properties_text(record)
             else:
                 at = 88 + body_length
-                properties.text = str(record[at + 3 + record[at] :], "utf-8", "replace")
-            return matches(properties)
+                text = str(record[at + 3 + record[at] :], "utf-8", "replace")
+            try:
+                properties = spare.pop()
+            except IndexError:
+                properties = RecordProperties("")
+            properties.text = text
+            verdict = matches(properties)
+            spare.append(properties)
+            return verdict
         except Exception as problem:  # isolation boundary: the condition is a plugin's
             if failed is None:
                 raise

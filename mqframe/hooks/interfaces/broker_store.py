@@ -5,7 +5,7 @@ Most services read and write messages (`MessageReader`, `MessageWriter`) and nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from mqframe.core.storage.found import Found
@@ -59,7 +59,7 @@ class StoredReads(Protocol):
         offset: int,
         max_messages: int,
         *,
-        codes: Container[int] | None = None,
+        codes: Collection[int] | None = None,
         records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found:
@@ -75,7 +75,7 @@ class StoredReads(Protocol):
         offset: int,
         max_messages: int,
         *,
-        codes: Container[int] | None = None,
+        codes: Collection[int] | None = None,
         records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found | None:
@@ -88,7 +88,7 @@ class StoredReads(Protocol):
         offset: int,
         max_messages: int,
         *,
-        codes: Container[int] | None = None,
+        codes: Collection[int] | None = None,
         records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found:

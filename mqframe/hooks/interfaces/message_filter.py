@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 Matches = Callable[[Mapping[str, str]], bool]
 """Whether a message with these properties is wanted. What cannot be evaluated is not wanted.
@@ -26,6 +26,13 @@ class MessageFilter:
         expected.
         """
         raise NotImplementedError
+
+    def reads(self, expression: str) -> Collection[str] | None:
+        """The names of the properties that all depends on, of an `expression` that can be compiled.
+
+        With these a broker may remember what became of their values; `None`: it asks for every message.
+        """
+        return None
 
     def codes(self, expression: str | None) -> frozenset[int] | None:
         """The hash codes of the tags that `expression` can match, `None` for all: known before compiling.

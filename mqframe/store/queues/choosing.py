@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from itertools import islice
 from typing import Final, NamedTuple
 
 from mqframe.core.storage.found import GetStatus
@@ -13,6 +14,9 @@ from mqframe.store.queues.consume_queue import ENTRY, FILLER_SIZE
 
 Fetch = Callable[[int, int], "Body | None"]
 """The record of that many bytes at a log offset; `None` when the log does not hold it any more."""
+
+LookAhead = Callable[[int, "list[tuple[int, int, int]]", int], tuple[int, int]]
+"""Looks at entries from this one on in one go: as `RecordsAhead.look_ahead` with its first arguments."""
 
 GAP_BYTES_MAX: Final = 4096
 """Stretches so close to each other are read with one call: to copy what lies between costs less."""
@@ -49,11 +53,13 @@ def choose(
     file_bytes: int,
     records: RecordFilter | None = None,
     fetch: Fetch | None = None,
+    look_ahead: LookAhead | None = None,
 ) -> Chosen:
     """What to read of `entries`, the first of which is queue offset `offset`.
 
     Neighbouring records of one file of the log make one stretch. At least one record is taken, however large
-    it is. `records`: asked of each record that `codes` let through, which `fetch` reads.
+    it is. `records`: asked of each record that `codes` let through, which `fetch` reads. `look_ahead`:
+    called behind one that it does not want.
     """
     if codes is None and records is None:
         return _choose_all(entries, offset, max_messages, bytes_max, log_start, file_bytes)
@@ -62,7 +68,8 @@ def choose(
     status = GetStatus.NO_MATCHED_MESSAGE
     size_all = 0
     at = offset
-    for physical, size, code in ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES]):
+    walk = ENTRY.iter_unpack(entries[: len(entries) // ENTRY_BYTES * ENTRY_BYTES])
+    for physical, size, code in walk:
         if code not in wanted and size > 0:
             at += 1
             continue
@@ -79,6 +86,10 @@ def choose(
                 gone = record is None
                 if record is not None and not records(record):
                     at += 1
+                    if look_ahead is not None:
+                        done, size_all = look_ahead(at - offset, picked, size_all)
+                        at += done
+                        next(islice(walk, done, done), None)
                     continue
         if gone:
             at += 1

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from mqframe.core.filtering.record_choice import EVERY, RecordChoice
 from mqframe.core.storage.agreement import place_of
 from mqframe.core.storage.found import Found, GetStatus
 from mqframe.core.storage.record import HEAD
-from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
-from mqframe.store.files.log_file import LogFile
 from mqframe.store.files.log_files import LogFiles
 from mqframe.store.message_files import MessageFiles
-from mqframe.store.queues.choosing import GAP_BYTES_MAX, Chosen, Fetch, Stretch, choose, read_window, windows
+from mqframe.store.queues.choosing import Chosen, Fetch, LookAhead, Stretch, choose, read_window, windows
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Damaged, Unsound, checked, fit, need_sound
+from mqframe.store.reading.log_window import LogWindow, WaitsForDisk, copied
 from mqframe.store.reading.mending import Mending
 from mqframe.store.settings import StoreSettings
 
 _PARTS_JOINED_FROM: Final = 32
-_AHEAD_BYTES, _AHEAD_BYTES_MAX = 4096, 64 << 10
-"""How much is copied with a record that a filter looks at: little at first, for the next may be far away."""
-
-
-class _WaitsForDisk(Exception):
-    """Memory does not hold what is to be read."""
 
 
 class Lookup:
@@ -65,10 +59,9 @@ class Lookup:
         queue_id: int,
         offset: int,
         max_messages: int,
-        codes: Container[int] | None,
+        choice: RecordChoice,
         bytes_max: int,
         mapped_from: int,
-        records: RecordFilter | None = None,
     ) -> Found | None:
         """Up to `max_messages` records from queue offset `offset` on (GetMessageStatus.java).
 
@@ -79,38 +72,40 @@ class Lookup:
         nothing = self.outside(queue, offset)
         if nothing is not None or queue is None:
             return nothing or Found(GetStatus.NO_MATCHED_LOGIC_QUEUE, 0, 0, 0)
-        count = self._entries_to_scan(max_messages, codes, records)
+        count = self._entries_to_scan(max_messages, choice)
         entries = queue.read(offset, count)
         low, high = queue.min_offset(self._log.start), queue.end
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, high)
         fetch: Fetch | None = None
-        if records is not None:
-            fetch = self._fetching(mapped_from)
-            if offset < queue.loaded:
-                fetch = checked(fetch, queue)
+        ahead: LookAhead | None = None
+        if choice.records is not None:
+            window = LogWindow(self._log, mapped_from)
+            if choice.codes is None:
+                ahead = window.ahead(choice.records, entries, queue.queue_id, (max_messages, bytes_max))
+            fetch = checked(window.fetch, queue) if offset < queue.loaded else window.fetch
         try:
             chosen = choose(
-                entries, offset, max_messages, codes, bytes_max, self._log.start, self._log.file_bytes,
-                records, fetch,
+                entries, offset, max_messages, choice.codes, bytes_max, self._log.start, self._log.file_bytes,
+                choice.records, fetch, ahead,
             )  # fmt: skip
             if chosen.odd or not self._can_be(chosen, bytes_max):
                 raise Damaged
             parts = self._parts(chosen.stretches, mapped_from)
             if self._is_old(queue, offset, chosen) and not fit(queue, entries, offset, chosen, parts):
                 raise Damaged
-            self._need_sound(queue, offset, chosen, parts, whole=codes is None and records is None)
-        except _WaitsForDisk:
+            self._need_sound(queue, offset, chosen, parts, whole=choice == EVERY)
+        except WaitsForDisk:
             return None
         except Unsound as damage:
             self._repair(damage.offset)
-            return self.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+            return self.get(topic, queue_id, offset, max_messages, choice, bytes_max, mapped_from)
         except Damaged:
             if mapped_from:
                 return None
             if not self._mending.mend(queue, offset, count):
                 return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, high)
-            return self.get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+            return self.get(topic, queue_id, offset, max_messages, choice, bytes_max, mapped_from)
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
 
     def _need_sound(
@@ -148,7 +143,7 @@ class Lookup:
     def _parts(self, stretches: list[Stretch], mapped_from: int) -> list[Body]:
         """Stretches from log offset `mapped_from` on as slices of the map, older ones copied.
 
-        Raises `_WaitsForDisk`.
+        Raises `WaitsForDisk`.
         """
         if not stretches:
             return []
@@ -169,45 +164,16 @@ class Lookup:
             parts.append(view[start - base : end - base])
         return parts
 
-    def _entries_to_scan(
-        self, max_messages: int, codes: Container[int] | None, records: RecordFilter | None
-    ) -> int:
-        if codes is None and records is None:
+    def _entries_to_scan(self, max_messages: int, choice: RecordChoice) -> int:
+        if choice == EVERY:
             return max_messages
-        if records is not None:
+        if choice.records is not None:
             return self._scan_entries_max  # each costs what a filter costs, however many are asked for
         return max(self._scan_entries_max, max_messages)
 
-    def _fetching(self, mapped_from: int) -> Fetch:
-        """Gives records from log offset `mapped_from` on as slices of the map, older ones copied.
-
-        Those that lie near to each other are copied together. Raises `_WaitsForDisk`.
-        """
-        log = self._log
-        view, base, stop = memoryview(b""), 0, 0  # what has the last record, and most often the next
-        ahead = _AHEAD_BYTES
-
-        def fetch(start: int, size: int) -> Body | None:
-            nonlocal view, base, stop, ahead
-            if not base <= start <= stop - size:
-                file = log.file_at(start)
-                if file is None or start >= log.end:
-                    return None
-                end = min(file.base + file.size, log.end)
-                if start >= mapped_from:
-                    view, base, stop = file.view, file.base, end
-                else:
-                    near = base <= start <= stop + GAP_BYTES_MAX
-                    ahead = min(2 * ahead, _AHEAD_BYTES_MAX) if near else _AHEAD_BYTES
-                    view = _copied(file, start, size, max(size, min(ahead, end - start)))
-                    base, stop = start, start + len(view)
-            return view[start - base : start - base + size]
-
-        return fetch
-
     def _copy_now(self, start: int, size: int) -> Body | None:
         file = self._log.file_at(start)
-        return None if file is None else _copied(file, start, size, size)
+        return None if file is None else copied(file, start, size, size)
 
     def _next_file(self, offset: int) -> int:
         per_file = self._queues.entries_per_file
@@ -218,16 +184,15 @@ class Lookup:
         queue: ConsumeQueue,
         offset: int,
         max_messages: int,
-        codes: Container[int] | None,
+        choice: RecordChoice,
         bytes_max: int,
         low: int,
-        records: RecordFilter | None = None,
     ) -> Found:
         """As `get`, in a thread that does not own the store: reads files by descriptors of its own.
 
         Raises `Unsound` for a damaged record.
         """
-        count = self._entries_to_scan(max_messages, codes, records)
+        count = self._entries_to_scan(max_messages, choice)
         entries = queue.read_elsewhere(offset, count)
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, queue.end)
@@ -235,22 +200,22 @@ class Lookup:
         with self._own_files() as files:
             try:
                 chosen = choose(
-                    entries, offset, max_messages, codes, bytes_max, start, file_bytes, records,
+                    entries, offset, max_messages, choice.codes, bytes_max, start, file_bytes, choice.records,
                     checked(files.fetch, queue),
                 )  # fmt: skip
             except Damaged:
-                return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
+                return self._mended(queue, offset, max_messages, choice, bytes_max, low)
             if chosen.odd or not self._can_be(chosen, bytes_max):
-                return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
+                return self._mended(queue, offset, max_messages, choice, bytes_max, low)
             parts: list[Body] = []
             for window in windows(chosen.stretches, start, file_bytes):
                 read = read_window(window, files.fetch)
                 if read is None:
-                    return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
+                    return self._mended(queue, offset, max_messages, choice, bytes_max, low)
                 parts += read
         if not fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
-            return self._mended(queue, offset, max_messages, codes, bytes_max, low, records)
-        self._need_sound(queue, offset, chosen, parts, whole=codes is None and records is None)
+            return self._mended(queue, offset, max_messages, choice, bytes_max, low)
+        self._need_sound(queue, offset, chosen, parts, whole=choice == EVERY)
         if len(parts) > _PARTS_JOINED_FROM:
             parts = [b"".join(parts)]  # here rather than on the loop
         return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)
@@ -260,14 +225,13 @@ class Lookup:
         queue: ConsumeQueue,
         offset: int,
         max_messages: int,
-        codes: Container[int] | None,
+        choice: RecordChoice,
         bytes_max: int,
         low: int,
-        records: RecordFilter | None,
     ) -> Found:
         """As `get_elsewhere`, once the entries say what the log says."""
-        if self._mending.mend(queue, offset, self._entries_to_scan(max_messages, codes, records)):
-            return self.get_elsewhere(queue, offset, max_messages, codes, bytes_max, low, records)
+        if self._mending.mend(queue, offset, self._entries_to_scan(max_messages, choice)):
+            return self.get_elsewhere(queue, offset, max_messages, choice, bytes_max, low)
         # Nothing is wrong with them: their records went from the log meanwhile.
         return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, queue.end)
 
@@ -302,13 +266,3 @@ class Lookup:
 
     def _own_files(self) -> LogFiles:
         return LogFiles(self._log.directory, self._log.start, self._log.file_bytes)
-
-
-def _copied(file: LogFile, start: int, size: int, wanted: int) -> memoryview:
-    """`wanted` bytes from log offset `start` on, or the `size` that are needed. Raises `_WaitsForDisk`."""
-    read = file.read_now(start - file.base, wanted)
-    if read is None and wanted > size:
-        read = file.read_now(start - file.base, size)
-    if read is None:
-        raise _WaitsForDisk
-    return memoryview(read)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.storage.found import Found
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.core.wire.frame import Body
@@ -53,7 +54,7 @@ class QueueReads:
         offset: int,
         max_messages: int,
         *,
-        codes: Container[int] | None = None,
+        codes: Collection[int] | None = None,
         records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found:
@@ -63,7 +64,7 @@ class QueueReads:
         read, so that what matches nothing holds nobody up. `bytes_max` does not hold the first record back.
         Parts are slices of the log's map, not copies; what memory does not hold is waited for.
         """
-        found = self._get(topic, queue_id, offset, max_messages, codes, bytes_max, 0, records)
+        found = self._get(topic, queue_id, offset, max_messages, RecordChoice(codes, records), bytes_max, 0)
         assert found is not None, "all is mapped"
         return found
 
@@ -74,13 +75,14 @@ class QueueReads:
         offset: int,
         max_messages: int,
         *,
-        codes: Container[int] | None = None,
+        codes: Collection[int] | None = None,
         records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found | None:
         """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
         mapped_from = self._log.end - self._recent_bytes
-        return self._get(topic, queue_id, offset, max_messages, codes, bytes_max, mapped_from, records)
+        choice = RecordChoice(codes, records)
+        return self._get(topic, queue_id, offset, max_messages, choice, bytes_max, mapped_from)
 
     def entries(self, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
         """Up to `count` queue entries from `offset` on: (log offset, record size in bytes, tags code).
@@ -105,7 +107,7 @@ class QueueReads:
         offset: int,
         max_messages: int,
         *,
-        codes: Container[int] | None = None,
+        codes: Collection[int] | None = None,
         records: RecordFilter | None = None,
         bytes_max: int = 256 << 10,
     ) -> Found:
@@ -116,13 +118,11 @@ class QueueReads:
             return self.get(
                 topic, queue_id, offset, max_messages, codes=codes, records=records, bytes_max=bytes_max
             )
-        low = queue.min_offset(self._log.start)
+        low, choice = queue.min_offset(self._log.start), RecordChoice(codes, records)
         while True:
             try:
                 return await self._threads.run_and_wait(
-                    lambda: self._lookup.get_elsewhere(
-                        queue, offset, max_messages, codes, bytes_max, low, records
-                    )
+                    lambda: self._lookup.get_elsewhere(queue, offset, max_messages, choice, bytes_max, low)
                 )
             except Unsound as damage:
                 self._repair(damage.offset)

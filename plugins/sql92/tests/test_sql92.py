@@ -157,3 +157,25 @@ def test_the_reference_agrees(case):
 )
 def test_details(expression, properties, result):
     assert value(expression, properties) is result or value(expression, properties) == result == "error"
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("TRUE", set()),
+        ("a", {"a"}),
+        ("a > 5 AND NOT (b = 'x' OR c IS NULL)", {"a", "b", "c"}),
+        ("-a < 5 OR 5 = b", {"a", "b"}),
+        ("a BETWEEN b AND c", {"a", "b", "c"}),
+        ("a NOT BETWEEN 1 AND 2 AND b NOT IN ('c')", {"a", "b"}),
+        ("a CONTAINS 'b' AND c ENDSWITH 'd' = TRUE", {"a", "c"}),
+        ("a = a", {"a"}),
+    ],
+)
+def test_it_names_the_properties_that_it_reads(expression, names):
+    assert SqlFilter().reads(expression) == names
+
+
+def test_it_names_nothing_of_what_is_no_expression():
+    with pytest.raises(FixError):
+        SqlFilter().reads("a >")

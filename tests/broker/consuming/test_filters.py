@@ -19,7 +19,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.filtering.subscription import Subscription
 from mqframe.core.requests.consumers import CheckClientConfig, UnregisterClient
-from mqframe.core.storage.record import decode_records
+from mqframe.core.storage.record import decode_records, encode_record
 from mqframe.core.wire.loose_json import decode, dumps
 from mqframe.hooks.interfaces import MessageFilter
 from mqframe.hooks.manager import PluginManager
@@ -322,3 +322,37 @@ class Plugin:
     @hookimpl
     def register_message_filters(self):
         return self._filters
+
+
+@pytest.mark.parametrize("reads", [None, ["n", "m"]])
+def test_what_a_service_offers_remembers_verdicts_of_filters_that_say_what_they_read(reads):
+    class Saying(MessageFilter):
+        def compile(self, expression):
+            return lambda properties: properties.get("n") == expression
+
+        def reads(self, expression):
+            assert expression == "5"
+            return reads
+
+    made = []
+
+    def remembering(wanted, matches, names):
+        made.append((wanted, matches, names))
+        return wanted
+
+    plugins = PluginManager(list)
+    plugins.register(Plugin({"SAYING": Saying}), "saying")
+    live = LiveSettings(BrokerSettings())
+    offers = {"speedups.verdicts": remembering}
+    records = Filters(live, plugins, ManualClock(), offers.get).own("SAYING", "5").records
+    if reads is None:
+        assert made == []
+    else:
+        [(wanted, matches, names)] = made
+        assert (wanted, names) == (records, ["n", "m"])
+        assert matches({"n": "5"})
+    record = encode_record(
+        topic="t", queue_id=0, queue_offset=0, physical_offset=0, body=b"x", properties=b"n\x015\x02",
+        born_timestamp=1, born_host=bytes(8), store_timestamp=1, store_host=bytes(8),
+    )  # fmt: skip
+    assert records(record)

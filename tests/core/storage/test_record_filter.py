@@ -57,6 +57,22 @@ def test_a_filter_asks_the_condition():
     assert seen == ["5"]
 
 
+def test_a_condition_that_asks_about_another_record_meanwhile():
+    """As threads do that read for pulls."""
+    seen = []
+
+    def matches(properties):
+        if not seen:
+            seen.append("")
+            wanted(record("a\x016\x02"))
+        seen.append(properties.get("a"))
+        return properties.get("a") == "5"
+
+    wanted = record_filter(matches)
+    assert wanted(record("a\x015\x02"))
+    assert seen == ["", "6", "5"]
+
+
 def test_a_condition_that_raises():
     def raising(properties):
         raise ValueError("no")

@@ -83,17 +83,9 @@ class _Fetch:
     came at once and moved nothing."""
 
     __slots__ = (
-        "asked",
-        "assigned",
-        "broker_id",
-        "counted",
-        "failures",
-        "fruitless",
-        "held_back",
-        "limits",
-        "task",
+        "asked", "assigned", "broker_id", "counted", "failures", "fruitless", "held_back", "limits", "task",
         "waiter",
-    )
+    )  # fmt: skip
 
     def __init__(self, assigned: AssignedQueue, limits: FlowLimits) -> None:
         self.assigned = assigned

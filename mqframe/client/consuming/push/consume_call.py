@@ -26,20 +26,9 @@ class ConsumeCall:
     """
 
     __slots__ = (
-        "context",
-        "elapsed",
-        "error",
-        "expired",
-        "held",
-        "messages",
-        "over",
-        "reply",
-        "result",
-        "since",
-        "started",
-        "subscription",
-        "unreadable",
-    )
+        "context", "elapsed", "error", "expired", "held", "messages", "over", "reply", "result", "since",
+        "started", "subscription", "unreadable",
+    )  # fmt: skip
 
     def __init__(
         self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic, since: float

@@ -1,4 +1,4 @@
-//! `mqframe_speedups._native`: ordinary sends of a broker, laid out natively.
+//! `mqframe_speedups._native`: ordinary sends of a broker, laid out natively, and verdicts of filters.
 //!
 //! Python is the reference: whatever is in any way unusual is left to it. So nothing here refuses, repairs or
 //! guesses; a frame is either laid out as Python would have done it, byte for byte, or not touched.
@@ -18,12 +18,13 @@ mod properties;
 mod record;
 mod send;
 mod text;
+mod verdicts;
 mod words;
 
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 2;
+const INTERFACE: u32 = 3;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -32,5 +33,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<layout::SendLayout>()?;
     module.add_class::<laid::Laid>()?;
     module.add_class::<index::NewEntries>()?;
-    module.add_class::<fields::FieldReader>()
+    module.add_class::<fields::FieldReader>()?;
+    module.add_class::<verdicts::RecordVerdicts>()
 }

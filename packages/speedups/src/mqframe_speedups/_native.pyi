@@ -1,11 +1,14 @@
-"""Ordinary sends, batches too, laid out natively. Python stays the reference: the unusual is left to it."""
+"""Ordinary sends laid out natively, and verdicts of filters. Python is the reference, and has the unusual."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
 from typing_extensions import Buffer
 
-__all__ = ["INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "SendLayout"]
+from mqframe.core.storage.record_filter import RecordFilter
+from mqframe.hooks.interfaces.message_filter import Matches
+
+__all__ = ["INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "RecordVerdicts", "SendLayout"]
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
 """Where records go: the sender's host, packed; log offset of the next record; bytes that they may take
@@ -188,3 +191,29 @@ class FieldReader:
         """What the fields of the last block took."""
     def read(self, data: bytes) -> list[tuple[str, str]]:
         """The fields in one block, in their order. Raises what `broken`, `too_long` or `unpacked` make."""
+
+@final
+class RecordVerdicts:
+    """A filter of records by `matches` that remembers what it said of the same values.
+
+    `matches` looks at the properties called `names` and at nothing else. `wanted`: the filter by it that
+    remembers nothing, asked about everything that is not plain, and where `matches` raises.
+    """
+
+    def __new__(cls, wanted: RecordFilter, matches: Matches, names: list[str]) -> RecordVerdicts: ...
+    def __len__(self) -> int:
+        """Combinations of values that are remembered."""
+    def __call__(self, record: Buffer) -> bool:
+        """Whether `record`, all its bytes, is wanted."""
+    def look_ahead(
+        self,
+        number: int,
+        picked: list[tuple[int, int, int]],
+        size: int,
+        entries: bytes,
+        limits: tuple[int, int],
+        queue_id: int,
+        log_start: int,
+        window: tuple[memoryview, int, int],
+    ) -> tuple[int, int]:
+        """As `RecordsAhead.look_ahead`."""

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from mqframe.broker.consuming.filters import REMEMBERING
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.state import BrokerState
 from mqframe.core.measuring.family import Family, Metric, MetricKind
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
-from mqframe_speedups._native import FieldReader
+from mqframe_speedups._native import FieldReader, RecordVerdicts
 from mqframe_speedups.sends import SendPath, why_not
 
 log: Final = get_logger("broker")
@@ -39,8 +40,10 @@ class SpeedupsService(BrokerService):
         return self._path
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
-        """What reads header fields of HTTP/2, for the service `grpc`."""
-        return {} if self._is_off else {"speedups.fields": FieldReader}
+        """What reads header fields of HTTP/2, and what remembers verdicts of filters."""
+        if self._is_off:
+            return {}
+        return {"speedups.fields": FieldReader, REMEMBERING: RecordVerdicts}
 
     def counters(self) -> Mapping[str, str]:
         """How many messages went the shorter way."""

@@ -54,6 +54,10 @@ class SqlFilter(MessageFilter):
 
         return matches
 
+    def reads(self, expression: str) -> frozenset[str]:
+        """The properties in `expression`. Raises `FixError` as `compile` does."""
+        return parse(expression).names
+
 
 @hookimpl
 def register_message_filters() -> Factories:

@@ -50,13 +50,14 @@ _MIRRORED: Final = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 class Part:
     """One part. `at`: where it begins, from 1.
 
-    `name`: it is the property of that name. `constant`: it is `value`, as written. `number`: it is this
-    number, perhaps a negated one. `is_condition`: it is true, false or unknown. `needed`: what must all be
-    true for it to be true.
+    `name`: it is the property of that name. `names`: those of all properties in it. `constant`: it is
+    `value`, as written. `number`: it is this number, perhaps a negated one. `is_condition`: it is true, false
+    or unknown. `needed`: what must all be true for it to be true.
     """
 
     __slots__ = (
-        "at", "constant", "count", "depth", "evaluate", "is_condition", "name", "needed", "number", "value",
+        "at", "constant", "count", "depth", "evaluate", "is_condition", "name", "names", "needed", "number",
+        "value",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +76,9 @@ class Part:
         self.evaluate = evaluate
         self.is_condition = is_condition
         self.name = name
+        self.names: frozenset[str] = frozenset(() if name is None else (name,)).union(
+            *(part.names for part in inner)
+        )
         self.constant = constant
         self.value = value
         self.number = number

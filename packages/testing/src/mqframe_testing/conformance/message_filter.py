@@ -45,6 +45,14 @@ class MessageFilterConformance:
             assert matches(properties) is wanted
             assert properties == before
 
+    def test_it_reads_what_it_says(self) -> None:
+        """Where a filter names the properties that an expression reads, the others change nothing."""
+        made = self.make()
+        for text, properties, wanted in self.examples():
+            names = made.reads(text)
+            read = {name: value for name, value in properties.items() if names is None or name in names}
+            assert made.compile(text)(read) is wanted
+
     def test_what_is_not_known_is_not_wanted(self) -> None:
         """A message that lacks a property neither matches nor stops the broker."""
         for text in self.unknown():
