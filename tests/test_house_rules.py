@@ -245,8 +245,9 @@ FLOORS: dict[str, list[set[str]]] = {
         {"broker"},
     ],
     "mqframe_speedups": [
-        {"_native"},
-        {"sends"},
+        {"_native", "served_read"},
+        {"pulls", "sends"},
+        {"path"},
         {"service"},
     ],
     "mqframe_spark": [

@@ -44,10 +44,10 @@ def make_parts(
     rules = SendRules([*refusing, *declared], dead_letters, state.delays)
     sends = SendProcessor(shared, state.sends, _unique_ids(state), rules)
     state.sender = sends.send_whole
+    pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
     for service in services:
         if isinstance(service, BringsFramePath):
-            state.frame_path = service.frame_path(sends)
-    pulls = PullProcessor(shared, state.reads, state.filters, state.budgets)
+            state.frame_path = service.frame_path(sends, pulls)
     administration = state.administration
     administration.announced = registration.announced
     administration.on_topic_deleted = pulls.topic_deleted

@@ -46,7 +46,7 @@ class FramePath(Protocol):
 
 @runtime_checkable
 class BringsFramePath(Protocol):
-    """A broker service that has one for sends; asked once, when all parts of the broker are made."""
+    """A broker service that has one for sends and pulls; asked once, when the broker's parts are made."""
 
-    def frame_path(self, sends: Any, /) -> FramePath | None:
-        """The shorter way of what `sends`, the broker's `SendProcessor`, does; `None`: there is none."""
+    def frame_path(self, sends: Any, pulls: Any, /) -> FramePath | None:
+        """The shorter way of what its `SendProcessor` and `PullProcessor` do; `None`: there is none."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from mqframe.broker.consuming.admission import BrokerReadAdmission
 from mqframe.broker.consuming.filters import Filters
@@ -31,6 +31,7 @@ from mqframe.hooks.failed_requests import failure_reply
 from mqframe.hooks.interfaces import EVERY_TOPIC, OnArrival, Periodic
 from mqframe.log import get_logger
 
+T = TypeVar("T")
 log = get_logger("broker")
 
 SWEEP_SECONDS = 5.0
@@ -48,7 +49,7 @@ class PullProcessor(Processor):
         self._admission = admission
         self._filters = filters
         self._polling = polling = PullLongPolling(self._clock, self._store.queues.max_offset)
-        self._at_slave = self._identity.role == SLAVE
+        self.at_slave = self._identity.role == SLAVE
         self._budget = budgets.add("waiting pulls", "pull_waiting_max", lambda: polling.weight)
         self._due: deque[tuple[HeldPull, bool]] = deque()  # and whether it has to have a match
 
@@ -118,25 +119,14 @@ class PullProcessor(Processor):
                 f"{call.queued * 1000:.0f} ms; pull again later",
             )
         began = self._clock.monotonic()
-        group = self._admission.group(fields.consumer_group)
-        topic = self._admission.topic(fields.topic, fields.queue_id)
-        filter = self._filter(fields, group)
+        group, topic, filter = self.admit(fields, fields.queue_id)
         # Before the commit that the pull brings along, which is of before the reset and would undo it.
         reset = self._offsets.take_reset(fields.consumer_group, fields.topic, fields.queue_id)
         if reset is not None:
             return self._moved_by_reset(fields, group, topic, reset)
         if fields.sys_flag & PullFlag.COMMIT_OFFSET:
             self._commit(fields)
-        count, size = self._caps(fields)
-        found = self._store.reads.get_now(
-            fields.topic,
-            fields.queue_id,
-            fields.queue_offset,
-            count,
-            codes=filter.codes,
-            records=filter.records,
-            bytes_max=size,
-        )
+        found = self._read(self._store.reads.get_now, fields, filter, fields.queue_offset)
         if found is None:
             return self._pull_cold(fields, group, topic, filter)
         reply = self._reply(fields, group, topic, found, self._clock.monotonic() - began)
@@ -150,6 +140,14 @@ class PullProcessor(Processor):
             return None
         return reply
 
+    def admit(
+        self, fields: PullFields, queue_id: int | None = None
+    ) -> tuple[SubscriptionGroupConfig, TopicConfig, RecordChoice]:
+        """Who pulls what, by which choice; of any queue where none is given. Raises `Refusal`."""
+        group = self._admission.group(fields.consumer_group)
+        topic = self._admission.topic(fields.topic, queue_id)
+        return group, topic, self._filter(fields, group)
+
     def _stays(self, fields: PullFields, code: ResponseCode) -> bool:
         """Whether a consumer stays at an offset that this slave does not have.
 
@@ -157,7 +155,7 @@ class PullProcessor(Processor):
         not. Who does not wait for messages is no consumer, and is told what there is.
         """
         return (
-            self._at_slave
+            self.at_slave
             and code == ResponseCode.PULL_OFFSET_MOVED
             and not self._live.replication.offset_check
             and bool(fields.sys_flag & PullFlag.SUSPEND)
@@ -232,20 +230,18 @@ class PullProcessor(Processor):
             caps = settings.pull_messages_max, settings.pull_bytes_max
         return pull_caps(fields.max_msg_nums, fields.max_msg_bytes, *caps)
 
+    def _read(self, read: Callable[..., T], fields: PullFields, choice: RecordChoice, offset: int) -> T:
+        count, size = self._caps(fields)
+        return read(
+            fields.topic, fields.queue_id, offset, count,
+            codes=choice.codes, records=choice.records, bytes_max=size,
+        )  # fmt: skip
+
     async def _pull_cold(
         self, fields: PullFields, group: SubscriptionGroupConfig, topic: TopicConfig, filter: RecordChoice
     ) -> Reply:
-        count, size = self._caps(fields)
         began = self._clock.monotonic()
-        found = await self._store.reads.get_cold(
-            fields.topic,
-            fields.queue_id,
-            fields.queue_offset,
-            count,
-            codes=filter.codes,
-            records=filter.records,
-            bytes_max=size,
-        )
+        found = await self._read(self._store.reads.get_cold, fields, filter, fields.queue_offset)
         return self._reply(fields, group, topic, found, self._clock.monotonic() - began)
 
     def _moved_by_reset(
@@ -256,7 +252,7 @@ class PullProcessor(Processor):
         self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, offset)
         return Reply(
             ResponseCode.PULL_OFFSET_MOVED,
-            ext=_where(offset, low, high, group, topic, self._suggested(fields, group)),
+            ext=where(offset, low, high, group, topic, self.suggested(fields, group)),
             remark=OFFSET_RESET,
         )
 
@@ -288,11 +284,11 @@ class PullProcessor(Processor):
                 offset=fields.queue_offset,
                 to=found.next_offset,
             )
-        suggested = self._suggested(fields, group, found if found.count else None)
-        ext = _where(going_on, found.min_offset, found.max_offset, group, topic, suggested)
+        suggested = self.suggested(fields, group, found if found.count else None)
+        ext = where(going_on, found.min_offset, found.max_offset, group, topic, suggested)
         return Reply(code, ext=ext, remark=status, body=list(found.parts))
 
-    def _suggested(
+    def suggested(
         self, fields: PullFields, group: SubscriptionGroupConfig, found: Found | None = None
     ) -> int:
         """The broker to pull from next, after what was `found`."""
@@ -302,7 +298,7 @@ class PullProcessor(Processor):
             last = self._store.reads.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
             behind = self._store.log.max_offset - last[0][0] if last else 0
         return suggested_broker(
-            group, behind, self._store.settings.hot_bytes, at_slave=self._at_slave, slave_reads=slave_reads
+            group, behind, self._store.settings.hot_bytes, at_slave=self.at_slave, slave_reads=slave_reads
         )
 
     def _is_due(self, held: HeldPull) -> bool:
@@ -336,25 +332,18 @@ class PullProcessor(Processor):
             if reset is not None:
                 reply = self._moved_by_reset(fields, held.group, topic, reset)
             else:
-                count, size = self._caps(fields)
-                found = self._store.reads.get(
-                    fields.topic,
-                    fields.queue_id,
-                    held.looked,
-                    count,
-                    codes=held.codes,
-                    records=held.records,
-                    bytes_max=size,
-                )
+                choice = RecordChoice(held.codes, held.records)
+                found = self._read(self._store.reads.get, fields, choice, held.looked)
                 reply = self._reply(fields, held.group, topic, found)
         except Exception as problem:  # one pull's error must not stop the others from being woken
             reply = failure_reply(problem, held.call)
         held.call.reply(reply)
 
 
-def _where(
+def where(
     next_offset: int, low: int, high: int, group: SubscriptionGroupConfig, topic: TopicConfig, suggested: int
 ) -> dict[str, str]:
+    """The fields of the answer to a pull; `suggested`: the broker to pull from next."""
     return {
         "suggestWhichBrokerId": str(suggested),
         "nextBeginOffset": str(next_offset),

@@ -89,12 +89,7 @@ class Lookup:
                 entries, offset, max_messages, choice.codes, bytes_max, self._log.start, self._log.file_bytes,
                 choice.records, fetch, ahead,
             )  # fmt: skip
-            if chosen.odd or not self._can_be(chosen, bytes_max):
-                raise Damaged
-            parts = self._parts(chosen.stretches, mapped_from)
-            if self._is_old(queue, offset, chosen) and not fit(queue, entries, offset, chosen, parts):
-                raise Damaged
-            self._need_sound(queue, offset, chosen, parts, whole=choice == EVERY)
+            parts = self.parts(queue, entries, offset, chosen, bytes_max, mapped_from, choice)
         except WaitsForDisk:
             return None
         except Unsound as damage:
@@ -107,6 +102,22 @@ class Lookup:
                 return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, high)
             return self.get(topic, queue_id, offset, max_messages, choice, bytes_max, mapped_from)
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
+
+    def parts(
+        self, queue: ConsumeQueue, entries: bytes, offset: int, chosen: Chosen, bytes_max: int,
+        mapped_from: int, choice: RecordChoice,
+    ) -> list[Body]:  # fmt: skip
+        """What was `chosen` by `choice` of `entries`, from `offset` on.
+
+        Raises `Damaged` and `Unsound` for what is none of `queue`, and `WaitsForDisk`.
+        """
+        if chosen.odd or not self._can_be(chosen, bytes_max):
+            raise Damaged
+        parts = self._parts(chosen.stretches, mapped_from)
+        if self._is_old(queue, offset, chosen) and not fit(queue, entries, offset, chosen, parts):
+            raise Damaged
+        self._need_sound(queue, offset, chosen, parts, whole=choice == EVERY)
+        return parts
 
     def _need_sound(
         self, queue: ConsumeQueue, offset: int, chosen: Chosen, parts: list[Body], *, whole: bool

@@ -33,8 +33,8 @@ class QueueReads:
         self._threads = threads
         self._mending = mending
         self._repair = repair
-        self._lookup = Lookup(settings, files, mending, repair)
-        self._get = self._lookup.get
+        self.lookup = Lookup(settings, files, mending, repair)
+        self._get = self.lookup.get
 
     def is_cold(self, topic: str, queue_id: int, offset: int) -> bool:
         """Whether the record lies further from the end of the log than memory is likely to reach."""
@@ -113,7 +113,7 @@ class QueueReads:
     ) -> Found:
         """As `get`, with all reading done in a thread."""
         queue = self._queues.get((topic, queue_id))
-        nothing = self._lookup.outside(queue, offset)
+        nothing = self.lookup.outside(queue, offset)
         if nothing is not None or queue is None:
             return self.get(
                 topic, queue_id, offset, max_messages, codes=codes, records=records, bytes_max=bytes_max
@@ -122,7 +122,7 @@ class QueueReads:
         while True:
             try:
                 return await self._threads.run_and_wait(
-                    lambda: self._lookup.get_elsewhere(queue, offset, max_messages, choice, bytes_max, low)
+                    lambda: self.lookup.get_elsewhere(queue, offset, max_messages, choice, bytes_max, low)
                 )
             except Unsound as damage:
                 self._repair(damage.offset)
@@ -133,7 +133,7 @@ class QueueReads:
         What memory does not hold is read in a thread. Newer ones are slices of the log's map, not copies.
         """
         mapped_from = self._log.end - self._recent_bytes
-        found = self._lookup.records(places, mapped_from)
+        found = self.lookup.records(places, mapped_from)
         if found is None:
-            found = await self._threads.run_and_wait(lambda: self._lookup.records_elsewhere(places))
+            found = await self._threads.run_and_wait(lambda: self.lookup.records_elsewhere(places))
         return found

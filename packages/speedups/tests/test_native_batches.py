@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from drawn import SLOWLY, batches, sends
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from mqframe.core.errors import MessageError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.wire.frame import HeaderForm, encode_frame
@@ -41,7 +42,12 @@ def test_ordinary_batches_are_taken_and_stored_as_by_python(
     laid = reference.lay(data, born=born, made=reference.layout(batch_keys_max=1000, batch_messages_max=1000))
     assert (laid.stopped, laid.unknown) == (len(data), None)
     assert sum(kind[2] for kind in laid.kinds) == len(made)
-    reference.check(data, laid, born=born)
+    try:
+        reference.check(data, laid, born=born)
+    except MessageError as problem:
+        if "are indexed at once" in str(problem):
+            reject()  # more keys than the reference takes, but not than the layout has room for
+        raise
 
 
 @SLOWLY

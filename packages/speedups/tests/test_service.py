@@ -12,6 +12,7 @@ from mqframe_testing.cluster_scene import ClusterScene
 
 from mqframe import AsyncProducer, Message
 from mqframe.core.codes import ResponseCode
+from mqframe.core.filtering.bodies import SubscriptionData
 from mqframe.core.measuring.family import Family
 from mqframe.core.requests.messages import QueryMessage
 from mqframe.core.storage.record import decode_records
@@ -21,9 +22,26 @@ async def shown(scene: ClusterScene) -> tuple[str | None, dict[Any, Any]]:
     """Its counter, and its metric by label."""
     parts = scene.cluster.broker._parts
     (service,) = [part for part in parts if type(part).__name__ == "SpeedupsService"]
-    (family,) = await service.metrics()
+    family, _ = await service.metrics()
     assert isinstance(family, Family)
     return service.counters().get("speedups.sends"), dict(family.series)
+
+
+async def test_it_counts_what_was_given_which_way() -> None:
+    async with ClusterScene(topics={"orders": 1}) as scene:
+        await sent(scene, 5)
+        await scene.client.heartbeat("g", SubscriptionData(topic="orders"))
+        for own in (None, "*"):
+            answer = await scene.client.pull("orders", 0, sys_flag=4 if own else 0, subscription=own)
+            assert [m.stored_body for m in decode_records(answer.body)] == [b"0", b"1", b"2", b"3", b"4"]
+        (service,) = [p for p in scene.cluster.broker._parts if type(p).__name__ == "SpeedupsService"]
+        _, family = await service.metrics()
+        assert isinstance(family, Family)
+        assert (family.name, dict(family.series)) == (
+            "mqframe_speedups_given_messages_total",
+            {("native",): 5, ("python",): 5},
+        )
+        assert service.counters()["speedups.pulls"] == "5"
 
 
 async def sent(scene: ClusterScene, count: int) -> None:
@@ -54,7 +72,7 @@ async def test_it_is_switched_off_in_the_environment(
     monkeypatch.setenv(SWITCH, "0")
     caplog.set_level(logging.INFO, "mqframe.broker")
     async with ClusterScene(topics={"orders": 1}) as scene:
-        assert "sends go without speedups why='switched off in the environment'" in caplog.messages
+        assert "no speedups why='switched off in the environment'" in caplog.messages
         await sent(scene, 3)
         assert await shown(scene) == (None, {("native",): 0, ("python",): 3})
 

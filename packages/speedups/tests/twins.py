@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.batch import encode_element
+from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 from mqframe.hooks.interfaces.broker_requests import ProxiedClient
@@ -47,6 +49,38 @@ def send(number: int, topic: str = "t", body: bytes = b"body", **fields: Any) ->
     return encode_frame(Frame(code, number, flag, None, ext, body, "JAVA", 479, form))
 
 
+def pull(number: int, offset: int, queue_id: int = 0, topic: str = "t", **fields: Any) -> bytes:
+    """The frame of a pull, as Java's clients write it. `fields`: others than these, also of the frame."""
+    flag, form = fields.pop("flag", 0), fields.pop("form", HeaderForm.JSON)
+    code, body = fields.pop("code", 11), fields.pop("body", b"")
+    ext = {
+        "bname": "b", "commitOffset": "0", "consumerGroup": "consumers", "expressionType": "TAG",
+        "maxMsgBytes": "2147483647", "maxMsgNums": "32", "queueId": str(queue_id), "queueOffset": str(offset),
+        "requestSource": "0", "subVersion": "7", "suspendTimeoutMillis": "15000", "sysFlag": "2",
+        "topic": topic, **fields,
+    }  # fmt: skip
+    kept = {name: str(value) for name, value in ext.items() if value is not None}
+    return encode_frame(Frame(code, number, flag, None, kept, body, "JAVA", 479, form))
+
+
+def heartbeat(number: int, *tags: str, topics: Sequence[str] = ("t", "other"), **fields: Any) -> bytes:
+    """The frame of a member's heartbeat, which subscribes to messages with these tags, or to all."""
+    subscribed = [
+        {
+            "topic": topic, "subString": " || ".join(tags) or "*", "tagsSet": list(tags),
+            "codeSet": [java_hash(tag) for tag in tags], "subVersion": 7, "expressionType": "TAG",
+            "classFilterMode": False, **fields,
+        }
+        for topic in topics
+    ]  # fmt: skip
+    member = {
+        "groupName": "consumers", "consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET", "unitMode": False, "subscriptionDataSet": subscribed,
+    }  # fmt: skip
+    body = {"clientID": "c@1", "producerDataSet": [], "consumerDataSet": [member]}
+    return encode_frame(Frame(34, number, 0, None, {}, json.dumps(body).encode(), "JAVA", 479))
+
+
 def element(number: int, text: str | None = None, body: bytes = b"body") -> bytes:
     """One message of a batch, with keys and a tag of its own unless `text` says what it has."""
     if text is None:
@@ -64,7 +98,10 @@ def batch(number: int, elements: Sequence[bytes] | int = 3, **fields: Any) -> by
 
 
 class Found(NamedTuple):
-    """What became of sends: in files, answers and numbers. `native`: how many the compiled code stored."""
+    """What became of requests: in files, answers and numbers.
+
+    `native`, `given`: how many messages the compiled code stored, and gave to consumers.
+    """
 
     answers: bytes
     replies: list[tuple[int, str | None, dict[str, str] | None]]
@@ -73,6 +110,7 @@ class Found(NamedTuple):
     index: dict[str, bytes]
     counts: dict[str, Any]
     native: int
+    given: int
 
 
 class Wire:
@@ -202,12 +240,19 @@ async def _found(scene: Scene, directory: Path, reads: Sequence[bytes | Asking])
         bytes(file.view[: min(file.size, log.max_offset - file.base)])
         for file in broker.store.files.log.files
     )
-    path = broker._state.frame_path
+    counts["gets"] = {
+        key: (got.total, got.times, got.size.total, got.latency.total) for key, got in statistics.gets.items()
+    }
+    counts["found"] = statistics.get.total, statistics.found.total, statistics.missed.total
+    table = broker.service_port.offsets
+    counts["offsets"] = table._committed, table._pulled, table._resets, table.changes, table.entries
+    shown = [part.counters() for part in broker._parts if type(part).__name__ == "SpeedupsService"]
+    native = [int(shown[0].get(f"speedups.{what}", 0)) if shown else 0 for what in ("sends", "pulls")]
     return Found(
         wire.written, replies, raw,
         {f"{queue.topic}/{queue.queue_id}": queue.read(0, 10_000) for queue in broker.store.files.queues},
         {path.name: path.read_bytes() for path in sorted((directory / "index").iterdir())},
-        counts, path.served if path is not None else 0,
+        counts, *native,
     )  # fmt: skip
 
 
@@ -223,6 +268,6 @@ async def both(
     with monkeypatch.context() as patched:
         patched.setenv("MQFRAME_SPEEDUPS", "0")
         long = await stored(tmp_path / "long", reads, **sections)
-    assert long.native == 0
-    assert short._replace(native=0) == long
+    assert long.native == long.given == 0
+    assert short._replace(native=0, given=0) == long
     return short

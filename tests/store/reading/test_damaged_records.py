@@ -82,7 +82,7 @@ def test_what_this_process_wrote_is_not_checked_again(opened, message):
     store = opened()
     store.writes.put(message("t", 0, b"0|"))
     store.dispatch.now()
-    store.reads._lookup._repair = None  # whoever called it would fail
+    store.reads.lookup._repair = None  # whoever called it would fail
     assert numbers(store.reads.get("t", 0, 0, 9)) == [0]
 
 

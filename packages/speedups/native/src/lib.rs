@@ -1,4 +1,4 @@
-//! `mqframe_speedups._native`: ordinary sends of a broker, laid out natively, and verdicts of filters.
+//! `mqframe_speedups._native`: ordinary sends and pulls of a broker, laid out natively.
 //!
 //! Python is the reference: whatever is in any way unusual is left to it. So nothing here refuses, repairs or
 //! guesses; a frame is either laid out as Python would have done it, byte for byte, or not touched.
@@ -15,6 +15,7 @@ mod keys;
 mod laid;
 mod layout;
 mod properties;
+mod pulls;
 mod record;
 mod send;
 mod text;
@@ -34,5 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<laid::Laid>()?;
     module.add_class::<index::NewEntries>()?;
     module.add_class::<fields::FieldReader>()?;
-    module.add_class::<verdicts::RecordVerdicts>()
+    module.add_class::<verdicts::RecordVerdicts>()?;
+    module.add_class::<pulls::PullReader>()?;
+    module.add_function(wrap_pyfunction!(pulls::choose, module)?)
 }

@@ -8,7 +8,10 @@ from typing_extensions import Buffer
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.hooks.interfaces.message_filter import Matches
 
-__all__ = ["INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "RecordVerdicts", "SendLayout"]
+__all__ = [
+    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullReader", "RecordVerdicts", "SendLayout",
+    "choose",
+]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
 """Where records go: the sender's host, packed; log offset of the next record; bytes that they may take
@@ -217,3 +220,38 @@ class RecordVerdicts:
         window: tuple[memoryview, int, int],
     ) -> tuple[int, int]:
         """As `RecordsAhead.look_ahead`."""
+
+@final
+class PullReader:
+    """Reads pulls with JSON headers by their patterns: the header without the numbers that change.
+
+    These are queue id, queue offset, commit offset and opaque, each of 1 to 18 digits. Python says what it
+    thinks of a pattern; it is kept, for 16,384 patterns of 8 MiB together.
+    """
+
+    def __new__(cls) -> PullReader: ...
+    def __len__(self) -> int:
+        """Patterns of which something is kept."""
+    def read(self, data: bytes, start: int) -> tuple[int, Any | None, int, int, int, int] | None:
+        """The pull whose frame begins at byte `start` of `data`, all of it; `None` where none does.
+
+        Where it ends, what is kept of its pattern, `None` for nothing, queue id, queue offset, commit offset,
+        opaque. That there are more numbers of these names in its header is for whoever sees the first pull
+        of a pattern to find.
+        """
+    def know(self, data: bytes, start: int, what: Any) -> None:
+        """Keep `what` of the pattern of the pull that begins at byte `start` of `data`."""
+
+def choose(
+    entries: bytes,
+    max_messages: int,
+    codes: list[int] | None,
+    bytes_max: int,
+    log: tuple[int, int],
+    file_bytes: int,
+) -> tuple[int, list[tuple[int, int]], list[int], int, int] | None:
+    """As `choose` of `mqframe.store.queues.choosing`, where something is found and nothing is unusual.
+
+    `log`: the log offsets at which it begins and ends. How many entries are done with, stretches, the number
+    of the last entry of each, records found, their bytes.
+    """

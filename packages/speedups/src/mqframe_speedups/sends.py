@@ -19,21 +19,18 @@ from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.delay.options import DELAY_HINT
 from mqframe.core.errors import StoreUnavailable
 from mqframe.core.messages import properties as p
-from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.sent_properties import WORDS_OF_NOTES
 from mqframe.core.requests.messages import SendMessageV2
-from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Reply
 from mqframe.core.sending.message_type import FIFO, NORMAL
 from mqframe.core.storage.property_crc import PROPERTY_CRC
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
-from mqframe.log import get_logger
-from mqframe.net.frame_path import AlikeRequests, FramesServed
+from mqframe.net.frame_path import AlikeRequests, LateAnswers
 from mqframe.store.appending.appender import Appended
 from mqframe_speedups._native import Keys, Laid, NewEntries, SendLayout
+from mqframe_speedups.served_read import ServedRead
 
-log: Final = get_logger("broker")
 _NOT_ORDINARY: Final = (
     DELAY_HINT,
     f"{p.CLUSTER}{p.NAME_END}",
@@ -61,8 +58,6 @@ class NotesElsewhere(Protocol):
 def why_not(state: BrokerState) -> str:
     """Why sends of a broker cannot go the shorter way; empty where they can."""
     store = state.store
-    if store.replica is not None:
-        return "a slave stores no messages of its own"
     if store.settings.property_crc:
         return "records have checksums of their properties"
     if not isinstance(store.files.key_index, NotesElsewhere | None):
@@ -71,7 +66,10 @@ def why_not(state: BrokerState) -> str:
 
 
 class SendPath:
-    """The `FramePath` of one broker. `served`: messages that were stored by it."""
+    """The shorter way of sends of one broker.
+
+    `served`: messages that were stored by it; `waits`: whether answers wait for the disk or for copies.
+    """
 
     def __init__(self, state: BrokerState, sends: SendProcessor) -> None:
         self._state, self._sends = state, sends
@@ -79,7 +77,7 @@ class SendPath:
         self._appender, self._log = state.store.appender, state.store.files.log
         index = state.store.files.key_index
         self._indexes = index is not None
-        self._waits = sends.waits
+        self.waits = sends.waits
         if isinstance(index, NotesElsewhere):
             index.note_in(NewEntries, Keys)
         self._targets: dict[str, SendTarget] = {}
@@ -87,31 +85,12 @@ class SendPath:
         self._layout: SendLayout | None = None
         self.served = 0
 
-    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
-        """As `FramePath.take`."""
-        try:
-            return self._take(data, encode_host(peer.address), received)
-        except Exception:  # isolation boundary: what is not served here is served as ever
-            log.exception("the shorter way of sends failed", peer=peer.address)
-            return None
-
-    def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
-        """As `FramePath.take_one`."""
-        try:
-            return self._take_one(request, body, encode_host(peer.address), received)
-        except (OverflowError, TypeError, UnicodeEncodeError):
-            return None  # whoever serves it now says what is wrong with it
-        except Exception:  # isolation boundary: what is not served here is served as ever
-            log.exception("the shorter way of sends failed", peer=peer.address)
-            return None
-
-    def _take_one(
-        self, request: SendMessageV2, body: Body, born_host: bytes, received: float
-    ) -> Reply | None:
+    def take_one(self, request: SendMessageV2, body: Body, born_host: bytes, received: float) -> Reply | None:
+        """As `FramePath.take_one`, but that it may raise for what no request can hold."""
         now, topic = self._state.clock.now_ms(), request.topic
         layout = self._ready(now)
         text = request.properties
-        if self._waits or layout is None or not text or request.batch or request.unit_mode:
+        if self.waits or layout is None or not text or request.batch or request.unit_mode:
             return None
         net, chars = self._state.net, len(text) + len(request.producer_group) + len(request.default_topic)
         chars += _OTHER_CHARS
@@ -166,33 +145,32 @@ class SendPath:
             self._changes = self._state.topics.changes
         return layout
 
-    def _take(self, data: bytes, born_host: bytes, received: float) -> FramesServed | None:
+    def take(self, made: ServedRead, born_host: bytes) -> None:
+        """Serve sends as far as they can be served."""
         now = self._state.clock.now_ms()
         layout = self._ready(now)
         if layout is None:
-            return None
-        start, answers = 0, []
-        requests: list[AlikeRequests] = []
-        while laid := layout.lay(data, start, self._place(born_host, now)):
+            return
+        while laid := layout.lay(made.data, made.start, self._place(born_host, now)):
             if laid.count:
                 if not self._write(laid, now):
                     break
-                answers.append(laid.answers)
-                requests += [
+                made.sent += sum(number for _, _, number in laid.kinds)
+                made.answers.append(laid.answers)
+                made.requests += [
                     AlikeRequests(code, FLAG_ONEWAY if oneway else 0, number)
                     for code, oneway, number in laid.kinds
                 ]
-            start = laid.stopped
+            made.start = laid.stopped
             if laid.unknown is None or not self._admit(layout, laid.unknown):
                 break
-        if not start:
-            return None
-        number, joined = sum(each.number for each in requests), b"".join(answers)
-        if self._waits:
-            later = partial(self._answer, self._log.end, number, received, joined)
-            return FramesServed(start, later, requests)
+
+    def answered(self, number: int, received: float, answers: bytes) -> bytes | LateAnswers:
+        """The `answers` to so many sends, at once or once all that is in the log by now is confirmed."""
+        if self.waits:
+            return partial(self._answer, self._log.end, number, received, answers)
         self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000, number)
-        return FramesServed(start, joined, requests)
+        return answers
 
     def _answer(
         self, end: int, number: int, received: float, answers: bytes, take: Callable[[bytes, int], None]
@@ -247,7 +225,7 @@ class SendPath:
         marks, _, rest = rest.partition(b',"%b":""' % _KEY.encode())
         middle, _, end = rest.partition(b"%d" % _OPAQUE)
         words = {*(word for word, _ in sends.rules.words), *_NOT_ORDINARY}
-        if self._waits:
+        if self.waits:
             words.add(NO_WAIT)
         self._layout = layout = SendLayout(
             suffix=sends.suffix_bytes,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mqframe.broker.consuming.filters import REMEMBERING
+from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.broker.sending.processor import SendProcessor
 from mqframe.broker.state import BrokerState
 from mqframe.core.measuring.family import Family, Metric, MetricKind
@@ -14,6 +15,8 @@ from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
 from mqframe_speedups._native import FieldReader, RecordVerdicts
+from mqframe_speedups.path import BrokerPath
+from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath, why_not
 
 log: Final = get_logger("broker")
@@ -22,22 +25,27 @@ SWITCH: Final = "MQFRAME_SPEEDUPS"
 
 
 class SpeedupsService(BrokerService):
-    """Brings the shorter way of sends, where everything that has to see them is heeded by it."""
+    """Brings the shorter way of sends and pulls, where everything that has to see them is heeded by it."""
 
     def __init__(self, port: BrokerState) -> None:
         super().__init__()
         self._state = port
-        self._path: SendPath | None = None
+        self._sends: SendPath | None = None
+        self._pulls: PullPath | None = None
         self._is_off = os.environ.get(SWITCH) == "0"
 
-    def frame_path(self, sends: SendProcessor) -> SendPath | None:
+    def frame_path(self, sends: SendProcessor, pulls: PullProcessor) -> BrokerPath | None:
         """As `BringsFramePath.frame_path`."""
-        why = "switched off in the environment" if self._is_off else why_not(self._state)
+        if self._is_off or self._state.store.replica is not None:
+            log.info("no speedups", why="switched off in the environment" if self._is_off else "a slave")
+            return None
+        why = why_not(self._state)
         if why:
             log.info("sends go without speedups", why=why)
-            return None
-        self._path = SendPath(self._state, sends)
-        return self._path
+        else:
+            self._sends = SendPath(self._state, sends)
+        self._pulls = PullPath(self._state, pulls)
+        return BrokerPath(self._sends, self._pulls)
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
         """What reads header fields of HTTP/2, and what remembers verdicts of filters."""
@@ -46,21 +54,31 @@ class SpeedupsService(BrokerService):
         return {"speedups.fields": FieldReader, REMEMBERING: RecordVerdicts}
 
     def counters(self) -> Mapping[str, str]:
-        """How many messages went the shorter way."""
-        return {} if self._path is None else {"speedups.sends": str(self._path.served)}
+        """How many messages went the shorter way, in and out."""
+        sends = {} if self._sends is None else {"speedups.sends": str(self._sends.served)}
+        return sends if self._pulls is None else {**sends, "speedups.pulls": str(self._pulls.served)}
 
     async def metrics(self) -> Sequence[Metric]:
-        """How many messages went which way."""
-        family = Family(
-            "mqframe_speedups_messages_total",
-            MetricKind.COUNTER,
-            "Messages that were stored by the compiled code, and by Python.",
-            ("by",),
-        )
-        native = 0 if self._path is None else self._path.served
-        family.add(native, "native")
-        family.add(self._state.counts.put.total - native, "python")
-        return [family]
+        """How many messages went which way, in and out."""
+        sent = 0 if self._sends is None else self._sends.served
+        pulled = 0 if self._pulls is None else self._pulls.served
+        counts = self._state.counts
+        return [
+            _by_way("messages", "stored", sent, counts.put.total),
+            _by_way("given_messages", "given to consumers", pulled, counts.get.total),
+        ]
+
+
+def _by_way(name: str, done: str, native: int, total: int) -> Family:
+    family = Family(
+        f"mqframe_speedups_{name}_total",
+        MetricKind.COUNTER,
+        f"Messages that were {done} by the compiled code, and by Python.",
+        ("by",),
+    )
+    family.add(native, "native")
+    family.add(total - native, "python")
+    return family
 
 
 @hookimpl

@@ -1,0 +1,187 @@
+//! Pulls, read by their pattern: the header without the numbers in it that change from pull to pull.
+//!
+//! Python decodes the first pull of a pattern, and says what it thinks of it. A later one is the same request but
+//! for its numbers, so that nothing of it has to be decoded.
+
+use std::collections::HashMap;
+
+use memchr::memmem::Finder;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+const WORDS_BYTES: usize = 8;
+const ENTRY_BYTES: usize = 20;
+const HEADER_BYTES_MAX: usize = 4096;
+/// Patterns that are known, and what they take together, bytes: clients choose them.
+const PATTERNS_MAX: usize = 16_384;
+const PATTERNS_BYTES_MAX: usize = 8 << 20;
+const DIGITS_MAX: usize = 18;
+/// What stands before each number, in the order in which they are given to Python. The last one is none of the
+/// fields, so it is not in quotes.
+const NUMBERS: [&str; 4] = [
+    "\"queueId\":\"",
+    "\"queueOffset\":\"",
+    "\"commitOffset\":\"",
+    "\"opaque\":",
+];
+
+/// A pull: where its frame ends, its pattern, and the numbers.
+struct Pull {
+    end: usize,
+    pattern: Vec<u8>,
+    numbers: [i64; 4],
+}
+
+/// Where a pull ends, what was said of its pattern, queue id, queue offset, commit offset, opaque.
+type Read = (usize, Option<Py<PyAny>>, i64, i64, i64, i64);
+/// How many entries are done with, stretches of the log, numbers of their last entries, records, their bytes.
+type Chosen = (usize, Vec<(i64, i64)>, Vec<usize>, usize, i64);
+
+/// Reads pulls, and keeps what was said of their patterns.
+#[pyclass(module = "mqframe_speedups._native")]
+pub struct PullReader {
+    /// On the heap, as they are aligned to 32 bytes, and Python's objects are not.
+    finders: Box<[Finder<'static>; 4]>,
+    known: HashMap<Vec<u8>, Py<PyAny>>,
+    known_bytes: usize,
+}
+
+#[pymethods]
+impl PullReader {
+    #[new]
+    fn new() -> Self {
+        Self {
+            finders: Box::new(NUMBERS.map(|name| Finder::new(name).into_owned())),
+            known: HashMap::new(),
+            known_bytes: 0,
+        }
+    }
+
+    /// The pull whose frame begins at byte `start` of `data`; `None` where there is no plain one that is whole.
+    fn read(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, start: usize) -> Option<Read> {
+        let pull = self.pull(data.as_bytes(), start)?;
+        let known = self.known.get(&pull.pattern).map(|what| what.clone_ref(py));
+        let [queue_id, offset, commit, opaque] = pull.numbers;
+        Some((pull.end, known, queue_id, offset, commit, opaque))
+    }
+
+    /// Keep `what` of the pattern of the pull that begins at byte `start` of `data`.
+    fn know(&mut self, data: &Bound<'_, PyBytes>, start: usize, what: Py<PyAny>) {
+        let Some(pull) = self.pull(data.as_bytes(), start) else {
+            return;
+        };
+        if self.known.len() >= PATTERNS_MAX || self.known_bytes >= PATTERNS_BYTES_MAX {
+            self.known.clear();
+            self.known_bytes = 0;
+        }
+        self.known_bytes += pull.pattern.len();
+        self.known.insert(pull.pattern, what);
+    }
+
+    /// Patterns of which something is kept.
+    fn __len__(&self) -> usize {
+        self.known.len()
+    }
+}
+
+impl PullReader {
+    fn pull(&self, data: &[u8], start: usize) -> Option<Pull> {
+        let words = data.get(start..)?.first_chunk::<WORDS_BYTES>()?;
+        let word = |at| u32::from_be_bytes(std::array::from_fn(|byte| words[at + byte])) as usize;
+        // The upper byte of the second word says that the header is JSON; there is no body.
+        let (rest, header_bytes) = (word(0), word(4));
+        if header_bytes > HEADER_BYTES_MAX || rest != header_bytes + 4 {
+            return None;
+        }
+        let end = start + WORDS_BYTES + header_bytes;
+        let header = data.get(start + WORDS_BYTES..end)?;
+        let mut numbers = [0; 4];
+        let mut places = [(0, 0); 4];
+        for (which, finder) in self.finders.iter().enumerate() {
+            let at = finder.find(header)? + finder.needle().len();
+            let digits = header[at..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+            let quoted = finder.needle().ends_with(b"\"");
+            let behind = *header.get(at + digits)?;
+            let ends = if quoted {
+                behind == b'"'
+            } else {
+                matches!(behind, b',' | b'}')
+            };
+            if digits == 0 || digits > DIGITS_MAX || !ends || (header[at] == b'0' && digits > 1) {
+                return None;
+            }
+            let value = header[at..at + digits].iter();
+            numbers[which] = value.fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+            places[which] = (at, at + digits);
+        }
+        i32::try_from(numbers[3]).ok()?;
+        places.sort_unstable();
+        let mut pattern = Vec::with_capacity(header_bytes);
+        let mut at = 0;
+        for (first, behind) in places {
+            pattern.extend(&header[at..first]);
+            at = behind;
+        }
+        pattern.extend(&header[at..]);
+        Some(Pull {
+            end,
+            pattern,
+            numbers,
+        })
+    }
+}
+
+/// `choose` (mqframe/store/queues/choosing.py) without filters of records; `None` where Python has to look: an
+/// entry is a filler or none at all, lies outside of the log, or nothing matches.
+#[pyfunction]
+pub fn choose(
+    entries: &Bound<'_, PyBytes>,
+    max_messages: usize,
+    codes: Option<Vec<i64>>,
+    bytes_max: i64,
+    log: (i64, i64),
+    file_bytes: i64,
+) -> Option<Chosen> {
+    let (log_start, log_end) = log;
+    let (mut stretches, mut lasts) = (Vec::<(i64, i64)>::new(), Vec::new());
+    let (mut done, mut found, mut size_all) = (0, 0, 0);
+    for entry in entries.as_bytes().chunks_exact(ENTRY_BYTES) {
+        let physical = i64::from_be_bytes(*entry.first_chunk()?);
+        let size = i64::from(i32::from_be_bytes(*entry[8..].first_chunk()?));
+        let end = physical.checked_add(size)?;
+        if size <= 0 || size == i64::from(i32::MAX) || physical < log_start || end > log_end {
+            return None;
+        }
+        let is_wanted = |codes: &Vec<i64>| {
+            let code = entry[12..].first_chunk().map(|code| i64::from_be_bytes(*code));
+            code.is_some_and(|code| codes.contains(&code))
+        };
+        if codes.as_ref().is_none_or(is_wanted) {
+            if found > 0 && (found >= max_messages || size_all + size > bytes_max) {
+                break;
+            }
+            if size > bytes_max {
+                return None;
+            }
+            match (stretches.last_mut(), lasts.last_mut()) {
+                (Some((_, stop)), Some(last))
+                    if *stop == physical && *last + 1 == done && (physical - log_start) % file_bytes != 0 =>
+                {
+                    *stop = end;
+                    *last = done;
+                }
+                _ => {
+                    stretches.push((physical, end));
+                    lasts.push(done);
+                }
+            }
+            found += 1;
+            size_all += size;
+        }
+        done += 1;
+    }
+    (found > 0).then_some((done, stretches, lasts, found, size_all))
+}

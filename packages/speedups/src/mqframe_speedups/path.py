@@ -1,0 +1,67 @@
+"""The shorter way of requests of one broker, of sends and of pulls, in the order in which they came."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.requests.peer import Peer
+from mqframe.core.requests.serving import Reply
+from mqframe.core.wire.frame import Body
+from mqframe.log import get_logger
+from mqframe.net.frame_path import FramesServed
+from mqframe_speedups.pulls import BEGINNINGS, PullPath
+from mqframe_speedups.sends import SendPath
+from mqframe_speedups.served_read import ServedRead
+
+log: Final = get_logger("broker")
+_WORDS_BYTES: Final = 8
+
+
+class BrokerPath:
+    """The `FramePath` of one broker. `sends`: `None` where all of them go the longer way."""
+
+    def __init__(self, sends: SendPath | None, pulls: PullPath) -> None:
+        self._sends, self._pulls = sends, pulls
+
+    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+        """As `FramePath.take`."""
+        made = ServedRead(data)
+        try:
+            self._serve(made, encode_host(peer.address))
+        except Exception:  # isolation boundary: what is not served here is served as ever
+            log.exception("the shorter way of requests failed", peer=peer.address)
+        if not made.start:
+            return None
+        joined = b"".join(made.answers)
+        if made.sent and self._sends is not None:
+            return FramesServed(made.start, self._sends.answered(made.sent, received, joined), made.requests)
+        return FramesServed(made.start, joined, made.requests)
+
+    def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
+        """As `FramePath.take_one`."""
+        if self._sends is None:
+            return None
+        try:
+            return self._sends.take_one(request, body, encode_host(peer.address), received)
+        except (OverflowError, TypeError, UnicodeEncodeError):
+            return None  # whoever serves it now says what is wrong with it
+        except Exception:  # isolation boundary: what is not served here is served as ever
+            log.exception("the shorter way of sends failed", peer=peer.address)
+            return None
+
+    def _serve(self, made: ServedRead, born_host: bytes) -> None:
+        """Serve what can be served, sends and pulls in turns."""
+        sends, was_pull = self._sends, False
+        while made.start < len(made.data) and made.room > 0:
+            is_pull = made.data.startswith(BEGINNINGS, made.start + _WORDS_BYTES)
+            if made.start and is_pull != was_pull and sends is not None and sends.waits:
+                return  # answers to sends wait, those to pulls do not
+            was_pull, before = is_pull, made.start
+            if is_pull:
+                self._pulls.take(made)
+            elif sends is not None:
+                sends.take(made, born_host)
+            if made.start == before:
+                return

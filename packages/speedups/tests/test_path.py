@@ -1,0 +1,60 @@
+"""Sends and pulls of one read, in the order in which they came, whatever fails."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_pulls import STORED, counters, frames, given
+from twins import FIRST, opened, pull, send
+
+from mqframe.core.storage.record import decode_records
+
+
+@pytest.mark.parametrize("what", ["choose", "PullPath._admit"])
+async def test_a_pull_that_fails_is_served_as_ever(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*arguments: Any) -> None:
+        raise RuntimeError("by design")
+
+    async with opened(tmp_path) as scene:
+        await given(scene, *STORED, pull(100, 0))
+        monkeypatch.setattr(f"mqframe_speedups.pulls.{what}", failing)
+        scene.wire.written = b""
+        caplog.set_level(logging.ERROR, "mqframe.broker")
+        await given(scene, send(200) + pull(201, 0) + send(202))
+        answers = frames(scene.wire.written)
+        assert list(answers) == [200, 201, 202]
+        assert [m.queue_offset for m in decode_records(answers[201].body)] == list(range(32))
+        assert [record.levelname for record in caplog.records] == ["ERROR"]
+        assert "the shorter way of requests failed" in caplog.text
+        assert scene.broker.service_port.counts.put.total == 4 + 60 + 40 + 2, "nothing is stored twice"
+        assert (counters(scene)["speedups.sends"], counters(scene)["speedups.pulls"]) == ("101", "32")
+
+
+async def test_a_send_that_fails_is_served_as_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*arguments: Any) -> None:
+        raise RuntimeError("by design")
+
+    async with opened(tmp_path) as scene:
+        await given(scene, *STORED, pull(100, 0))
+        monkeypatch.setattr("mqframe_speedups.sends.SendPath._place", failing)
+        scene.wire.written = b""
+        caplog.set_level(logging.ERROR, "mqframe.broker")
+        await given(scene, pull(201, 0) + send(202) + pull(203, 0))
+        assert list(frames(scene.wire.written)) == [201, 202, 203]
+        assert "the shorter way of requests failed" in caplog.text
+        assert counters(scene)["speedups.pulls"] == "64"
+
+
+async def test_pulls_have_it_where_sends_have_not(tmp_path: Path) -> None:
+    async with opened(tmp_path, store={"property_crc": True}) as scene:
+        await given(scene, *STORED, *FIRST, pull(100, 0) + send(101) + pull(102, 0))
+        assert {"speedups.sends", "speedups.pulls"} & counters(scene).keys() == {"speedups.pulls"}
+        assert counters(scene)["speedups.pulls"] == "32"
+        assert list(frames(scene.wire.written))[-3:] == [100, 101, 102]

@@ -1,0 +1,268 @@
+"""Pulls that go the shorter way are answered as on the longer one, and leave what they leave there."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from twins import FIRST, Found, Scene, batch, both, heartbeat, opened, pull, send
+
+from mqframe.core.codes import FLAG_ONEWAY, PullFlag
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm
+from mqframe.store.files.log_file import LogFile
+
+STORED = [heartbeat(1), *FIRST, *(send(10 + n, body=b"%d" % n * 9) for n in range(60)), batch(90, 40)]
+"""A member that wants all messages, and 71 and 31 of them in the two queues of its topic."""
+COMMITS = str(PullFlag.SUSPEND | PullFlag.COMMIT_OFFSET)
+
+
+def frames(answers: bytes) -> dict[int, Frame]:
+    """The answers by opaque."""
+    decoder, found = FrameDecoder(), {}
+    decoder.receive(answers)
+    while (frame := decoder.next_frame()) is not None:
+        found[frame.opaque] = frame
+    return found
+
+
+def offsets(found: Found, opaque: int) -> list[int]:
+    """The queue offsets of the messages in the answer to one pull."""
+    return [message.queue_offset for message in decode_records(frames(found.answers)[opaque].body)]
+
+
+async def test_pulls_of_all_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [*STORED, pull(100, 0), pull(101, 32) + pull(102, 0, 1) + pull(103, 5, 1, maxMsgNums=3)]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert offsets(found, 100) == list(range(32))
+    assert offsets(found, 103) == [5, 6, 7]
+    assert frames(found.answers)[103].ext["nextBeginOffset"] == "8"
+    assert offsets(found, 101) == list(range(32, 64))
+    assert offsets(found, 102) == list(range(31)), "all that are there"
+    assert found.given == 32 + 32 + 31 + 3
+    assert found.counts["gets"]["consumers", "t"][:2] == (found.given, 4)
+
+
+async def test_pulls_by_tag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [
+        *STORED,
+        heartbeat(2, "b", "c", subVersion=8),
+        pull(100, 0),
+        pull(101, 20),
+        pull(102, 0, maxMsgNums=2),
+    ]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert found.given == sum(len(offsets(found, opaque)) for opaque in (100, 101, 102)) > 20
+    assert len(offsets(found, 102)) == 2
+    assert {m.properties["TAGS"] for m in decode_records(frames(found.answers)[100].body)} == {"b"}
+
+
+async def test_a_pull_brings_an_offset_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [*STORED, pull(100, 0, commitOffset=7, sysFlag=COMMITS), pull(101, 4, 1, sysFlag=COMMITS)]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert found.given == 32 + 27
+    assert found.counts["offsets"][0]["t", "consumers"] == {0: 7, 1: 0}
+    assert found.counts["offsets"][1]["t", "consumers"][0] == 32
+
+
+async def test_sends_and_pulls_in_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = send(200) + pull(201, 0) + send(203) + send(202) + pull(204, 1) + pull(205, 3, 1) + send(206)
+    found = await both(tmp_path, monkeypatch, [*STORED, read])
+    assert list(frames(found.answers))[-7:] == [200, 201, 203, 202, 204, 205, 206]
+    assert found.given == sum(len(offsets(found, opaque)) for opaque in (201, 204, 205))
+
+
+async def test_answers_to_sends_that_wait_hold_no_pull_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = pull(200, 0) + send(201) + pull(202, 0)
+    found = await both(tmp_path, monkeypatch, [*STORED, read], store={"flush": "SYNC_FLUSH"})
+    assert list(frames(found.answers))[-3:] == [200, 202, 201]
+
+
+ODD: dict[str, bytes] = {
+    "the end of the queue": pull(5, 5000),
+    "before the beginning": pull(5, -1),
+    "a queue that is not there": pull(5, 0, 2),
+    "a queue with a large number": pull(5, 0, 10**12),
+    "a topic that is not there": pull(5, 0, topic="nobody knows"),
+    "a topic without messages": pull(5, 0, 3, topic="other"),
+    "a topic that the group does not want": pull(5, 0, topic="third"),
+    "a group without members": pull(5, 0, consumerGroup="others"),
+    "the broker's own group": pull(5, 0, consumerGroup="%BROKER%x"),
+    "a newer subscription": pull(5, 0, subVersion=8),
+    "a subscription of its own": pull(5, 0, sysFlag=4, subscription="a"),
+    "one in SQL": pull(5, 0, sysFlag=4, subscription="x > 1", expressionType="SQL92"),
+    "a commit behind the end": pull(5, 0, commitOffset=10**6, sysFlag=COMMITS),
+    "a negative commit": pull(5, 0, commitOffset=-1, sysFlag=COMMITS),
+    "a lite pull": pull(5, 0, code=361),
+    "many at once": pull(5, 0, mqframeBulk="true"),
+    "no number of messages": pull(5, 0, maxMsgNums=0),
+    "few bytes": pull(5, 0, maxMsgBytes=300),
+    "fewer bytes than one has": pull(5, 0, maxMsgBytes=1),
+    "one-way": pull(5, 0, flag=FLAG_ONEWAY),
+    "a binary header": pull(5, 0, form=HeaderForm.ROCKETMQ),
+    "a body": pull(5, 0, body=b"x"),
+    "a field that is missing": pull(5, 0, subVersion=None),
+    "an offset that is missing": pull(5, 0, queueOffset=None),
+    "a number that is none": pull(5, 0, maxMsgNums="many"),
+    "an offset that is none": pull(5, 0, queueOffset="x"),
+    "an offset with a zero before it": pull(5, 0, queueOffset="01"),
+    "an offset with a blank": pull(5, 0, queueOffset=" 1"),
+    "an offset of more than 64 bits": pull(5, 0, queueOffset="9" * 30),
+    "an offset of 18 digits": pull(5, 0, queueOffset="9" * 18),
+    "a field with a quote": pull(5, 0, unknown='","queueOffset":"7'),
+    "a field called opaque": pull(5, 0, opaque="9"),
+    "a long field": pull(5, 0, unknown="x" * 5000),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_what_is_odd_ends_as_ever_and_what_follows_goes_on(
+    odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = [*STORED, pull(11, 0) + ODD[odd] + pull(12, 1), ODD[odd], ODD[odd], pull(13, 2)]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert found.given >= 64
+    assert offsets(found, 11) == list(range(32))
+    assert offsets(found, 13) == list(range(2, 34))
+
+
+def twice(frame: bytes, name: bytes) -> bytes:
+    """The same pull with a field two times: the last one counts."""
+    old = b'"%b":"0"' % name
+    assert frame.count(old) == 1
+    longer = frame[8:].replace(old, b'"%b":"3",' % name + old)
+    return (len(longer) + 4).to_bytes(4, "big") + len(longer).to_bytes(4, "big") + longer
+
+
+async def test_a_field_that_stands_there_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [*STORED, *(twice(pull(100 + n, 0), b"queueOffset") for n in range(3))]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert offsets(found, 102) == list(range(32))
+    assert found.given == 0
+
+
+async def test_pulls_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = b"".join(pull(100 + n, n % 20, n % 2, maxMsgNums=1 + n % 5) for n in range(40))
+    chance = random.Random(7)
+    cuts = sorted(chance.sample(range(1, len(whole)), 25))
+    pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    found = await both(tmp_path, monkeypatch, [*STORED, *pieces])
+    assert found.given == sum(len(offsets(found, 100 + n)) for n in range(40)) == 120
+
+
+async def test_records_that_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [*STORED, *(pull(100 + n, 7 * n, n % 2) for n in range(8))]
+    found = await both(tmp_path, monkeypatch, reads, store={"mapped_read_bytes": 0})
+    assert found.given == sum(len(offsets(found, 100 + n)) for n in range(8)) > 150
+
+
+async def test_a_read_that_would_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(tmp_path, store={"mapped_read_bytes": 0}) as scene:
+        await given(scene, *STORED)
+        monkeypatch.setattr(LogFile, "read_now", lambda file, at, size: None)
+        scene.wire.written = b""
+        await given(scene, pull(100, 0))
+        while not scene.wire.written:  # a thread reads
+            await asyncio.sleep(0)
+        answer = frames(scene.wire.written)[100]
+        assert [m.queue_offset for m in decode_records(answer.body)] == list(range(32))
+        assert counters(scene)["speedups.pulls"] == "0"
+
+
+async def test_old_records_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = {"cold_pull_messages_max": 4}
+    found = await both(
+        tmp_path,
+        monkeypatch,
+        [*STORED, pull(100, 0), pull(101, 60)],
+        store={"hot_bytes": 4096},
+        broker=broker,
+    )
+    assert offsets(found, 100) == [0, 1, 2, 3]
+    assert found.given == len(offsets(found, 101)) > 0
+
+
+async def test_many_bytes_of_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = [heartbeat(1), *FIRST, b"".join(send(10 + n, body=b"x" * 2000, e="0") for n in range(130))]
+    read = b"".join(pull(200 + n, 22 * n, maxMsgBytes=50_000) for n in range(4))
+    found = await both(tmp_path, monkeypatch, [*stored, read])
+    assert [len(offsets(found, 200 + n)) for n in range(4)] == [23, 22, 22, 22]
+    assert found.given == 67, "128 KiB and more leave before the next one is served"
+
+
+async def test_an_operator_resets_an_offset(tmp_path: Path) -> None:
+    async with opened(tmp_path) as scene:
+        await given(scene, *STORED, pull(100, 0))
+        port = scene.broker.service_port
+        port.offsets.reset("consumers", "t", 0, 3)
+        scene.wire.written = b""
+        await given(scene, pull(101, 32), pull(102, 3))
+        answers = frames(scene.wire.written)
+        assert (answers[101].code, answers[101].ext["nextBeginOffset"]) == (21, "3")
+        assert [m.queue_offset for m in decode_records(answers[102].body)] == list(range(3, 35))
+        assert counters(scene)["speedups.pulls"] == "64"
+
+
+async def given(scene: Scene, *reads: bytes) -> None:
+    for read in reads:
+        scene.peer.data_received(read)
+        await scene.settle()
+
+
+def counters(scene: Scene) -> dict[str, str]:
+    (service,) = [part for part in scene.broker._parts if type(part).__name__ == "SpeedupsService"]
+    return dict(service.counters())
+
+
+async def test_what_is_changed_meanwhile_counts(tmp_path: Path) -> None:
+    async with opened(tmp_path) as scene:
+        port = scene.broker.service_port
+        await given(scene, *STORED, pull(100, 0))
+        scene.wire.written = b""
+        topic = port.topics.find("t")
+        assert topic is not None
+        port.topics.put(type(topic)(topic_name="t", read_queue_nums=1, write_queue_nums=2, topic_sys_flag=5))
+        await given(scene, pull(101, 0), pull(102, 0, 1), heartbeat(3, "b", subVersion=8), pull(103, 0))
+        port.topics.put(type(topic)(topic_name="t", read_queue_nums=2, write_queue_nums=2, perm=2))
+        await given(scene, pull(104, 0))
+        answers = frames(scene.wire.written)
+        assert {opaque: answers[opaque].code for opaque in answers} == {
+            101: 0,
+            102: 29,
+            3: 0,
+            103: 0,
+            104: 16,
+        }
+        assert answers[101].ext["topicSysFlag"] == "5"
+        assert {m.properties["TAGS"] for m in decode_records(answers[103].body)} == {"b"}
+
+
+async def test_a_store_that_was_closed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("short", "long"):
+        async with opened(tmp_path / name) as scene:
+            await given(scene, *STORED)
+    found = await both(tmp_path, monkeypatch, [heartbeat(1), pull(100, 0), pull(101, 0), pull(102, 1, 1)])
+    assert offsets(found, 101) == list(range(32))
+    assert found.given == 32 + 32 + 30
+
+
+async def test_a_damaged_record_is_left_to_the_longer_way(tmp_path: Path) -> None:
+    async with opened(tmp_path) as scene:
+        await given(scene, *STORED)
+    file = min((tmp_path / "commitlog").iterdir())
+    raw = bytearray(file.read_bytes())
+    at = raw.index(b"3" * 9)  # the body of a message in queue 1
+    raw[at] ^= 1
+    file.write_bytes(raw)
+    async with opened(tmp_path) as scene:
+        scene.wire.written = b""
+        await given(scene, heartbeat(1), pull(100, 0), pull(101, 0, 1))
+        answers = frames(scene.wire.written)
+        bodies = [message.stored_body for message in decode_records(answers[101].body)]
+        assert len(bodies) == 30
+        assert b"3" * 9 not in bodies
+        assert counters(scene)["speedups.pulls"] == "32"
