@@ -33,14 +33,17 @@ from functools import partial
 Row = dict[str, tuple[float, float, float]]
 """For each server the medians: messages a second, processor time for one (us), p99 (ms)."""
 HERE = pathlib.Path(__file__).resolve().parent
+BATCHED = 1_000_000
+CONSUMED = 3 * BATCHED
+"""So many that a client's Java is compiled for most of the time."""
 CACHE = pathlib.Path.home() / ".cache" / "mqframe-bench"
 MODES = {  # name: arguments of the Java program, after name server and topic
     "sync1": ["produce", "sync", "1", "100", "20000"],
     "sync16": ["produce", "sync", "16", "100", "100000"],
     "sync16_1k": ["produce", "sync", "16", "1024", "60000"],
     "async": ["produce", "async", "2", "100", "200000"],
-    "batch": ["produce", "batch", "2", "100", "1000000"],
-    "consume": ["consume", "600000", "4"],
+    "batch": ["produce", "batch", "2", "100", str(BATCHED)],
+    "consume": ["consume", str(CONSUMED), "4"],
     "flush64": ["produce", "sync", "64", "100", "60000"],
 }
 OPENS = [
@@ -224,8 +227,9 @@ def main() -> None:
             pair = {"apache": servers.apache(flush), "mqframe": servers.mqframe(flush)}
             if arguments.speedups:
                 pair["speedups"] = servers.mqframe(flush, arguments.speedups)
-            for who, address in pair.items():  # warm all, and fill the topic that `consume` reads
-                warm = "batch" if flush == "ASYNC_FLUSH" else "flush64"
+            warm = "batch" if flush == "ASYNC_FLUSH" else "flush64"
+            # Warms all, and fills the topic that `consume` reads.
+            for who, address in list(pair.items()) * (CONSUMED // BATCHED if "consume" in wanted else 1):
                 print(f"{who:8s} warm-up {measure(jars, warm, address, 0)[2]}", flush=True)
             for mode in wanted:
                 table[mode] = compare(servers, pair, arguments.rounds, partial(measure, jars, mode))

@@ -21,10 +21,12 @@ from functools import partial
 
 from compare_broker import Servers, class_path, compare, take_speedups, tell
 
-FILLED = 400_000
+FILLED = 1_600_000
+"""So many that both brokers, and a client's Java, are compiled for most of the time."""
+POPPED = 200_000
 MODES = {  # name: mode of the Java program and its arguments after name server, topic and, to consume, group
     "orderly": ("orderly", [str(FILLED)]),
-    "pop": ("pop", [str(FILLED // 2)]),
+    "pop": ("pop", [str(POPPED)]),
     "sql": ("sql", [str(FILLED)]),
     "tag": ("tag", [str(FILLED)]),
     "transaction": ("transaction", ["16", "30000"]),
@@ -73,7 +75,7 @@ def main() -> None:
             pair["speedups"] = servers.mqframe("ASYNC_FLUSH", arguments.speedups)
         if {MODES[name][0] for name in names} & set(CONSUMING):
             for who, address in pair.items():
-                for topic, count in (("WaysFilled", FILLED), ("WaysPop", FILLED // 2)):
+                for topic, count in (("WaysFilled", FILLED), ("WaysPop", POPPED)):
                     print(f"{who:8s} {run(jars, address, 'fill', [str(count)], topic)[2]}", flush=True)
         tell({name: compare(servers, pair, arguments.rounds, partial(measure, jars, name)) for name in names})
     finally:

@@ -266,3 +266,47 @@ async def test_a_damaged_record_is_left_to_the_longer_way(tmp_path: Path) -> Non
         assert len(bodies) == 30
         assert b"3" * 9 not in bodies
         assert counters(scene)["speedups.pulls"] == "32"
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_pulls_with_anything_in_them(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fields of any value, and bytes that were changed on the way: the same answers, or the same end."""
+    chance = random.Random(seed)
+    values: list[object] = [
+        0,
+        1,
+        7,
+        31,
+        32,
+        70,
+        71,
+        5000,
+        -1,
+        2**31,
+        2**63,
+        "",
+        "x",
+        "t",
+        "other",
+        None,
+        "1 ",
+        "*",
+    ]
+    names = """bname commitOffset consumerGroup maxMsgBytes maxMsgNums queueId queueOffset subVersion sysFlag
+        topic""".split()
+    reads = [*STORED]
+    for number in range(40):
+        changes = {
+            name: chance.choice(values) for name in chance.sample(names, chance.choice([0, 0, 1, 1, 2]))
+        }
+        usual = {"queueOffset": chance.randrange(30), "queueId": chance.randrange(2)} | changes
+        pulls = [pull(100 + number, 0, **usual), pull(200 + number, chance.randrange(30))]  # type: ignore[arg-type]
+        reads.append(b"".join(chance.sample(pulls, 2)))
+    for number in range(300, 303):
+        raw = bytearray(pull(number, 3, 1))
+        raw[chance.randrange(8, len(raw))] = chance.choice(b'0189"\\,:{}x \x00\xff')
+        reads += [bytes(raw), pull(number + 10, 5)]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert found.given > 500
