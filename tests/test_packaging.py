@@ -153,6 +153,40 @@ def test_what_has_to_be_compiled_is_built_by_itself_and_says_how() -> None:
         assert f"Rust {crate['rust-version']} or newer" in text
 
 
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="cargo is not on PATH")
+def test_compiled_code_is_built_for_every_kind_of_machine(built: Path, tmp_path: Path) -> None:
+    run(sys.executable, ROOT / "tools/build_speedups.py", "--out", tmp_path / "dist")
+    found = sorted(path.name for path in (tmp_path / "dist").iterdir())
+    wheel = "mqframe_speedups-0.1.0-cp311-abi3-"
+    assert found == [
+        f"{wheel}manylinux2014_aarch64.manylinux_2_17_aarch64.whl",
+        f"{wheel}manylinux2014_x86_64.manylinux_2_17_x86_64.whl",
+        f"{wheel}musllinux_1_2_aarch64.whl",
+        f"{wheel}musllinux_1_2_x86_64.whl",
+        "mqframe_speedups-0.1.0.tar.gz",
+    ]
+    venv.create(tmp_path / "env", with_pip=True)
+    own = tmp_path / "env/bin"
+    run(
+        own / "pip",
+        "install",
+        "-q",
+        "--find-links",
+        built,
+        "--find-links",
+        tmp_path / "dist",
+        "mqframe-speedups",
+    )
+    said = run(
+        own / "python",
+        "-c",
+        "from mqframe_speedups._native import SendLayout; print(SendLayout)",
+        path=str(own),
+    )
+    assert "SendLayout" in said
+
+
 @pytest.mark.parametrize("project", PROJECTS[1:], ids=title)
 def test_a_plugin_s_readme_starts_with_how_to_install_it(project: Path) -> None:
     text = (project / "README.md").read_text()
