@@ -44,11 +44,14 @@ class Door:
     def create_topic(self, name: str, message_type: str = "NORMAL", queues: int = 4) -> None:
         """Make a topic for messages of one type: NORMAL, FIFO, DELAY, TRANSACTION or MIXED.
 
-        `queues`: of all brokers together. Simple consumers ask for one after the other, and wait at each.
+        `queues`: of all brokers together; with fewer of them than brokers some have none. Simple consumers
+        ask one after the other, and wait at each; Python's ask any, one many times in a row perhaps.
         """
         each = max(queues // self._brokers, 1)
         with self.admin() as admin:
-            admin.topics.create(name, queues=each, attributes={"message.type": message_type})
+            for broker in sorted(admin.cluster.masters())[:queues]:
+                attributes = {"message.type": message_type}
+                admin.topics.create(name, queues=each, attributes=attributes, broker=broker)
             until(lambda: name in admin.topics.list())
 
     def create_group(self, name: str, ordered: bool = False, retries: int = 16) -> None:

@@ -44,6 +44,15 @@ class TestMessageFilter(Suite):
     pass
 
 
+class Telling(Equals):
+    def reads(self, expression):
+        return [expression.partition("=")[0]]
+
+
+class TestTelling(Suite):
+    made = Telling
+
+
 class Nameless(Equals):
     name = ""
 
@@ -108,6 +117,13 @@ class Counting(Equals):
         return count
 
 
+class Forgetful(Equals):
+    """Does not name what it reads."""
+
+    def reads(self, expression):
+        return ["size"]
+
+
 class Lenient(Equals):
     """Takes every text for an expression."""
 
@@ -142,6 +158,7 @@ class Lost(Equals):
         (Inverted, "test_messages_are_chosen"),
         (Tired, "test_messages_are_chosen"),
         (Marking, "test_messages_are_chosen"),
+        (Forgetful, "test_it_reads_what_it_says"),
         (Trusting, "test_what_is_not_known_is_not_wanted"),
         (Counting, "test_values_that_do_not_fit"),
         (Lenient, "test_what_is_wrong_is_said_with_its_place"),

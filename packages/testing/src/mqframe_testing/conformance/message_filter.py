@@ -48,10 +48,10 @@ class MessageFilterConformance:
     def test_it_reads_what_it_says(self) -> None:
         """Where a filter names the properties that an expression reads, the others change nothing."""
         made = self.make()
-        for text, properties, wanted in self.examples():
+        for text, properties, _ in self.examples():
             names = made.reads(text)
             read = {name: value for name, value in properties.items() if names is None or name in names}
-            assert made.compile(text)(read) is wanted
+            assert made.compile(text)(read) is made.compile(text)(properties)
 
     def test_what_is_not_known_is_not_wanted(self) -> None:
         """A message that lacks a property neither matches nor stops the broker."""
