@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from twins import FIRST, Found, Scene, batch, both, heartbeat, opened, pull, send
+from twins import FIRST, Found, Scene, batch, both, heartbeat, opened, pull, send, service_of
 
 from mqframe.core.codes import FLAG_ONEWAY, PullFlag
 from mqframe.core.storage.record import decode_records
@@ -214,8 +214,7 @@ async def given(scene: Scene, *reads: bytes) -> None:
 
 
 def counters(scene: Scene) -> dict[str, str]:
-    (service,) = [part for part in scene.broker._parts if type(part).__name__ == "SpeedupsService"]
-    return dict(service.counters())
+    return dict(service_of(scene.broker).counters())
 
 
 async def test_what_is_changed_meanwhile_counts(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from mqframe_index.settings import IndexSettings
 from mqframe_speedups.service import SWITCH
 from mqframe_testing.cluster_scene import ClusterScene
+from twins import service_of
 
 from mqframe import AsyncProducer, Message
 from mqframe.core.codes import ResponseCode
@@ -20,8 +21,7 @@ from mqframe.core.storage.record import decode_records
 
 async def shown(scene: ClusterScene) -> tuple[str | None, dict[Any, Any]]:
     """Its counter, and its metric by label."""
-    parts = scene.cluster.broker._parts
-    (service,) = [part for part in parts if type(part).__name__ == "SpeedupsService"]
+    service = service_of(scene.cluster.broker)
     family, _ = await service.metrics()
     assert isinstance(family, Family)
     return service.counters().get("speedups.sends"), dict(family.series)
@@ -34,7 +34,7 @@ async def test_it_counts_what_was_given_which_way() -> None:
         for own in (None, "*"):
             answer = await scene.client.pull("orders", 0, sys_flag=4 if own else 0, subscription=own)
             assert [m.stored_body for m in decode_records(answer.body)] == [b"0", b"1", b"2", b"3", b"4"]
-        (service,) = [p for p in scene.cluster.broker._parts if type(p).__name__ == "SpeedupsService"]
+        service = service_of(scene.cluster.broker)
         _, family = await service.metrics()
         assert isinstance(family, Family)
         assert (family.name, dict(family.series)) == (

@@ -154,6 +154,11 @@ class Asking(NamedTuple):
     body: bytes = b"body"
 
 
+def service_of(broker: Broker) -> Any:
+    """The service of a broker that brings the compiled code; `None` where it is left out."""
+    return next((part for part in broker._parts if type(part).__name__ == "SpeedupsService"), None)
+
+
 class Scene(NamedTuple):
     """A broker that nobody reaches but one connection, in the same process."""
 
@@ -246,8 +251,9 @@ async def _found(scene: Scene, directory: Path, reads: Sequence[bytes | Asking])
     counts["found"] = statistics.get.total, statistics.found.total, statistics.missed.total
     table = broker.service_port.offsets
     counts["offsets"] = table._committed, table._pulled, table._resets, table.changes, table.entries
-    shown = [part.counters() for part in broker._parts if type(part).__name__ == "SpeedupsService"]
-    native = [int(shown[0].get(f"speedups.{what}", 0)) if shown else 0 for what in ("sends", "pulls")]
+    service = service_of(broker)
+    shown = {} if service is None else service.counters()
+    native = [int(shown.get(f"speedups.{what}", 0)) for what in ("sends", "pulls")]
     return Found(
         wire.written, replies, raw,
         {f"{queue.topic}/{queue.queue_id}": queue.read(0, 10_000) for queue in broker.store.files.queues},

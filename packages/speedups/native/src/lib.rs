@@ -6,6 +6,7 @@
 mod answer;
 mod batch;
 mod binary;
+mod entry;
 mod fields;
 mod hasher;
 mod header;

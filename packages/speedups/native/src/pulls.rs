@@ -9,13 +9,19 @@ use memchr::memmem::Finder;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-const WORDS_BYTES: usize = 8;
-const ENTRY_BYTES: usize = 20;
-const HEADER_BYTES_MAX: usize = 4096;
+use crate::entry::entries as entries_of;
+use crate::header::{whole_frame, Limits};
+use crate::text::number;
+
+const JSON: u8 = 0;
+/// Far below what any server takes.
+const LIMITS: Limits = Limits {
+    frame_bytes: 8192,
+    header_bytes: 4096,
+};
 /// Patterns that are known, and what they take together, bytes: clients choose them.
 const PATTERNS_MAX: usize = 16_384;
 const PATTERNS_BYTES_MAX: usize = 8 << 20;
-const DIGITS_MAX: usize = 18;
 /// What stands before each number, in the order in which they are given to Python. The last one is none of the
 /// fields, so it is not in quotes.
 const NUMBERS: [&str; 4] = [
@@ -86,15 +92,9 @@ impl PullReader {
 
 impl PullReader {
     fn pull(&self, data: &[u8], start: usize) -> Option<Pull> {
-        let words = data.get(start..)?.first_chunk::<WORDS_BYTES>()?;
-        let word = |at| u32::from_be_bytes(std::array::from_fn(|byte| words[at + byte])) as usize;
-        // The upper byte of the second word says that the header is JSON; there is no body.
-        let (rest, header_bytes) = (word(0), word(4));
-        if header_bytes > HEADER_BYTES_MAX || rest != header_bytes + 4 {
-            return None;
-        }
-        let end = start + WORDS_BYTES + header_bytes;
-        let header = data.get(start + WORDS_BYTES..end)?;
+        let frame =
+            whole_frame(data, start, &LIMITS).filter(|frame| frame.form == JSON && frame.body.is_empty())?;
+        let header = frame.header;
         let mut numbers = [0; 4];
         let mut places = [(0, 0); 4];
         for (which, finder) in self.finders.iter().enumerate() {
@@ -110,16 +110,15 @@ impl PullReader {
             } else {
                 matches!(behind, b',' | b'}')
             };
-            if digits == 0 || digits > DIGITS_MAX || !ends || (header[at] == b'0' && digits > 1) {
+            if !ends {
                 return None;
             }
-            let value = header[at..at + digits].iter();
-            numbers[which] = value.fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+            numbers[which] = number(&header[at..at + digits])?;
             places[which] = (at, at + digits);
         }
         i32::try_from(numbers[3]).ok()?;
         places.sort_unstable();
-        let mut pattern = Vec::with_capacity(header_bytes);
+        let mut pattern = Vec::with_capacity(header.len());
         let mut at = 0;
         for (first, behind) in places {
             pattern.extend(&header[at..first]);
@@ -127,7 +126,7 @@ impl PullReader {
         }
         pattern.extend(&header[at..]);
         Some(Pull {
-            end,
+            end: frame.end,
             pattern,
             numbers,
         })
@@ -148,18 +147,13 @@ pub fn choose(
     let (log_start, log_end) = log;
     let (mut stretches, mut lasts) = (Vec::<(i64, i64)>::new(), Vec::new());
     let (mut done, mut found, mut size_all) = (0, 0, 0);
-    for entry in entries.as_bytes().chunks_exact(ENTRY_BYTES) {
-        let physical = i64::from_be_bytes(*entry.first_chunk()?);
-        let size = i64::from(i32::from_be_bytes(*entry[8..].first_chunk()?));
+    for entry in entries_of(entries.as_bytes()) {
+        let (physical, size) = (entry.physical, i64::from(entry.size));
         let end = physical.checked_add(size)?;
         if size <= 0 || size == i64::from(i32::MAX) || physical < log_start || end > log_end {
             return None;
         }
-        let is_wanted = |codes: &Vec<i64>| {
-            let code = entry[12..].first_chunk().map(|code| i64::from_be_bytes(*code));
-            code.is_some_and(|code| codes.contains(&code))
-        };
-        if codes.as_ref().is_none_or(is_wanted) {
+        if codes.as_ref().is_none_or(|codes| codes.contains(&entry.code)) {
             if found > 0 && (found >= max_messages || size_all + size > bytes_max) {
                 break;
             }

@@ -1,10 +1,10 @@
 //! Records (mqframe/core/storage/record.py) and the queue entries that list them.
 
-const MAGIC_V1: i32 = -626_843_481;
+pub const MAGIC_V1: i32 = -626_843_481;
 /// `TOPIC_V1_BYTES_MAX`: topics that are longer take another magic, and are left to Python.
 pub const TOPIC_BYTES_MAX: usize = 127;
-const BORN_HOST_V6: i32 = 0x10;
-const STORE_HOST_V6: i32 = 0x20;
+pub const BORN_HOST_V6: i32 = 0x10;
+pub const STORE_HOST_V6: i32 = 0x20;
 const HOST_V6_BYTES: usize = 20;
 const NUMBERS_BYTES: usize = 72;
 

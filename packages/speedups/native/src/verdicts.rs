@@ -13,12 +13,12 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PySlice, PyString};
 
+use crate::entry::{entries as entries_of, int, long, ENTRY_BYTES};
 use crate::properties::{NAME_END, PAIR_END};
+use crate::record::{BORN_HOST_V6, MAGIC_V1, STORE_HOST_V6};
 
-const ENTRY_BYTES: usize = 20;
 const HEAD_BYTES: usize = 88;
-const MAGIC_V1: u32 = 0xDAA3_20A7;
-const V6: u32 = 0x30;
+const V6: i32 = BORN_HOST_V6 | STORE_HOST_V6;
 /// Combinations of values that are remembered, and how many bytes they have at most: senders choose them.
 const REMEMBERED_MAX: usize = 4096;
 const VALUES_BYTES_MAX: usize = 256;
@@ -100,8 +100,8 @@ impl RecordVerdicts {
         let cells = buffer.as_slice(py).ok_or_else(not_bytes)?;
         let (mut count, mut scratch) = (picked.len(), Scratch::default());
         let rest = entries.as_bytes().get(number * ENTRY_BYTES..).unwrap_or_default();
-        for (done, entry) in rest.chunks_exact(ENTRY_BYTES).enumerate() {
-            let (physical, record_bytes) = (long(entry, 0), int(entry, 8));
+        for (done, entry) in entries_of(rest).enumerate() {
+            let (physical, record_bytes) = (entry.physical, entry.size);
             let end = physical.saturating_add(i64::from(record_bytes));
             let is_within = physical >= base.max(log_start) && end <= stop;
             let is_full = count >= limits.0 || size + i64::from(record_bytes) > limits.1;
@@ -135,29 +135,23 @@ impl RecordVerdicts {
         scratch: &mut Scratch,
         object: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<bool> {
-        let are_values = self.are_plain && self.values(record, scratch).is_some();
+        let plainly = || self.wanted.bind(py).call1((object()?,))?.is_truthy();
+        if self.values(record, scratch).is_none() {
+            return plainly();
+        }
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if are_values {
-            if let Some(verdict) = known().get(scratch.values.as_slice()) {
-                return Ok(*verdict);
-            }
+        if let Some(verdict) = known().get(scratch.values.as_slice()) {
+            return Ok(*verdict);
         }
-        let found = if are_values {
-            self.ask(py, &scratch.values)
-        } else {
-            None
-        };
-        let verdict = match found {
+        let verdict = match self.ask(py, &scratch.values) {
             Some(verdict) => verdict,
-            None => self.wanted.bind(py).call1((object()?,))?.is_truthy()?,
+            None => plainly()?,
         };
-        if are_values {
-            let mut known = known();
-            if known.len() >= REMEMBERED_MAX {
-                known.clear();
-            }
-            known.insert(scratch.values.as_slice().into(), verdict);
+        let mut known = known();
+        if known.len() >= REMEMBERED_MAX {
+            known.clear();
         }
+        known.insert(scratch.values.as_slice().into(), verdict);
         Ok(verdict)
     }
 
@@ -177,11 +171,15 @@ impl RecordVerdicts {
         self.matches.bind(py).call1((properties,)).ok()?.is_truthy().ok()
     }
 
-    /// The values of all names, in their order, into `scratch`; `None` unless each is absent or a regular pair.
+    /// The values of all names, in their order, into `scratch`; `None` unless names are plain and each is absent or a
+    /// regular pair.
     ///
     /// `RecordProperties.get` (mqframe/core/storage/record_filter.py) takes the last occurrence of a name where
     /// it is a pair with another one behind, and looks on where it is none.
     fn values(&self, record: Cells<'_>, scratch: &mut Scratch) -> Option<()> {
+        if !self.are_plain {
+            return None;
+        }
         let Scratch { properties, values } = scratch;
         properties.clear();
         properties.extend(properties_of(record)?.iter().map(ReadOnlyCell::get));
@@ -204,13 +202,13 @@ impl RecordVerdicts {
     }
 }
 
-/// The properties of a record with IPv4 hosts and a topic of up to 127 bytes, the common kind.
+/// The properties of a record of version 1 with IPv4 hosts, the common kind.
 fn properties_of(record: Cells<'_>) -> Option<Cells<'_>> {
     if record.len() < HEAD_BYTES {
         return None;
     }
     let head = copied::<HEAD_BYTES>(record, 0);
-    if int(&head, 4) as u32 != MAGIC_V1 || int(&head, 36) as u32 & V6 != 0 {
+    if int(&head, 4) != MAGIC_V1 || int(&head, 36) & V6 != 0 {
         return None;
     }
     let topic = HEAD_BYTES + usize::try_from(int(&head, 84)).ok()?;
@@ -220,18 +218,6 @@ fn properties_of(record: Cells<'_>) -> Option<Cells<'_>> {
 
 fn copied<const N: usize>(cells: Cells<'_>, at: usize) -> [u8; N] {
     std::array::from_fn(|byte| cells[at + byte].get())
-}
-
-fn int(bytes: &[u8], at: usize) -> i32 {
-    i32::from_be_bytes(copied_bytes(bytes, at))
-}
-
-fn long(bytes: &[u8], at: usize) -> i64 {
-    i64::from_be_bytes(copied_bytes(bytes, at))
-}
-
-fn copied_bytes<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    std::array::from_fn(|byte| bytes[at + byte])
 }
 
 fn not_bytes() -> PyErr {

@@ -11,12 +11,11 @@ from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
 from mqframe.net.frame_path import FramesServed
-from mqframe_speedups.pulls import BEGINNINGS, PullPath
+from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath
 from mqframe_speedups.served_read import ServedRead
 
 log: Final = get_logger("broker")
-_WORDS_BYTES: Final = 8
 
 
 class BrokerPath:
@@ -55,7 +54,7 @@ class BrokerPath:
         """Serve what can be served, sends and pulls in turns."""
         sends, was_pull = self._sends, False
         while made.start < len(made.data) and made.room > 0:
-            is_pull = made.data.startswith(BEGINNINGS, made.start + _WORDS_BYTES)
+            is_pull = self._pulls.is_next(made)
             if made.start and is_pull != was_pull and sends is not None and sends.waits:
                 return  # answers to sends wait, those to pulls do not
             was_pull, before = is_pull, made.start

@@ -34,7 +34,7 @@ from mqframe.store.reading.log_window import WaitsForDisk
 from mqframe_speedups._native import PullReader, choose
 from mqframe_speedups.served_read import ServedRead
 
-BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,')
+_BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,')
 """How the headers of pulls begin that are looked at: as clients write them in JSON."""
 _WORDS_BYTES: Final = 8
 _NUMBERS: Final = (b'"queueId":"', b'"queueOffset":"', b'"commitOffset":"', b'"opaque":')
@@ -84,6 +84,10 @@ class PullPath:
         self._store, self._log = state.store, state.store.files.log
         self._reader = PullReader()
         self.served = 0
+
+    def is_next(self, made: ServedRead) -> bool:
+        """Whether the next request may be a pull that can be served here."""
+        return made.data.startswith(_BEGINNINGS, made.start + _WORDS_BYTES)
 
     def take(self, made: ServedRead) -> None:
         """Serve pulls as far as they can be served."""
