@@ -16,9 +16,10 @@ from contextlib import ExitStack
 
 import chromium
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect
 
-SECONDS_MAX = 30
+SECONDS_MAX = 40
+"""In which a page has loaded itself again, on a machine that others use, too."""
 
 
 @pytest.fixture(scope="package")
@@ -30,6 +31,7 @@ def chromium_running() -> Iterator[Browser]:
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
+    expect.set_options(timeout=SECONDS_MAX * 1000)
     with chromium.started(path) as browser:
         yield browser
 
