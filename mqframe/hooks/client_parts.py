@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from mqframe.core.errors import FixError
 from mqframe.hooks.installed import by_name, entry_points
@@ -15,12 +15,19 @@ from mqframe.hooks.known_distributions import KNOWN_CLIENT_PARTS
 from mqframe.hooks.names import install_line
 
 GROUP: Final = "mqframe.client_parts"
+T = TypeVar("T")
 
 
 @cache
 def offered_parts() -> dict[str, EntryPoint]:
     """What is installed, by name."""
     return by_name(entry_points(group=GROUP))
+
+
+def part_or(name: str, usual: T) -> T:
+    """The part called `name`, or `usual`, of the same kind, where no distribution brings one."""
+    offer = offered_parts().get(name)
+    return usual if offer is None else offer.load()
 
 
 def load_part(name: str) -> Any:

@@ -117,6 +117,7 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
 """The distribution by what it adds to the names of `mqframe`."""
 
 KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
+    "records": "mqframe-speedups",
     "replies": "mqframe-plugin-requestreply",
     "requests": "mqframe-plugin-requestreply",
 }

@@ -19,7 +19,10 @@ class FetchSettings:
     """Settings of pulls and rebalances that push and lite pull consumers share."""
 
     pull_messages_max: int = setting(
-        32, doc="messages that one pull asks for, count", check=within(1, 1024), conf="pullBatchSize"
+        32,
+        doc="messages that one pull asks for, count; Apache's brokers give no more than 32",
+        check=within(1, 1024),
+        conf="pullBatchSize",
     )
     pull_bytes_max: int = setting(
         256 * 1024, doc="bytes that one pull asks for", check=at_least(1), conf="pullBatchSizeInBytes"

@@ -53,7 +53,7 @@ def acknowledged(result: object, ack_index: int, count: int) -> int:
     """
     if result is not ConsumeResult.SUCCESS:
         return 0
-    return max(0, min(ack_index + 1, count))
+    return count if ack_index >= count else max(0, ack_index + 1)
 
 
 _OUTCOMES: Final[dict[object, DirectOutcome]] = {

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from operator import lt
 from typing import Final
 
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
@@ -92,26 +93,28 @@ class ProcessQueue:
             return None
         return HeldPlace.TAKEN if offset in self._taken else HeldPlace.WAITING
 
-    def put(self, messages: Iterable[ReceivedMessage]) -> int:
+    def put(self, messages: Sequence[ReceivedMessage]) -> int:
         """Take in what was pulled; returns how many were new. One that is held already is left alone."""
         held, order, waiting = self._held, self._order, self._waiting
-        highest, size, before = self._highest, 0, len(self._held)
-        for message in messages:
-            offset = message.queue_offset
-            if offset in held:
-                continue
-            held[offset] = message
-            size += message.store_size
-            if offset > highest:
-                highest = offset
-                order.append(offset)
-                waiting.append(offset)
-            else:
-                insort(order, offset)
-                insort(waiting, offset)
-        self._highest = highest
-        self.byte_count += size
-        return len(held) - before
+        offsets = [message.queue_offset for message in messages]
+        # As pulls bring them: behind all others, in order.
+        if offsets and offsets[0] > self._highest and all(map(lt, offsets, offsets[1:])):
+            held.update(zip(offsets, messages, strict=True))
+            order.extend(offsets)
+            waiting.extend(offsets)
+            new = messages
+        else:
+            new = []
+            for offset, message in zip(offsets, messages, strict=True):
+                if offset not in held:
+                    held[offset] = message
+                    insort(order, offset)
+                    insort(waiting, offset)
+                    new.append(message)
+        if order:
+            self._highest = max(self._highest, order[-1])
+        self.byte_count += sum([message.store_size for message in new])
+        return len(new)
 
     def passed(self, next_offset: int) -> None:
         """The next pull begins at `next_offset`: what lies before it and was not put, the filter dropped."""
@@ -122,14 +125,13 @@ class ProcessQueue:
         waiting = self._waiting
         if not waiting:
             return []
-        if count_max == 1:
-            offset = waiting.popleft()
-            self._taken.add(offset)
-            return [self._held[offset]]
-        offsets = [waiting.popleft() for _ in range(min(count_max, len(waiting)))]
+        if count_max < len(waiting):
+            offsets = [waiting.popleft() for _ in range(count_max)]
+        else:
+            offsets = list(waiting)
+            waiting.clear()
         self._taken.update(offsets)
-        held = self._held
-        return [held[offset] for offset in offsets]
+        return list(map(self._held.__getitem__, offsets))
 
     def put_back(self, messages: Iterable[ReceivedMessage]) -> int:
         """Let taken messages wait again; returns how many did. What is no longer held is left out."""
@@ -160,18 +162,15 @@ class ProcessQueue:
         held, taken, order = self._held, self._taken, self._order
         if not held:
             return None
-        size = 0
-        for message in messages:
-            offset = message.queue_offset
-            gone = held.pop(offset, None)
-            if gone is None:
-                continue
-            size += gone.store_size
-            if offset in taken:
-                taken.discard(offset)
-            else:
+        offsets = [message.queue_offset for message in messages]
+        if not taken.issuperset(offsets):
+            for offset in (held.keys() & offsets) - taken:
                 self._waiting.remove(offset)
-        self.byte_count -= size
+        taken.difference_update(offsets)
+        gone = [held.pop(offset, None) for offset in offsets]
+        self.byte_count -= sum([message.store_size for message in gone if message is not None])
+        if not held:
+            order.clear()
         while order and order[0] not in held:
             order.popleft()
         while order and order[-1] not in held:

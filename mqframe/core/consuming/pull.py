@@ -5,7 +5,7 @@ Source: PullMessageProcessor.java, PullAPIWrapper.java.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullAnswer, PullFields, PullMessage
 from mqframe.core.storage.record import RecordError, decode_records
-from mqframe.core.wire.frame import Frame
+from mqframe.core.wire.frame import Body, Frame
 
 MULTI_DISPATCH: Final = "INNER_MULTI_DISPATCH"
 """Property of messages that lie in several queues at once (MessageConst.java)."""
@@ -24,6 +24,8 @@ MESSAGES_MAX: Final = 32
 """Messages that one pull asks for by default; brokers give no more by default."""
 BYTES_MAX: Final = 256 * 1024
 """Bytes that one pull asks for; brokers give no more by default."""
+DecodesRecords = Callable[[Body, str], Iterable[ReceivedMessage]]
+"""What does as `decode_records`."""
 
 
 class PullStatus(Enum):
@@ -105,7 +107,12 @@ def pull_request(
 
 
 def read_answer(
-    frame: Frame, queue: MessageQueue, wanted: MessageChoice, address: str, offset: int = 0
+    frame: Frame,
+    queue: MessageQueue,
+    wanted: MessageChoice,
+    address: str,
+    offset: int = 0,
+    decode: DecodesRecords = decode_records,
 ) -> PullResult:
     """What `frame`, the answer of the broker at `address` to a pull from `offset` on, says.
 
@@ -117,7 +124,7 @@ def read_answer(
     messages: Sequence[ReceivedMessage] = ()
     if status is PullStatus.FOUND:
         try:
-            found = list(decode_records(frame.body, queue.broker_name))
+            found = list(decode(frame.body, queue.broker_name))
         except RecordError as problem:
             raise BadAnswer(f"pull answer of {address} for {queue}: {problem}") from problem
         if answer.offset_delta is not None:

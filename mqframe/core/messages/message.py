@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar, overload
@@ -108,14 +109,14 @@ class SendResult(msgspec.Struct, frozen=True, gc=False):
     batch_places: str | None = None
 
 
-class ReceivedMessage:
+class ReceivedMessage(metaclass=ABCMeta):  # noqa: B024 - others may be registered
     """A stored message. Its properties are split, and its body unpacked, when somebody looks.
 
     Offsets are counts of records (`queue_offset`) or bytes (`commit_log_offset`); times are ms since 1970;
     `store_size` is the whole record in bytes; `unpacked_bytes_max`: what its body may unpack to at most;
     `checks_crc`: whether its body is held against `body_crc` yet, the CRC-32 of the stored body.
     `topic` is what the record says: of a retried message the consumer puts the original topic there before a
-    listener sees it.
+    listener sees it. Compiled code registers a class of its own here that has all that this one has.
     """
 
     __slots__ = (

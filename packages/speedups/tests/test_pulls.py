@@ -45,6 +45,16 @@ async def test_pulls_of_all_messages(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found.counts["gets"]["consumers", "t"][:2] == (found.given, 4)
 
 
+async def test_pulls_in_bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bulk = {"mqframeBulk": "true", "maxMsgNums": "60"}
+    reads = [*STORED, pull(100, 0, **bulk), pull(101, 60, **bulk), pull(102, 0, maxMsgNums="60")]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert offsets(found, 100) == list(range(60))
+    assert offsets(found, 101) == list(range(60, 71))
+    assert offsets(found, 102) == list(range(32))
+    assert found.given == 60 + 11 + 32
+
+
 async def test_pulls_by_tag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = [
         *STORED,

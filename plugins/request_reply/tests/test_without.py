@@ -81,7 +81,7 @@ async def test_a_client_serves_no_replies() -> None:
 
 
 async def test_a_client_with_it_serves_replies() -> None:
-    assert client_parts.offered_parts().keys() == {"replies", "requests"}
+    assert client_parts.offered_parts().keys() >= {"replies", "requests"}
     clock = ManualClock()
     broker = ScriptedBroker(clock, {})
     ClientInstance(ClientSettings(nameserver="n:1"), clock, broker)  # type: ignore[arg-type]

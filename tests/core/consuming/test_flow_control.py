@@ -20,8 +20,10 @@ LIMITS = FlowLimits(1000, 100 * 1024 * 1024, 2000)
 def holding(*offsets: int, size: int = 100) -> ProcessQueue:
     queue = ProcessQueue(MessageQueue("t", "b", 0), 0.0)
     queue.put(
-        ReceivedMessage("t", 0, offset, 0, size, 0, 0, b"", b"", 0, 0, 0, 0, 0, b"", b"")
-        for offset in offsets
+        [
+            ReceivedMessage("t", 0, offset, 0, size, 0, 0, b"", b"", 0, 0, 0, 0, 0, b"", b"")
+            for offset in offsets
+        ]
     )
     return queue
 

@@ -10,8 +10,10 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.group.offsets import reading_place
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.codes import ResponseCode
-from mqframe.core.consuming.pull import PullResult, pull_request, read_answer
+from mqframe.core.consuming.pull import MESSAGES_MAX, PullResult, pull_request, read_answer
 from mqframe.core.messages.message import MessageQueue, guard_bodies
+from mqframe.core.storage.record import decode_records
+from mqframe.hooks.client_parts import part_or
 
 
 class QueuePulls:
@@ -21,6 +23,7 @@ class QueuePulls:
         self._instance = instance
         self._options = options
         self._only_plain: set[str] = set()
+        self._decode = part_or("records", decode_records)
 
     async def pull(
         self,
@@ -52,13 +55,14 @@ class QueuePulls:
                 wait_seconds=options.wait_seconds,
                 commit_offset=commit_offset if is_master else None,
                 lite=lite and address not in self._only_plain,
+                bulk=options.messages_max > MESSAGES_MAX,
             )
             answer = await self._instance.remoting.invoke(address, request, timeout=options.timeout_seconds)
             if not lite or answer.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                 break
             self._only_plain.add(address)
             lite = False
-        result = read_answer(answer, queue, choice, address, offset)
+        result = read_answer(answer, queue, choice, address, offset, self._decode)
         settings = self._instance.settings
         guard_bodies(result.messages, settings.unpacked_bytes_max, settings.check_body_crc)
         return result

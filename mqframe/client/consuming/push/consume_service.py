@@ -100,12 +100,7 @@ class ConsumeService:
         if isinstance(subscription, RoutedSubscription):
             self._submit_routed(held, held.take(held.waiting_count), subscription)
             return
-        size = subscription.batch_max
-        now = self._clock.monotonic()
-        calls = []
-        while messages := held.take(size):
-            calls.append(ConsumeCall(held, messages, subscription, now))
-        self._put(calls, subscription)
+        self._put(held, held.take(held.waiting_count), subscription, self._clock.monotonic())
 
     def _submit_retried(self, held: ProcessQueue) -> None:
         """Messages that came back go to the listeners of the topics that they were sent to."""
@@ -131,12 +126,14 @@ class ConsumeService:
         """Messages of one topic go to the handlers that they are for."""
         now = self._clock.monotonic()
         for meant, same in groupby(messages, subscription.of):
-            batch, size = list(same), meant.batch_max
-            starts = range(0, len(batch), size)
-            calls = [ConsumeCall(held, batch[at : at + size], meant, now) for at in starts]
-            self._put(calls, meant)
+            self._put(held, list(same), meant, now)
 
-    def _put(self, calls: list[ConsumeCall], subscription: ListenedTopic) -> None:
+    def _put(
+        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic, now: float
+    ) -> None:
+        size = subscription.batch_max
+        starts = range(0, len(messages), size)
+        calls = [ConsumeCall(held, messages[at : at + size], subscription, now) for at in starts]
         self._open.update(dict.fromkeys(calls))
         workers = self._tasks if subscription.is_async else self._threads
         workers.put(calls)

@@ -15,6 +15,7 @@ mod json;
 mod keys;
 mod laid;
 mod layout;
+mod messages;
 mod properties;
 mod pulls;
 mod record;
@@ -38,5 +39,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fields::FieldReader>()?;
     module.add_class::<verdicts::RecordVerdicts>()?;
     module.add_class::<pulls::PullReader>()?;
+    module.add_class::<messages::RecordMessage>()?;
+    module.add_function(wrap_pyfunction!(messages::read_messages, module)?)?;
     module.add_function(wrap_pyfunction!(pulls::choose, module)?)
 }

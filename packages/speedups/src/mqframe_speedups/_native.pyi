@@ -9,8 +9,8 @@ from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
-    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullReader", "RecordVerdicts", "SendLayout",
-    "choose",
+    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullReader", "RecordMessage", "RecordVerdicts",
+    "SendLayout", "choose", "read_messages",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
@@ -241,6 +241,25 @@ class PullReader:
         """
     def know(self, data: bytes, start: int, what: Any) -> None:
         """Keep `what` of the pattern of the pull that begins at byte `start` of `data`."""
+
+@final
+class RecordMessage:
+    """A message made from its record, of which it takes what somebody looks at.
+
+    It has what a `ReceivedMessage` holds, by the same names; `mqframe_speedups.messages` gives it the rest.
+    """
+
+    @property
+    def tag(self) -> str | None:
+        """The tag, or `None`."""
+    def may_have(self, name: bytes) -> bool:
+        """As `ReceivedMessage.may_have`."""
+
+def read_messages(records: bytes, broker_name: str) -> list[RecordMessage] | None:
+    """The messages in `records`, which lie one behind the other, read from the broker `broker_name`.
+
+    `None` where one is not of the usual kind: version 1, IPv4 hosts, whole.
+    """
 
 def choose(
     entries: bytes,

@@ -127,7 +127,6 @@ class PullPath:
             and request.code in _CODES
             and all(frame.count(name) == 1 for name in _NUMBERS)
             and not fields.sys_flag & PullFlag.SUBSCRIPTION
-            and not fields.mqframe_bulk
             and is_tag_type(fields.expression_type or TAG)
         )
         return PullKind(request.code, fields, usual)
@@ -160,6 +159,8 @@ class PullPath:
         choice: RecordChoice,
     ) -> Admitted | None:
         most = settings.pull_messages_max, settings.pull_bytes_max
+        if fields.mqframe_bulk:
+            most = settings.bulk_pull_messages_max, settings.bulk_pull_bytes_max
         count, size = pull_caps(fields.max_msg_nums, fields.max_msg_bytes, *most)
         codes, entries = None, count
         if choice.codes is not None:

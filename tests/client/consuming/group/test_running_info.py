@@ -36,7 +36,7 @@ class Plain(RunningInfoSource):
 
 def held_queue(clock: ManualClock, *offsets: int) -> ProcessQueue:
     held = ProcessQueue(FIRST, clock.monotonic())
-    held.put(received(offset) for offset in offsets)
+    held.put([received(offset) for offset in offsets])
     return held
 
 

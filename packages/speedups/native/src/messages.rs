@@ -1,0 +1,211 @@
+//! Messages of a pull's answer: each keeps its record, and what of it is looked at is taken out then.
+//!
+//! What messages can do (`ReceivedMessage` in mqframe/core/messages/message.py) stays Python's; here is only what they
+//! hold (mqframe/core/storage/record.py).
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use crate::entry::{int, long};
+use crate::properties::{named, Named, BYTES_MAX};
+use crate::record::{BORN_HOST_V6, MAGIC_V1, STORE_HOST_V6};
+
+const HEAD_BYTES: usize = 88;
+/// `UNPACKED_BYTES_MAX` of mqframe/core/messages/compression.py.
+const UNPACKED_BYTES_MAX: i64 = 64 << 20;
+
+/// Where the parts of a record of the usual kind lie: version 1, IPv4 hosts.
+struct Parts {
+    body_end: usize,
+    topic_end: usize,
+    end: usize,
+}
+
+impl Parts {
+    /// Of the record at the beginning of `rest`; `None` where none of the usual kind is there, or not all of it.
+    fn of(rest: &[u8]) -> Option<Self> {
+        let usual = rest.len() > HEAD_BYTES
+            && int(rest, 4) == MAGIC_V1
+            && int(rest, 36) & (BORN_HOST_V6 | STORE_HOST_V6) == 0;
+        if !usual {
+            return None;
+        }
+        let end = usize::try_from(int(rest, 0)).ok()?;
+        let body_end = HEAD_BYTES + usize::try_from(int(rest, 84)).ok()?;
+        let topic_end = body_end + 1 + usize::from(*rest.get(body_end)?);
+        let text = topic_end + 2;
+        if text > end || end > rest.len() || end - text > BYTES_MAX {
+            return None;
+        }
+        let text_bytes = usize::from(rest[topic_end]) << 8 | usize::from(rest[topic_end + 1]);
+        (text_bytes == end - text).then_some(Self {
+            body_end,
+            topic_end,
+            end,
+        })
+    }
+}
+
+/// A message as `ReceivedMessage` has it, made from `record`.
+#[pyclass(module = "mqframe_speedups._native")]
+pub struct RecordMessage {
+    record: Py<PyBytes>,
+    body_end: usize,
+    text_start: usize,
+    body: Option<Py<PyAny>>,
+    #[pyo3(get, set)]
+    _properties: Option<Py<PyDict>>,
+    #[pyo3(get, set)]
+    topic: Py<PyString>,
+    #[pyo3(get, set)]
+    broker_name: Py<PyString>,
+    #[pyo3(get, set)]
+    queue_id: i32,
+    #[pyo3(get, set)]
+    queue_offset: i64,
+    #[pyo3(get, set)]
+    commit_log_offset: i64,
+    #[pyo3(get, set)]
+    store_size: i64,
+    #[pyo3(get, set)]
+    born_timestamp: i64,
+    #[pyo3(get, set)]
+    store_timestamp: i64,
+    #[pyo3(get, set)]
+    reconsume_times: i64,
+    #[pyo3(get, set)]
+    sys_flag: i32,
+    #[pyo3(get, set)]
+    flag: i32,
+    #[pyo3(get, set)]
+    body_crc: i32,
+    #[pyo3(get, set)]
+    prepared_transaction_offset: i64,
+    #[pyo3(get, set)]
+    unpacked_bytes_max: i64,
+    #[pyo3(get, set)]
+    checks_crc: bool,
+}
+
+#[pymethods]
+impl RecordMessage {
+    #[getter(_body)]
+    fn stored(&mut self, py: Python<'_>) -> Py<PyAny> {
+        let record = self.record.bind(py).as_bytes();
+        let stored = || {
+            PyBytes::new(py, &record[HEAD_BYTES..self.body_end])
+                .into_any()
+                .unbind()
+        };
+        self.body.get_or_insert_with(stored).clone_ref(py)
+    }
+
+    #[setter(_body)]
+    fn set_stored(&mut self, body: Py<PyAny>) {
+        self.body = Some(body);
+    }
+
+    #[getter(_raw_properties)]
+    fn text<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.record.bind(py).as_bytes()[self.text_start..])
+    }
+
+    #[getter]
+    fn _born_host<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.record.bind(py).as_bytes()[48..56])
+    }
+
+    #[getter]
+    fn _store_host<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.record.bind(py).as_bytes()[64..72])
+    }
+
+    /// The tag, or `None`.
+    #[getter]
+    fn tag<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let Some(found) = Self::found(slf, |named| named.tags) {
+            return Ok(found.map(Bound::into_any));
+        }
+        let py = slf.py();
+        let properties = slf.getattr(intern!(py, "properties"))?;
+        let tag = properties.call_method1(intern!(py, "get"), (intern!(py, "TAGS"),))?;
+        Ok((!tag.is_none()).then_some(tag))
+    }
+
+    /// Whether `name` stands anywhere in the text of the properties, which is quicker than to split it.
+    fn may_have(&self, py: Python<'_>, name: &[u8]) -> bool {
+        memchr::memmem::find(&self.record.bind(py).as_bytes()[self.text_start..], name).is_some()
+    }
+}
+
+impl RecordMessage {
+    /// What `of` finds in the text of the properties; `None` where Python has to look: they were split, or are odd.
+    fn found<'py>(
+        slf: &Bound<'py, Self>,
+        of: impl for<'a> Fn(Named<'a>) -> Option<&'a [u8]>,
+    ) -> Option<Option<Bound<'py, PyString>>> {
+        let (py, message) = (slf.py(), slf.borrow());
+        if message._properties.is_some() {
+            return None;
+        }
+        let text = &message.record.bind(py).as_bytes()[message.text_start..];
+        match of(named(text)?) {
+            None => Some(None),
+            Some(value) => std::str::from_utf8(value)
+                .ok()
+                .map(|value| Some(PyString::new(py, value))),
+        }
+    }
+}
+
+/// The messages in `records`, which lie one behind the other, read from the broker `broker_name`; `None` where one of
+/// them is not of the usual kind.
+#[pyfunction]
+pub fn read_messages(
+    records: &Bound<'_, PyBytes>,
+    broker_name: &Bound<'_, PyString>,
+) -> PyResult<Option<Vec<Py<RecordMessage>>>> {
+    let py = records.py();
+    let mut rest = records.as_bytes();
+    let mut found = Vec::new();
+    let mut topic_bytes: &[u8] = b"";
+    let mut topic = PyString::new(py, "");
+    while !rest.is_empty() {
+        let Some(parts) = Parts::of(rest) else {
+            return Ok(None);
+        };
+        let its_topic = &rest[parts.body_end + 1..parts.topic_end];
+        if its_topic != topic_bytes {
+            let Ok(text) = std::str::from_utf8(its_topic) else {
+                return Ok(None);
+            };
+            (topic_bytes, topic) = (its_topic, PyString::new(py, text));
+        }
+        let message = RecordMessage {
+            record: PyBytes::new(py, &rest[..parts.end]).unbind(),
+            body_end: parts.body_end,
+            text_start: parts.topic_end + 2,
+            body: None,
+            _properties: None,
+            topic: topic.clone().unbind(),
+            broker_name: broker_name.clone().unbind(),
+            queue_id: int(rest, 12),
+            queue_offset: long(rest, 20),
+            commit_log_offset: long(rest, 28),
+            store_size: parts.end as i64,
+            born_timestamp: long(rest, 40),
+            store_timestamp: long(rest, 56),
+            reconsume_times: int(rest, 72).into(),
+            sys_flag: int(rest, 36),
+            flag: int(rest, 16),
+            body_crc: int(rest, 8),
+            prepared_transaction_offset: long(rest, 76),
+            unpacked_bytes_max: UNPACKED_BYTES_MAX,
+            checks_crc: false,
+        };
+        found.push(Py::new(py, message)?);
+        rest = &rest[parts.end..];
+    }
+    Ok(Some(found))
+}

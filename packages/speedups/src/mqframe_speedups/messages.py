@@ -1,0 +1,54 @@
+"""Messages of a pull's answer, read by compiled code; what they can do is as Python has it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from types import MemberDescriptorType
+from typing import Any, Final, cast
+
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.core.storage.record import decode_records
+from mqframe.core.wire.frame import Body
+from mqframe_speedups._native import RecordMessage, read_messages
+from mqframe_speedups.service import SWITCH
+
+_HELD: Final = [name for name, kept in vars(ReceivedMessage).items() if type(kept) is MemberDescriptorType]
+
+
+def _plain(parts: dict[str, Any]) -> ReceivedMessage:
+    """The message of Python with these attributes: what copies, and what other processes get, are."""
+    message = ReceivedMessage.__new__(ReceivedMessage)
+    for name, value in parts.items():
+        setattr(message, name, value)
+    return message
+
+
+def _reduce(message: RecordMessage, protocol: object) -> tuple[object, tuple[dict[str, Any]]]:
+    return _plain, ({name: getattr(message, name) for name in _HELD},)
+
+
+def _become_received() -> None:
+    """Have `RecordMessage` be a `ReceivedMessage` in all that it does not do itself."""
+    of_their_own = vars(RecordMessage)
+    for name, what in vars(ReceivedMessage).items():
+        if name not in of_their_own and (not name.startswith("_") or name == "__repr__"):
+            setattr(RecordMessage, name, what)
+    setattr(RecordMessage, "__reduce_ex__", _reduce)  # noqa: B010 - a type checker would not have it
+    ReceivedMessage.register(RecordMessage)
+
+
+def read_records(records: Body, broker_name: str = "") -> Iterable[ReceivedMessage]:
+    """As `decode_records`."""
+    found = read_messages(bytes(records), broker_name)
+    return decode_records(records, broker_name) if found is None else cast("list[ReceivedMessage]", found)
+
+
+def reader(environment: Mapping[str, str]) -> Callable[[Body, str], Iterable[ReceivedMessage]]:
+    """What clients read answers with, by the switch in `environment`."""
+    return decode_records if environment.get(SWITCH) == "0" else read_records
+
+
+_become_received()
+decode = reader(os.environ)
+"""What clients of this process read answers of pulls with."""
