@@ -19,7 +19,7 @@ class FetchSettings:
     """Settings of pulls and rebalances that push and lite pull consumers share."""
 
     pull_messages_max: int = setting(
-        32,
+        512,
         doc="messages that one pull asks for, count; Apache's brokers give no more than 32",
         check=within(1, 1024),
         conf="pullBatchSize",

@@ -57,7 +57,7 @@ async def test_pulls_are_lite_ones_that_bring_their_subscription_and_wait_ten_se
         assert scene.broker.sent(PullMessage) == []
         assert (pull.sys_flag, pull.suspend_timeout_millis) == (2 | 4 | 16, 10_000)
         assert (pull.subscription, pull.expression_type, pull.sub_version) == ("*", "TAG", 0)
-        assert (pull.consumer_group, pull.max_msg_nums) == ("g", 32)
+        assert (pull.consumer_group, pull.max_msg_nums) == ("g", 512)
         [heartbeat] = scene.broker.heartbeats[-1].consumer_data_set
         assert (heartbeat.consume_type, heartbeat.subscription_data_set) == ("CONSUME_ACTIVELY", [])
         await scene.clock.aadvance(10.1)

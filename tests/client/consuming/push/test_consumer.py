@@ -132,7 +132,7 @@ class TestFlow:
 
 class TestBackPressure:
     async def test_slow_listener_stops_pulls_and_keeps_its_queues(self) -> None:
-        async with PushScene(settings=ConsumerSettings(consume_tasks=4)) as scene:
+        async with PushScene(settings=ConsumerSettings(consume_tasks=4, pull_messages_max=32)) as scene:
             gate = asyncio.Event()
 
             async def slow(messages, context):
