@@ -249,7 +249,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"pulls", "sends"},
         {"path"},
         {"service"},
-        {"messages"},
+        {"elements", "messages"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},

@@ -118,6 +118,7 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
 
 KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
     "records": "mqframe-speedups",
+    "elements": "mqframe-speedups",
     "replies": "mqframe-plugin-requestreply",
     "requests": "mqframe-plugin-requestreply",
 }

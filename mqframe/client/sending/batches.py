@@ -19,6 +19,7 @@ from mqframe.core.sending.encoding import (
     message_properties,
 )
 from mqframe.core.sending.request_reply import ReplyMessage
+from mqframe.hooks.client_parts import part_or
 from mqframe.hooks.interfaces import SendOperation
 
 
@@ -71,6 +72,7 @@ class Encoder:
         self.compress_over_bytes = settings.compress_over_bytes
         self._compression = compression
         self._compression_level = settings.compression_level
+        self._encode = part_or("elements", encode_elements)
 
     def take_ids(self, count: int) -> list[str]:
         """`count` unique keys."""
@@ -98,7 +100,7 @@ class Encoder:
         """Several messages, all of one topic, in one request; never compressed. Raises `MessageError`."""
         if ids is None:
             ids = self._ids.take(len(messages))
-        body = encode_elements(messages, ids)
+        body = self._encode(messages, ids)
         self._check_size(body, f"{len(messages)} messages")
         return SendBatch(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)
 

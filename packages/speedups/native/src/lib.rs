@@ -6,6 +6,7 @@
 mod answer;
 mod batch;
 mod binary;
+mod elements;
 mod entry;
 mod fields;
 mod hasher;
@@ -40,6 +41,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<verdicts::RecordVerdicts>()?;
     module.add_class::<pulls::PullReader>()?;
     module.add_class::<messages::RecordMessage>()?;
+    module.add_function(wrap_pyfunction!(elements::encode_elements, module)?)?;
     module.add_function(wrap_pyfunction!(messages::read_messages, module)?)?;
     module.add_function(wrap_pyfunction!(pulls::choose, module)?)
 }

@@ -5,12 +5,13 @@ from typing import Any, Final, final
 
 from typing_extensions import Buffer
 
+from mqframe.core.messages.message import Message
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
     "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullReader", "RecordMessage", "RecordVerdicts",
-    "SendLayout", "choose", "read_messages",
+    "SendLayout", "choose", "encode_elements", "read_messages",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
@@ -259,6 +260,12 @@ def read_messages(records: bytes, broker_name: str) -> list[RecordMessage] | Non
     """The messages in `records`, which lie one behind the other, read from the broker `broker_name`.
 
     `None` where one is not of the usual kind: version 1, IPv4 hosts, whole.
+    """
+
+def encode_elements(messages: Sequence[Message], unique_ids: list[str], usual: type[Message]) -> bytes | None:
+    """The body of a batch request with `messages`, all of the class `usual`, and their unique keys.
+
+    `None` where one is in some way unusual: something of it is no text, it is too long, or it is a reply.
     """
 
 def choose(

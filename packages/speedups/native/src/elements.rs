@@ -1,0 +1,127 @@
+//! The body of a batch request (`encode_elements` in mqframe/core/sending/encoding.py).
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+
+use crate::properties::{BYTES_MAX, NAME_END, PAIR_END};
+
+/// Of an element, besides its body and the text of its properties.
+const OVERHEAD_BYTES: usize = 22;
+
+/// The body of a batch request with `messages`, of the class `usual`, and their unique keys; `None` where Python has
+/// to look.
+#[pyfunction]
+pub fn encode_elements<'py>(
+    messages: &Bound<'py, PyAny>,
+    unique_ids: &Bound<'py, PyList>,
+    usual: &Bound<'py, PyType>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let py = messages.py();
+    let mut out = Vec::new();
+    let mut text = Vec::new();
+    let mut count = 0;
+    for (message, unique_id) in messages.try_iter()?.zip(unique_ids.iter()) {
+        let message = message?;
+        if !message.get_type().is(usual) || !put_properties(&mut text, &message, &unique_id) {
+            return Ok(None);
+        }
+        let body = message.getattr(intern!(py, "body"))?;
+        let (Ok(body), Ok(flag)) = (
+            body.cast_exact::<PyBytes>(),
+            message.getattr(intern!(py, "flag"))?.extract::<i32>(),
+        ) else {
+            return Ok(None);
+        };
+        let body = body.as_bytes();
+        let size = OVERHEAD_BYTES + body.len() + text.len();
+        let (Ok(size), Ok(body_bytes)) = (i32::try_from(size), i32::try_from(body.len())) else {
+            return Ok(None);
+        };
+        out.extend_from_slice(&size.to_be_bytes());
+        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(&flag.to_be_bytes());
+        out.extend_from_slice(&body_bytes.to_be_bytes());
+        out.extend_from_slice(body);
+        out.extend_from_slice(&(text.len() as u16).to_be_bytes());
+        out.extend_from_slice(&text);
+        count += 1;
+    }
+    let whole = messages.len()? == count && unique_ids.len() == count;
+    Ok(whole.then(|| PyBytes::new(py, &out)))
+}
+
+/// Has `out` be the text of the properties; whether they are such as they should be, and not too long.
+fn put_properties(out: &mut Vec<u8>, message: &Bound<'_, PyAny>, unique_id: &Bound<'_, PyAny>) -> bool {
+    let py = message.py();
+    out.clear();
+    put_pair(out, b"UNIQ_KEY", unique_id)
+        && !out.is_empty()
+        && message
+            .getattr(intern!(py, "tag"))
+            .is_ok_and(|tag| tag.is_none() || put_pair(out, b"TAGS", &tag))
+        && message
+            .getattr(intern!(py, "keys"))
+            .is_ok_and(|keys| put_keys(out, &keys))
+        && message
+            .getattr(intern!(py, "properties"))
+            .is_ok_and(|own| put_own(out, &own))
+        && out.len() <= BYTES_MAX
+}
+
+/// Puts a pair behind others, unless its value is empty. Whether that is text.
+fn put_pair(out: &mut Vec<u8>, name: &[u8], value: &Bound<'_, PyAny>) -> bool {
+    let Ok(value) = value.cast_exact::<PyString>() else {
+        return false;
+    };
+    let Ok(value) = value.to_str() else {
+        return false;
+    };
+    if !value.is_empty() {
+        out.extend_from_slice(name);
+        out.push(NAME_END);
+        out.extend_from_slice(value.as_bytes());
+        out.push(PAIR_END);
+    }
+    true
+}
+
+fn put_keys(out: &mut Vec<u8>, keys: &Bound<'_, PyAny>) -> bool {
+    let words: Vec<Bound<'_, PyAny>> = if let Ok(words) = keys.cast_exact::<PyTuple>() {
+        words.iter().collect()
+    } else if let Ok(words) = keys.cast_exact::<PyList>() {
+        words.iter().collect()
+    } else {
+        return false;
+    };
+    for (number, word) in words.iter().enumerate() {
+        let Ok(word) = word.cast_exact::<PyString>() else {
+            return false;
+        };
+        let Ok(word) = word.to_str() else {
+            return false;
+        };
+        out.extend_from_slice(if number == 0 { b"KEYS\x01" } else { b" " });
+        out.extend_from_slice(word.as_bytes());
+    }
+    if !words.is_empty() {
+        out.push(PAIR_END);
+    }
+    true
+}
+
+fn put_own(out: &mut Vec<u8>, own: &Bound<'_, PyAny>) -> bool {
+    let Ok(own) = own.cast_exact::<PyDict>() else {
+        return false;
+    };
+    own.iter().all(|(name, value)| {
+        let Ok(name) = name.cast_exact::<PyString>() else {
+            return false;
+        };
+        match name.to_str() {
+            Ok("") => value.is_exact_instance_of::<PyString>(),
+            Ok(name) => put_pair(out, name.as_bytes(), &value),
+            Err(_) => false,
+        }
+    })
+}
