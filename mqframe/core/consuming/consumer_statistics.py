@@ -43,17 +43,18 @@ class ConsumerStatistics:
         """The topics that something was counted of, sorted."""
         return sorted(self._topics)
 
-    def consumed(self, topic: str, ok: int, failed: int, seconds: float) -> None:
-        """A listener took `seconds` for `ok` messages that succeeded and `failed` ones that did not."""
+    def consumed(self, topic: str, ok: int, failed: int, seconds: float, calls: int = 1) -> None:
+        """A listener took `seconds`, in so many calls, for `ok` messages that succeeded and `failed` ones
+        that did not."""
         topics = self._topics.get(topic) or self._new(topic)
         if ok:
             topics.ok.total += ok
-            topics.ok.times += 1
+            topics.ok.times += calls
         if failed:
             topics.failed.total += failed
             topics.failed.times += 1
         topics.consume_time.total += int(seconds * 1e6)
-        topics.consume_time.times += 1
+        topics.consume_time.times += calls
 
     def pulled(self, topic: str, count: int, seconds: float) -> None:
         """A pull that found `count` messages took `seconds`."""

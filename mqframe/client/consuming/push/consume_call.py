@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from mqframe.client.consuming.push.listener import ListenedTopic, ListenerContext
 from mqframe.client.consuming.push.watched_call import ListenerHooks, WatchedCall
@@ -13,6 +15,11 @@ from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
 from mqframe.core.messages.message import ReceivedMessage, unreadable
 from mqframe.core.sending.request_reply import REQUEST_MARK, ReplyMessage, is_expired, is_request
+
+BUNDLE_MAX: Final = 64
+"""Messages that one worker gets at once for a listener that takes one and is quick."""
+BUNDLE_SECONDS: Final = 0.005
+"""After so long it gives back what it has not begun, so that others may begin it."""
 
 
 class ConsumeCall:
@@ -103,6 +110,44 @@ class ConsumeCall:
         return self.unreadable.get(message, "")
 
 
+class Bundle(ConsumeCall):
+    """Messages that a quick listener, which takes one, gets one after the other.
+
+    `waiting`: those that it has not got yet, which the loop may take back at any time; `current`: the one
+    that it got last. `messages`: those that went well. `odd`: the call of the one that did not, behind which
+    nothing was done. `elapsed`: seconds for each, on average; `spent`: for `messages` together.
+    """
+
+    __slots__ = ("current", "odd", "spent", "waiting")
+
+    def __init__(
+        self,
+        held: ProcessQueue,
+        messages: list[ReceivedMessage],
+        subscription: ListenedTopic,
+        since: float,
+    ) -> None:
+        super().__init__(held, [], subscription, since)
+        self.waiting = deque(messages)
+        self.current: ReceivedMessage | None = None
+        self.odd: ConsumeCall | None = None
+        self.spent = 0.0
+
+    def take_back(self) -> list[ReceivedMessage]:
+        """Have the handler not get what waits for it, which is returned."""
+        taken = []
+        with contextlib.suppress(IndexError):  # a worker takes from the same end
+            while True:
+                taken.append(self.waiting.popleft())
+        return taken
+
+    def undone(self) -> list[ReceivedMessage]:
+        """The message that the handler is at, if it is at one, and those that are taken back."""
+        current, done = self.current, self.messages
+        at = [] if current is None or (done and done[-1] is current) else [current]
+        return at + self.take_back()
+
+
 class ListenerCaller:
     """Calls listeners, in whatever thread or task it is used, and notes what came of it in the call.
 
@@ -137,6 +182,41 @@ class ListenerCaller:
         call.elapsed = self._monotonic() - started
         if watched is not None:
             self._end(call, watched)
+
+    def call_each(self, bundle: Bundle) -> None:
+        """Call a plain listener, which no hook watches, with one message after the other, as long as all
+        goes well and is quick. Requests are left to `call`."""
+        held, function, waiting = bundle.held, bundle.subscription.function, bundle.waiting
+        bundle.started, bundle.result = True, ConsumeResult.SUCCESS
+        bundle.context = ListenerContext(held.queue, self._group)
+        began = now = self._monotonic()
+        while waiting and not (bundle.over or held.dropped or bundle.odd) and now - began < BUNDLE_SECONDS:
+            try:
+                message = waiting.popleft()
+            except IndexError:
+                break  # the loop was quicker
+            if message.may_have(REQUEST_MARK):
+                waiting.appendleft(message)
+                break
+            bundle.current = message
+            context = ListenerContext(held.queue, self._group)
+            result, error, before = None, None, now
+            try:
+                result = function([message], context)
+            except BaseException as problem:  # isolation boundary: it is the application's code in our thread
+                error = problem
+            now = self._monotonic()
+            if result is ConsumeResult.SUCCESS and context.ack_index >= 0:
+                bundle.messages.append(message)
+                bundle.spent += now - before
+                continue
+            bundle.odd = odd = ConsumeCall(held, [message], bundle.subscription, bundle.since)
+            odd.context, odd.started, odd.elapsed = context, True, now - before
+            if error is None:
+                odd.returned(result)
+            else:
+                odd.raised(error)
+        bundle.elapsed = (now - began) / max(1, len(bundle.messages) + (bundle.odd is not None))
 
     async def call_async(self, call: ConsumeCall) -> None:
         """Await an `async def` listener. Whatever it raises is noted; a cancellation goes on."""

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Final
 
 from mqframe.client.consuming.push.answering.answers import Answers
-from mqframe.client.consuming.push.consume_call import ConsumeCall
+from mqframe.client.consuming.push.consume_call import BUNDLE_MAX, Bundle, ConsumeCall
 from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.client.consuming.push.listener_parts import ListenerParts
 from mqframe.client.consuming.push.routes import RoutedSubscription
@@ -68,12 +68,15 @@ class ConsumeService:
         self._drops_failed = plan.model is MessageModel.BROADCASTING
         self._caller = parts.caller
         self._threads = WorkerThreads(
-            self._caller.call,
+            self._call,
             self._finished,
             clock,
             NamedThreads(f"mqframe-consume-{group[:100]}", settings.consume_threads),
         )
         self._tasks = WorkerTasks(self._caller.call_async, self._finished, clock, settings.consume_tasks)
+        self._threads.on_stuck = self._take_back
+        self._is_watched = bool(plan.hooks)  # each message by itself
+        self._stopping = False
         self._open: dict[ConsumeCall, None] = {}
         self._later: set[Timer] = set()
         self._look: Every | None = None
@@ -131,12 +134,42 @@ class ConsumeService:
     def _put(
         self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic, now: float
     ) -> None:
-        size = subscription.batch_max
+        kind, size = ConsumeCall, subscription.batch_max
+        if size == 1 and not (subscription.is_async or self._is_watched) and self._threads.quick:
+            kind, size = Bundle, BUNDLE_MAX
+        self._have_called(held, messages, subscription, now, (kind, size))
+
+    def _have_called(
+        self,
+        held: ProcessQueue,
+        messages: list[ReceivedMessage],
+        subscription: ListenedTopic,
+        now: float,
+        how: tuple[type[ConsumeCall], int],
+    ) -> None:
+        kind, size = how
         starts = range(0, len(messages), size)
-        calls = [ConsumeCall(held, messages[at : at + size], subscription, now) for at in starts]
+        calls = [kind(held, messages[at : at + size], subscription, now) for at in starts]
         self._open.update(dict.fromkeys(calls))
         workers = self._tasks if subscription.is_async else self._threads
         workers.put(calls)
+
+    def _call(self, call: ConsumeCall) -> None:
+        if isinstance(call, Bundle):
+            self._caller.call_each(call)
+        else:
+            self._caller.call(call)
+
+    def _take_back(self) -> None:
+        """A listener has turned slow: what is done counts, others get what waits behind its message."""
+        for call in [each for each in self._open if isinstance(each, Bundle) and each.started]:
+            self._settle(call.held, list(call.messages))  # and once more when the call has ended
+            self._singly(call, call.take_back())
+
+    def _singly(self, bundle: Bundle, messages: list[ReceivedMessage]) -> None:
+        if messages and not (bundle.over or bundle.held.dropped or self._stopping):
+            now = self._clock.monotonic()
+            self._have_called(bundle.held, messages, bundle.subscription, now, (ConsumeCall, 1))
 
     async def stop(self, seconds: float) -> bool:
         """Begin nothing more, wait up to `seconds` for listeners that run. Whether all of them ended.
@@ -147,6 +180,10 @@ class ConsumeService:
             self._look.stop()
         for timer in self._later:
             timer.cancel()
+        self._stopping = True
+        for call in self._open:
+            if isinstance(call, Bundle):
+                call.take_back()
         until = self._clock.monotonic() + seconds
         ended_threads = await self._threads.stop(seconds)
         ended_tasks = await self._tasks.stop(max(0.0, until - self._clock.monotonic()))
@@ -168,7 +205,8 @@ class ConsumeService:
         done: dict[ProcessQueue, list[ReceivedMessage]] = {}
         still_open = self._open
         now = self._clock.monotonic()
-        for call in calls:
+        bundles = [call for call in calls if isinstance(call, Bundle)]
+        for call in calls + [bundle.odd for bundle in bundles if bundle.odd is not None and not bundle.over]:
             still_open.pop(call, None)
             held = call.held
             self._answers.answered(call)
@@ -177,7 +215,8 @@ class ConsumeService:
             messages = call.messages
             good = acknowledged(call.result, call.context.ack_index, len(messages))
             if messages:
-                self._statistics.consumed(call.subscription.topic, good, len(messages) - good, call.elapsed)
+                seconds, count = (call.spent, good) if isinstance(call, Bundle) else (call.elapsed, 1)
+                self._statistics.consumed(call.subscription.topic, good, len(messages) - good, seconds, count)
             if good < len(messages):
                 how = self._caller.outcome(call)
                 # An acknowledged prefix is an answer, not a failure of the listener.
@@ -194,6 +233,8 @@ class ConsumeService:
                 done[held] = list(messages)
         for held, messages in done.items():
             self._settle(held, messages)
+        for bundle in bundles:
+            self._singly(bundle, bundle.take_back())
 
     def _call_failed(self, call: ConsumeCall, failed: list[ReceivedMessage]) -> list[ReceivedMessage]:
         """Has what `call` failed at sent back; returns those that count as consumed nevertheless."""
@@ -326,6 +367,10 @@ class ConsumeService:
                 continue
             self._log(call, ConsumeOutcome.TIMEOUT)
             failed, expired = call.messages, call.expired
+            if isinstance(call, Bundle):
+                done, failed = list(call.messages), call.undone()
+                self._statistics.consumed(call.subscription.topic, len(done), 0, call.spent, len(done))
+                self._settle(call.held, done)
             self._statistics.consumed(call.subscription.topic, 0, len(failed), self._timeout)
             self._settle(call.held, self._failed(call.held, failed, TIMEOUT_LEVEL) + expired)
 

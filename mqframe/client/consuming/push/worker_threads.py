@@ -63,6 +63,13 @@ class WorkerThreads(Workers[W]):
         self._look_seconds = LOOK_SECONDS
         self._under_way = 0
         self._all_idle: asyncio.Future[None] | None = None
+        self.on_stuck: Callable[[], object] = lambda: None
+        """Called on the loop where it has looked for results, and found none of what is under way."""
+
+    @property
+    def quick(self) -> bool:
+        """Whether listeners have usually ended before another thread would be awake."""
+        return self._pace.quick
 
     def put(self, calls: list[W]) -> None:
         """Have `calls` carried out, begun in their order."""
@@ -125,8 +132,11 @@ class WorkerThreads(Workers[W]):
         self._rouse(len(self._work))
         found = self._under_way < before
         self._look_seconds = LOOK_SECONDS if found else min(self._look_seconds * 2, LOOK_SECONDS_MAX)
-        assert self._loop is not None
-        self._look = self._loop.call_later(self._look_seconds, self._look_after)
+        if not found:
+            self.on_stuck()
+        if self._look is None:
+            assert self._loop is not None
+            self._look = self._loop.call_later(self._look_seconds, self._look_after)
 
     def _work_off(self) -> None:
         work, finished, run, pace, chain = self._work, self._finished, self._run, self._pace, self._chain

@@ -8,7 +8,7 @@ import pytest
 from mqframe_testing.consuming import received
 from mqframe_testing.manual_clock import ManualClock
 
-from mqframe.client.consuming.push.consume_call import ConsumeCall, ListenerCaller
+from mqframe.client.consuming.push.consume_call import BUNDLE_SECONDS, Bundle, ConsumeCall, ListenerCaller
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.watched_call import ListenerHooks
 from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult
@@ -130,3 +130,118 @@ async def test_a_cancellation_from_outside_goes_on_and_one_of_the_listeners_own_
     call = call_of(waiting(asyncio.CancelledError()))
     await caller.call_async(call)
     assert isinstance(call.error, asyncio.CancelledError)
+
+
+SECOND = received(1, REPLY_TO_CLIENT="me")
+"""A request."""
+
+
+class Handled:
+    """Offsets that a listener got, one by one; `answers`: what it does at some, by offset."""
+
+    def __init__(self, answers=None, each=lambda offset: None) -> None:
+        self.offsets: list[int] = []
+        self.answers = answers or {}
+        self.each = each
+
+    def __call__(self, messages, context):
+        (message,) = messages
+        self.offsets.append(message.queue_offset)
+        self.each(message.queue_offset)
+        answer = self.answers.get(message.queue_offset, ConsumeResult.SUCCESS)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer(context) if callable(answer) else answer
+
+
+def carried_out(function, messages=None, clock=None, before=lambda bundle: None) -> Bundle:
+    """A bundle of five messages, or these, once its worker is done with it."""
+    clock = clock or ManualClock()
+    bundle = Bundle(
+        ProcessQueue(QUEUE, 0.0),
+        [received(n) for n in range(5)] if messages is None else messages,
+        subscription("orders", "*", function, 1, 1),
+        clock.monotonic(),
+    )
+    before(bundle)
+    ListenerCaller("g", ListenerHooks(), clock.monotonic, 10.0).call_each(bundle)
+    return bundle
+
+
+def offsets(messages) -> list[int]:
+    return [message.queue_offset for message in messages]
+
+
+class TestBundle:
+    def test_all_go_well(self) -> None:
+        clock = ManualClock()
+        handled = Handled(each=lambda offset: clock.advance(0.0001 * (offset + 1)))
+        bundle = carried_out(handled, clock=clock)
+        assert handled.offsets == offsets(bundle.messages) == [0, 1, 2, 3, 4]
+        assert (bundle.result, bundle.odd, bundle.take_back()) == (ConsumeResult.SUCCESS, None, [])
+        assert bundle.spent == pytest.approx(0.0015)
+        assert bundle.elapsed == pytest.approx(0.0003), "each, on average"
+
+    @pytest.mark.parametrize(
+        "answer", [ConsumeResult.RECONSUME_LATER, None, ValueError("no"), KeyboardInterrupt()]
+    )
+    def test_one_that_does_not_has_a_call_of_its_own_and_nothing_is_done_behind_it(self, answer) -> None:
+        clock = ManualClock()
+        handled = Handled({2: answer}, each=lambda offset: clock.advance(0.001))
+        bundle = carried_out(handled, clock=clock)
+        assert handled.offsets == [0, 1, 2]
+        assert offsets(bundle.messages) == [0, 1]
+        assert offsets(bundle.odd.messages) == [2]
+        is_error = isinstance(answer, BaseException)
+        assert (bundle.odd.result, bundle.odd.error) == ((None, answer) if is_error else (answer, None))
+        assert bundle.odd.elapsed == pytest.approx(0.001)
+        assert bundle.odd.started
+        assert bundle.odd.context.queue == QUEUE
+        assert offsets(bundle.take_back()) == [3, 4]
+
+    def test_who_acknowledges_nothing_has_failed(self) -> None:
+        def refuse(context):
+            context.ack_index = -1
+            return ConsumeResult.SUCCESS
+
+        bundle = carried_out(Handled({0: refuse}))
+        assert (offsets(bundle.messages), offsets(bundle.odd.messages)) == ([], [0])
+        assert bundle.odd.context.ack_index == -1
+
+    def test_requests_are_left_and_what_is_behind_them(self) -> None:
+        handled = Handled()
+        bundle = carried_out(handled, [received(0), SECOND, received(2)])
+        assert handled.offsets == [0]
+        assert offsets(bundle.take_back()) == [1, 2]
+
+    def test_one_that_is_slow_is_the_last(self) -> None:
+        clock = ManualClock()
+        handled = Handled(each=lambda offset: clock.advance(BUNDLE_SECONDS * offset))
+        bundle = carried_out(handled, clock=clock)
+        assert handled.offsets == offsets(bundle.messages) == [0, 1]
+        assert bundle.elapsed == pytest.approx(BUNDLE_SECONDS / 2)
+
+    @pytest.mark.parametrize("how", ["over", "dropped", "taken back"])
+    def test_who_is_not_needed_any_more_ends(self, how) -> None:
+        made = []
+
+        def end(offset: int) -> None:
+            if offset == 1 and how == "over":
+                made[0].over = True
+            elif offset == 1 and how == "dropped":
+                made[0].held.dropped = True
+            elif offset == 1:
+                assert offsets(made[0].undone()) == [1, 2, 3, 4]
+
+        handled = Handled(each=end)
+        carried_out(handled, before=made.append)
+        assert handled.offsets == offsets(made[0].messages) == [0, 1]
+        assert offsets(made[0].undone()) == ([] if how == "taken back" else [2, 3, 4])
+
+    def test_what_is_undone(self) -> None:
+        wanted = subscription("orders", "*", plain(None), 1, 1)
+        bundle = Bundle(ProcessQueue(QUEUE, 0.0), [received(0), received(1)], wanted, 0.0)
+        assert offsets(bundle.undone()) == [0, 1], "nothing was begun"
+        assert bundle.undone() == []
+        assert carried_out(Handled()).undone() == [], "all was done"
+        assert offsets(carried_out(Handled({3: None})).undone()) == [3, 4]

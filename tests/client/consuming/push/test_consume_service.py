@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import zlib
 
 import attrs
@@ -12,10 +13,14 @@ from mqframe_testing.simulation.pools import work_at_once
 from push_scenes import GROUP, LATER, OK, PushScene, running
 
 from mqframe.client.configuration.consumer_settings import ConsumerSettings
+from mqframe.client.consuming.push import assembly
+from mqframe.client.consuming.push.consume_service import ConsumeService
 from mqframe.core.codes import SysFlag
+from mqframe.core.consuming.consumer_statistics import TopicStatistics
 from mqframe.core.errors import (
     answer_error,
 )
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.properties import decode_properties
 from mqframe.core.requests.consumers import (
     GetConsumerListByGroup,
@@ -29,6 +34,10 @@ CHANGED = (
     f"body of 1 bytes was changed since it was stored: its CRC is {body_crc(b'c'):#010x}, and the record says"
     f" {body_crc(b'b'):#010x}; to read it nevertheless, set client.check_body_crc = false"
 )
+
+
+WAIT = 120.0
+"""Seconds after which a test that would hang fails instead."""
 
 
 def reason_in(request: SendMessageV2) -> str | None:
@@ -332,3 +341,150 @@ class TestHooks:
             ("before", 0, 1),
             ("after", "success", True, type(None)),
         ]
+
+
+class Threaded:
+    """A plain listener that takes one message, called by threads of workers.
+
+    It fails once at offsets in `failing`; at those in `stuck` it waits until it is let go.
+    """
+
+    def __init__(self, failing=(), stuck=()) -> None:
+        self.began: list[int] = []
+        self.ended: list[int] = []
+        self.failing = set(failing)
+        self.stuck = stuck
+        self.let_go = threading.Event()
+
+    def __call__(self, message: ReceivedMessage) -> None:
+        offset = message.queue_offset
+        self.began.append(offset)
+        if offset in self.stuck:
+            assert self.let_go.wait(WAIT)
+        if offset in self.failing:
+            self.failing.discard(offset)
+            raise ValueError(offset)
+        self.ended.append(offset)
+
+
+async def until(scene, holds) -> None:
+    """Threads have got so far. They take real time, the clock of the scene stands."""
+    async with asyncio.timeout(WAIT):
+        while not holds():
+            await scene.pass_time()
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+def services(monkeypatch) -> list[ConsumeService]:
+    """Those of the consumers that are started in the test."""
+    made: list[ConsumeService] = []
+
+    def make(*parts) -> ConsumeService:
+        made.append(ConsumeService(*parts))
+        return made[-1]
+
+    monkeypatch.setattr(assembly, "ConsumeService", make)
+    return made
+
+
+async def warmed_up(scene, listener, services) -> TopicStatistics:
+    """Workers know that `listener` is quick: from now on they get several messages at once. Its counts."""
+    scene.broker.put("orders", 0, b"first")
+    await scene.pass_time(1.0)
+    await until(scene, lambda: listener.ended == [0])
+    (service,) = services
+    for _ in range(200):  # however long the first one took
+        service._threads._pace.note(0.0)
+    assert service._threads.quick
+    await until(scene, lambda: service._statistics.topics == ["orders"])
+    return service._statistics._topics["orders"]
+
+
+class TestQuickListeners:
+    async def test_each_message_is_handled_once_and_those_that_fail_go_back(self, services) -> None:
+        async with PushScene() as scene:
+            listener = Threaded(failing=[5, 70, 71])
+            async with running(scene, listener):
+                counted = await warmed_up(scene, listener, services)
+                scene.broker.put("orders", 0, *[b"x"] * 300)
+                await scene.pass_time(1.0)
+                await until(scene, lambda: len(scene.broker.sent(ConsumerSendMsgBack)) == 3)
+                await until(scene, lambda: len(listener.ended) == 298)
+                await scene.pass_time(10.0)
+                assert sorted(listener.began) == list(range(301))
+                assert sorted(request.offset for request in scene.broker.sent(ConsumerSendMsgBack)) == [
+                    5000,
+                    70_000,
+                    71_000,
+                ]
+                assert scene.stored() == 301
+                assert (counted.ok.total, counted.failed.total) == (298, 3)
+                assert counted.consume_time.times == 301
+
+    async def test_others_get_what_waits_behind_a_message_that_hangs(self, services) -> None:
+        async with PushScene() as scene:
+            listener = Threaded(stuck=[40])
+            async with running(scene, listener):
+                await warmed_up(scene, listener, services)
+                scene.broker.put("orders", 0, *[b"x"] * 200)
+                await scene.pass_time(1.0)
+                await until(scene, lambda: len(listener.ended) == 200)
+                assert sorted(listener.began) == list(range(201))
+                assert 40 not in listener.ended
+                await scene.pass_time(10.0)
+                assert scene.stored() == 40
+                listener.let_go.set()
+                await until(scene, lambda: len(listener.ended) == 201)
+                await scene.pass_time(10.0)
+                assert scene.stored() == 201
+                assert scene.broker.sent(ConsumerSendMsgBack) == []
+
+    async def test_one_that_hangs_too_long_goes_back_alone(self, services) -> None:
+        async with PushScene() as scene:
+            listener = Threaded(stuck=[40])
+            async with running(scene, listener):
+                counted = await warmed_up(scene, listener, services)
+                scene.broker.put("orders", 0, *[b"x"] * 200)
+                await scene.pass_time(1.0)
+                await until(scene, lambda: len(listener.ended) == 200)
+                await scene.pass_time(961.0)
+                await until(scene, lambda: len(scene.broker.sent(ConsumerSendMsgBack)) == 1)
+                assert scene.broker.sent(ConsumerSendMsgBack)[0].offset == 40_000
+                await scene.pass_time(10.0)
+                assert scene.stored() == 201
+                listener.let_go.set()
+                await until(scene, lambda: len(listener.ended) == 201)
+                assert (counted.ok.total, counted.failed.total) == (200, 1)
+
+    async def test_nothing_is_begun_behind_the_end(self, services) -> None:
+        async with PushScene(settings=ConsumerSettings(consume_threads=1)) as scene:
+            listener = Threaded(stuck=[40])
+            async with running(scene, listener):
+                await warmed_up(scene, listener, services)
+                scene.broker.put("orders", 0, *[b"x"] * 200)
+                await scene.pass_time(1.0)
+                await until(scene, lambda: 40 in listener.began)
+                stopping = asyncio.ensure_future(scene.consumer.stop())
+                await until(scene, lambda: services[0]._stopping)
+                listener.let_go.set()
+                await scene.finish(stopping, 1.0)
+                assert listener.ended == list(range(41))
+                assert scene.stored() == 41
+
+    async def test_hooks_see_each_message(self, services) -> None:
+        seen = []
+
+        class Watch(ConsumeHook):
+            def after(self, context):
+                seen.extend(message.queue_offset for message in context.messages)
+                assert len(context.messages) == 1
+
+        async with PushScene(consume_hooks=[Watch()]) as scene:
+            listener = Threaded()
+            async with running(scene, listener):
+                await warmed_up(scene, listener, services)
+                scene.broker.put("orders", 0, *[b"x"] * 100)
+                await scene.pass_time(1.0)
+                await until(scene, lambda: len(listener.ended) == 101)
+                assert sorted(seen) == list(range(101))
