@@ -56,34 +56,29 @@ def is_large(data: bytes | bytearray | memoryview) -> bool:
 def open_register_body(
     data: bytes | memoryview, version: int, compressed: bool, plain_bytes_max: int = PLAIN_BYTES_MAX
 ) -> RegistrationSteps:
-    """As `decode_register_body`, for what reads the topics in slices. Reading them raises `BodyError`.
+    """The registration that a broker of protocol `version` sent, for what reads the topics in slices.
 
-    A compressed body of more than `plain_bytes_max` bytes, unpacked, is refused.
+    A compressed body of more than `plain_bytes_max` bytes, unpacked, is refused. Raises `BodyError`, and so
+    does reading the topics.
     """
-    if version >= BARE_BELOW and not compressed and len(data) > loose_json.DIALECT_BYTES_MAX:
-        body = RegisterBrokerBody()
-        return RegistrationSteps(body, json_steps(bytes(data), body))
     if data and version >= BARE_BELOW and compressed:
         parts = _Parts(_decompressed(data, plain_bytes_max))
         wrapper = TopicConfigTable(data_version=parts.version(), topic_queue_mapping_info_map={})
         body = RegisterBrokerBody([], wrapper)
         return RegistrationSteps(body, parts.steps(version, body))
     if len(data) > loose_json.DIALECT_BYTES_MAX:
-        raise BodyError(f"registration of {len(data)} bytes of a broker before 3.0.11 is too long")
-    body = decode_register_body(data, version, compressed)
-    return RegistrationSteps(body, iter(body.topic_config_serialize_wrapper.topic_config_table.items()))
-
-
-def decode_register_body(data: bytes | memoryview, version: int, compressed: bool) -> RegisterBrokerBody:
-    """The registration that a broker of protocol `version` sent. Raises `BodyError`."""
+        if version < BARE_BELOW:
+            raise BodyError(f"registration of {len(data)} bytes of a broker before 3.0.11 is too long")
+        body = RegisterBrokerBody()
+        return RegistrationSteps(body, json_steps(bytes(data), body))
     if not data:
-        return RegisterBrokerBody()
-    if version < BARE_BELOW:
+        body = RegisterBrokerBody()
+    elif version < BARE_BELOW:
         table = loose_json.decode(data, TopicConfigTable)
-        return RegisterBrokerBody(topic_config_serialize_wrapper=table)
-    if not compressed:
-        return loose_json.decode(data, RegisterBrokerBody)
-    return _Parts(_decompressed(data, PLAIN_BYTES_MAX)).read(version)
+        body = RegisterBrokerBody(topic_config_serialize_wrapper=table)
+    else:
+        body = loose_json.decode(data, RegisterBrokerBody)
+    return RegistrationSteps(body, iter(body.topic_config_serialize_wrapper.topic_config_table.items()))
 
 
 def _decompressed(data: bytes | memoryview, bytes_max: int) -> bytes:
@@ -106,12 +101,6 @@ class _Parts:
     def __init__(self, plain: bytes) -> None:
         self.plain = plain
         self.at = 0
-
-    def read(self, version: int) -> RegisterBrokerBody:
-        wrapper = TopicConfigTable(data_version=self.version(), topic_queue_mapping_info_map={})
-        body = RegisterBrokerBody([], wrapper)
-        wrapper.topic_config_table = dict(self.steps(version, body))
-        return body
 
     def version(self) -> DataVersion:
         return loose_json.decode(self.part(), DataVersion)

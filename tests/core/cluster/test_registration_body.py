@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from mqframe.core.cluster.registration_body import (
     PART_BYTES_MAX,
     SMALL_BYTES,
-    decode_register_body,
     is_large,
     open_register_body,
 )
@@ -39,10 +38,18 @@ def body(table: dict[str, TopicConfig], version: DataVersion) -> RegisterBrokerB
     return RegisterBrokerBody(["f:1"], TopicConfigTable(version, None, table, None, mappings))
 
 
+def decode_register_body(data: bytes, version: int, compressed: bool) -> RegisterBrokerBody:
+    found, topics = open_register_body(data, version, compressed)
+    found.topic_config_serialize_wrapper.topic_config_table = dict(filter(None, topics))
+    return found
+
+
 @given(st.dictionaries(names, configs, max_size=4), versions, st.booleans())
 def test_registrations_survive(table: dict[str, TopicConfig], version: DataVersion, compressed: bool) -> None:
     sent = body(table, version)
-    assert decode_register_body(encode_register_body(sent, compressed), 479, compressed) == sent
+    text = encode_register_body(sent, compressed)
+    for padding in (b"",) if compressed else (b"", b" " * DIALECT_BYTES_MAX):
+        assert decode_register_body(text + padding, 479, compressed) == sent
 
 
 def test_old_brokers_send_no_mappings_or_the_table_alone() -> None:
@@ -69,18 +76,6 @@ def test_what_is_not_zlib_is_refused() -> None:
     for bad in (b"not zlib", good[:-3]):
         with pytest.raises(BodyError, match="registration"):
             decode_register_body(bad, 479, True)
-
-
-@given(st.dictionaries(names, configs, max_size=4), versions, st.booleans())
-def test_topics_read_one_by_one_are_the_same(
-    table: dict[str, TopicConfig], version: DataVersion, compressed: bool
-) -> None:
-    sent = body(table, version)
-    text = encode_register_body(sent, compressed)
-    for padding in (b"",) if compressed else (b"", b" " * DIALECT_BYTES_MAX):
-        found, topics = open_register_body(text + padding, 479, compressed)
-        found.topic_config_serialize_wrapper.topic_config_table = dict(filter(None, topics))
-        assert found == sent
 
 
 def test_topics_are_read_when_they_are_asked_for() -> None:
