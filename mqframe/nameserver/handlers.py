@@ -153,7 +153,7 @@ class Handlers:
         topics.topic_config_table = table
         news = self._registry.changed(fields.cluster_name, fields.broker_addr, topics.data_version)
         timeout_ms = fields.heartbeat_timeout_millis
-        registered, steps = self._registry.register_in_steps(
+        registered, steps = self._registry.register(
             Registration(
                 cluster=fields.cluster_name,
                 name=fields.broker_name,

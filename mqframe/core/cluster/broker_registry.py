@@ -75,22 +75,13 @@ class BrokerRegistry:
 
     # Brokers come, live and go
 
-    def register(self, registration: Registration, now: float) -> Registered:
-        """Enter a broker and its topics, or renew it. `now`: monotonic seconds.
+    def register(self, registration: Registration, now: float) -> tuple[Registered, Iterator[None]]:
+        """Enter a broker, or renew it. `now`: monotonic seconds.
 
-        A rival for an id whose holder has a greater state version is ignored; any other takes the id over.
-        Raises `Refusal` when an id that is not known
-        yet comes with exactly one topic: everything must be registered first; and where there is no room.
-        """
-        registered, steps = self.register_in_steps(registration, now)
-        for _ in steps:
-            pass
-        return registered
-
-    def register_in_steps(self, registration: Registration, now: float) -> tuple[Registered, Iterator[None]]:
-        """As `register`; the topics are entered one by one, with the steps that it returns besides.
-
-        They end when the broker leaves or registers anew in between.
+        Its topics are entered one by one, with the steps that are returned besides; they end when the broker
+        leaves or registers anew in between. A rival for an id whose holder has a greater state version is
+        ignored; any other takes the id over. Raises `Refusal` when an id that is not known yet comes with
+        exactly one topic: everything must be registered first; and where there is no room.
         """
         key = BrokerKey(registration.cluster, registration.address)
         broker = self._brokers.get(registration.name)

@@ -39,6 +39,12 @@ def told(*topics: str, name: str = "a", broker_id: int = 0, address: str = "", *
     )
 
 
+def register(registry: BrokerRegistry, registration: Registration, now: float) -> Registered:
+    registered, steps = registry.register(registration, now)
+    list(steps)
+    return registered
+
+
 def queues_of(registry: BrokerRegistry, topic: str) -> dict[str, tuple[int, int]]:
     route = registry.route(topic)
     return {} if route is None else {q.broker_name: (q.perm, q.read_queue_nums) for q in route.queue_datas}
@@ -46,8 +52,8 @@ def queues_of(registry: BrokerRegistry, topic: str) -> dict[str, tuple[int, int]
 
 def test_a_topic_spans_the_brokers_that_registered_it() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
-    registry.register(told("x", "z", name="b", queues=8), 0)
+    register(registry, told("x", "y"), 0)
+    register(registry, told("x", "z", name="b", queues=8), 0)
     route = registry.route("x")
     assert route is not None
     assert {b.broker_name: b.broker_addrs for b in route.broker_datas} == {"a": {0: "a0:1"}, "b": {0: "b0:1"}}
@@ -60,36 +66,36 @@ def test_a_topic_spans_the_brokers_that_registered_it() -> None:
 def test_a_first_registration_of_exactly_one_topic_is_refused_and_leaves_nothing() -> None:
     registry = BrokerRegistry()
     with pytest.raises(Refusal, match="one topic only") as refused:
-        registry.register(told("x"), 0)
+        register(registry, told("x"), 0)
     assert refused.value.code == 1
     assert registry.cluster_info().broker_addr_table == {}
-    registry.register(told(), 0)
-    registry.register(told("x", counter=2), 0)
+    register(registry, told(), 0)
+    register(registry, told("x", counter=2), 0)
     assert queues_of(registry, "x") == {"a": (6, 4)}
 
 
 def test_a_topic_changes_only_with_the_data_version_unless_it_is_new() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
-    registry.register(told("x", "y", "new", queues=9), 0)
+    register(registry, told("x", "y"), 0)
+    register(registry, told("x", "y", "new", queues=9), 0)
     assert queues_of(registry, "x") == {"a": (6, 4)}
     assert queues_of(registry, "new") == {"a": (6, 9)}
-    registry.register(told("x", queues=9, counter=2), 0)
+    register(registry, told("x", queues=9, counter=2), 0)
     assert queues_of(registry, "x") == {"a": (6, 9)}
     assert queues_of(registry, "y") == {"a": (6, 4)}
 
 
 def test_topics_that_a_registration_does_not_name_may_be_forgotten() -> None:
     registry = BrokerRegistry(forget_missing_topics=True)
-    registry.register(told("x", "y"), 0)
-    registry.register(told("x", counter=2), 0)
+    register(registry, told("x", "y"), 0)
+    register(registry, told("x", counter=2), 0)
     assert registry.topics() == ["x"]
 
 
 def test_a_silent_broker_is_removed_after_the_time_it_declared() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y", connection="one"), 0)
-    registry.register(told("x", "z", name="b", timeout_ms=10_000, connection="two"), 0)
+    register(registry, told("x", "y", connection="one"), 0)
+    register(registry, told("x", "z", name="b", timeout_ms=10_000, connection="two"), 0)
     assert registry.expire(10) == []
     assert registry.expire(10.001) == [(BrokerKey("C", "b0:1"), "two")]
     assert queues_of(registry, "x") == {"a": (6, 4)}
@@ -104,8 +110,8 @@ def test_a_silent_broker_is_removed_after_the_time_it_declared() -> None:
 def test_a_broker_goes_with_its_connection_unless_it_came_back_by_another() -> None:
     registry = BrokerRegistry()
     one, two = object(), object()
-    registry.register(told("x", "y", connection=one), 0)
-    registry.register(told("x", "y", connection=two), 0)
+    register(registry, told("x", "y", connection=one), 0)
+    register(registry, told("x", "y", connection=two), 0)
     assert registry.connection_closed(one) == []
     assert queues_of(registry, "x")
     assert registry.connection_closed(two) == [BrokerKey("C", "a0:1")]
@@ -115,16 +121,16 @@ def test_a_broker_goes_with_its_connection_unless_it_came_back_by_another() -> N
 def test_the_master_of_a_name_is_who_has_number_0() -> None:
     registry = BrokerRegistry()
     assert registry.master("a") == ""
-    registry.register(told("x", "y", broker_id=1, address="a1:1"), 0)
+    register(registry, told("x", "y", broker_id=1, address="a1:1"), 0)
     assert registry.master("a") == ""
-    registry.register(told("x", "y"), 0)
+    register(registry, told("x", "y"), 0)
     assert registry.master("a") == "a0:1"
 
 
 def test_unregistering_one_of_a_name_keeps_the_topics() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
-    assert registry.register(told("x", "y", broker_id=1), 0) == Registered("a0:1", "a0:2")
+    register(registry, told("x", "y"), 0)
+    assert register(registry, told("x", "y", broker_id=1), 0) == Registered("a0:1", "a0:2")
     registry.unregister("C", "a", "a0:1")
     route = registry.route("x")
     assert route is not None
@@ -135,23 +141,23 @@ def test_unregistering_one_of_a_name_keeps_the_topics() -> None:
 
 def test_a_slave_does_not_change_topics_but_a_prime_slave_does() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
-    registry.register(told("x", "s", broker_id=1, counter=5), 0)
+    register(registry, told("x", "y"), 0)
+    register(registry, told("x", "s", broker_id=1, counter=5), 0)
     assert registry.topics() == ["x", "y"]
-    registry.register(told("x", "y", acting_master=True), 0)
-    registry.register(told("x", "s", broker_id=1, counter=6, acting_master=True), 0)
+    register(registry, told("x", "y", acting_master=True), 0)
+    register(registry, told("x", "s", broker_id=1, counter=6, acting_master=True), 0)
     assert registry.topics() == ["x", "y"]
     registry.unregister("C", "a", "a0:1")
     assert queues_of(registry, "x") == {"a": (4, 4)}
-    registry.register(told("x", "s", broker_id=1, counter=7, acting_master=True), 0)
+    register(registry, told("x", "s", broker_id=1, counter=7, acting_master=True), 0)
     assert queues_of(registry, "s") == {"a": (4, 4)}
 
 
 def test_an_acting_master_is_shown_where_configured() -> None:
     for shown, addresses in ((True, {0: "a2:1", 3: "a3:1"}), (False, {2: "a2:1", 3: "a3:1"})):
         registry = BrokerRegistry(acting_masters=shown)
-        registry.register(told("x", "y", broker_id=2, acting_master=True), 0)
-        registry.register(told("x", "y", broker_id=3, acting_master=True), 0)
+        register(registry, told("x", "y", broker_id=2, acting_master=True), 0)
+        register(registry, told("x", "y", broker_id=3, acting_master=True), 0)
         route = registry.route("x")
         assert route is not None
         assert route.broker_datas[0].broker_addrs == addresses
@@ -160,34 +166,34 @@ def test_an_acting_master_is_shown_where_configured() -> None:
 
 def test_an_address_holds_one_id_and_a_stale_rival_is_ignored() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y", broker_id=1, address="s:1"), 0)
-    registry.register(told("x", "y", broker_id=0, address="s:1"), 0)
+    register(registry, told("x", "y", broker_id=1, address="s:1"), 0)
+    register(registry, told("x", "y", broker_id=0, address="s:1"), 0)
     assert registry.members("C", "a").broker_addrs == {0: "s:1"}
-    registry.register(told("x", "y", address="s:1", state=5, counter=2), 0)
-    assert registry.register(told("x", "y", address="late:1", state=4), 0) == Registered(holder="s:1")
+    register(registry, told("x", "y", address="s:1", state=5, counter=2), 0)
+    assert register(registry, told("x", "y", address="late:1", state=4), 0) == Registered(holder="s:1")
     assert registry.members("C", "a").broker_addrs == {0: "s:1"}
-    registry.register(told("x", "y", address="next:1", state=5), 0)
+    register(registry, told("x", "y", address="next:1", state=5), 0)
     assert registry.members("C", "a").broker_addrs == {0: "next:1"}
 
 
 def test_a_follower_that_claims_to_lead_with_an_old_state_version_is_no_member_any_more() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y", address="new:1", state=5), 0)
-    registry.register(told("x", "y", address="old:1", broker_id=2, state=5), 0)
-    ignored = registry.register(told("z", "w", address="old:1", state=4, filter_servers=["f:1"]), 0)
+    register(registry, told("x", "y", address="new:1", state=5), 0)
+    register(registry, told("x", "y", address="old:1", broker_id=2, state=5), 0)
+    ignored = register(registry, told("z", "w", address="old:1", state=4, filter_servers=["f:1"]), 0)
     assert ignored.holder == "new:1"
     assert registry.members("C", "a").broker_addrs == {0: "new:1"}
     assert registry.living == 1
     assert registry.topics() == ["x", "y"]
-    registry.register(told("x", "y", address="old:1", broker_id=2, state=5), 0)
+    register(registry, told("x", "y", address="old:1", broker_id=2, state=5), 0)
     assert registry.members("C", "a").broker_addrs == {0: "new:1", 2: "old:1"}
 
 
 def test_who_was_replaced_takes_nothing_along_when_it_leaves() -> None:
     registry = BrokerRegistry()
     one, two = object(), object()
-    registry.register(told("x", "y", address="old:1", state=1, connection=one), 0)
-    registry.register(told("x", "y", address="new:1", state=2, connection=two), 0)
+    register(registry, told("x", "y", address="old:1", state=1, connection=one), 0)
+    register(registry, told("x", "y", address="new:1", state=2, connection=two), 0)
     assert registry.connection_closed(one) == [BrokerKey("C", "old:1")]
     registry.unregister("C", "a", "old:1")
     assert registry.members("C", "a").broker_addrs == {0: "new:1"}
@@ -197,10 +203,10 @@ def test_who_was_replaced_takes_nothing_along_when_it_leaves() -> None:
 def test_topics_change_by_the_lowest_slave_that_knows_the_option_even_where_it_is_off() -> None:
     for option, topics in ((None, ["x", "y"]), (False, ["x", "y", "s"]), (True, ["x", "y", "s"])):
         registry = BrokerRegistry()
-        registry.register(told("x", "y"), 0)
-        registry.register(told("x", "y", broker_id=1), 0)
+        register(registry, told("x", "y"), 0)
+        register(registry, told("x", "y", broker_id=1), 0)
         registry.unregister("C", "a", "a0:1")
-        registry.register(told("x", "s", broker_id=1, counter=5, acting_master=option), 0)
+        register(registry, told("x", "s", broker_id=1, counter=5, acting_master=option), 0)
         assert registry.topics() == topics, option
         # Only where the option is on is what it says read-only.
         assert queues_of(registry, "x") == {"a": (4 if option else 6, 4)}
@@ -209,7 +215,7 @@ def test_topics_change_by_the_lowest_slave_that_knows_the_option_even_where_it_i
 def test_data_versions() -> None:
     registry = BrokerRegistry()
     assert registry.changed("C", "a0:1", DataVersion(1, 0, 7))
-    registry.register(told("x", "y"), 0)
+    register(registry, told("x", "y"), 0)
     assert not registry.changed("C", "a0:1", DataVersion(1, 0, 7))
     for other in (DataVersion(2, 0, 7), DataVersion(1, 1, 7), DataVersion(1, 0, 8)):
         assert registry.changed("C", "a0:1", other)
@@ -219,8 +225,8 @@ def test_data_versions() -> None:
 
 def test_write_permission_is_taken_and_given() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y", perm=7), 0)
-    registry.register(told("x", "z", name="b"), 0)
+    register(registry, told("x", "y", perm=7), 0)
+    register(registry, told("x", "z", name="b"), 0)
     assert registry.set_writable("a", False) == 2
     assert queues_of(registry, "x") == {"a": (5, 4), "b": (6, 4)}
     assert registry.set_writable("a", True) == 2
@@ -230,8 +236,8 @@ def test_write_permission_is_taken_and_given() -> None:
 
 def test_topics_are_deleted_everywhere_or_in_one_cluster() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
-    registry.register(told("x", "y", name="b", cluster="D"), 0)
+    register(registry, told("x", "y"), 0)
+    register(registry, told("x", "y", name="b", cluster="D"), 0)
     registry.delete_topic("x", "D")
     assert queues_of(registry, "x") == {"a": (6, 4)}
     registry.delete_topic("x", "C")
@@ -244,7 +250,7 @@ def test_topics_are_deleted_everywhere_or_in_one_cluster() -> None:
 
 def test_topics_registered_by_hand_need_known_brokers() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
+    register(registry, told("x", "y"), 0)
     assert registry.register_topic("hand", [QueueData("a", 6, 2, 2)])
     assert not registry.register_topic("hand", [QueueData("nobody", 6, 2, 2)])
     assert not registry.register_topic("empty", [])
@@ -253,8 +259,8 @@ def test_topics_registered_by_hand_need_known_brokers() -> None:
 
 def test_lists() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
-    registry.register(told("x", "z", name="b", cluster="D"), 0)
+    register(registry, told("x", "y"), 0)
+    register(registry, told("x", "z", name="b", cluster="D"), 0)
     assert registry.topics_of("C") == ["x", "y"]
     assert registry.topics_of("nowhere") == []
     system = registry.system_topics()
@@ -268,12 +274,12 @@ def test_lists() -> None:
 
 def test_filter_servers_and_zone_are_in_the_route_until_the_broker_drops_them() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y", filter_servers=["f:1"], zone="z1"), 0)
+    register(registry, told("x", "y", filter_servers=["f:1"], zone="z1"), 0)
     route = registry.route("x")
     assert route is not None
     assert route.filter_server_table == {"a0:1": ["f:1"]}
     assert route.broker_datas[0].zone_name == "z1"
-    registry.register(told("x", "y", filter_servers=[]), 0)
+    register(registry, told("x", "y", filter_servers=[]), 0)
     route = registry.route("x")
     assert route is not None
     assert route.filter_server_table == {}
@@ -281,7 +287,7 @@ def test_filter_servers_and_zone_are_in_the_route_until_the_broker_drops_them() 
 
 def test_a_route_is_a_copy() -> None:
     registry = BrokerRegistry()
-    registry.register(told("x", "y"), 0)
+    register(registry, told("x", "y"), 0)
     route = registry.route("x")
     assert route is not None
     route.queue_datas[0].perm = 0
