@@ -218,20 +218,11 @@ class Statistics:
         for other in [other for other in self._others if other[1].partition("@")[2] == name]:
             del self._others[other]
 
-    def sample(self) -> None:
-        """Let all counts remember their totals; begin a new day when it is time."""
-        now = self._sample_meters()
-        for count in self._all():
-            count.sample(now)
-
     async def sample_in_turns(self) -> None:
-        """As `sample`, in slices: there may be hundreds of thousands of counts."""
-        now = self._sample_meters()
-        async for some in in_turns(tuple(self._all()), TURN_COUNTS):
-            for count in some:
-                count.sample(now)
+        """Let all counts remember their totals; begin a new day when it is time.
 
-    def _sample_meters(self) -> float:
+        In slices: there may be hundreds of thousands of counts.
+        """
         now = self._clock.monotonic()
         for meter in (self.put, self.get, self.found, self.missed):
             meter.sample(now)
@@ -241,7 +232,9 @@ class Statistics:
         if today != self._day:
             self._day = today
             self.yesterday, self.morning = self.morning, (self.put.total, self.get.total)
-        return now
+        async for some in in_turns(tuple(self._all()), TURN_COUNTS):
+            for count in some:
+                count.sample(now)
 
     def _all(self) -> Iterable[Sampled]:
         yield from (self._broker_puts, self._broker_gets)

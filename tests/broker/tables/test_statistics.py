@@ -7,7 +7,7 @@ from mqframe_testing.manual_clock import ManualClock
 from mqframe.broker.tables.statistics import ACKNOWLEDGED, DEAD, TURN_COUNTS, Statistics
 
 
-def counted() -> tuple[ManualClock, Statistics]:
+async def counted() -> tuple[ManualClock, Statistics]:
     """6 messages of 60 bytes put into t, 4 of them given to g, after which a minute passed."""
     clock = ManualClock()
     statistics = Statistics(clock, "c")
@@ -19,7 +19,7 @@ def counted() -> tuple[ManualClock, Statistics]:
     statistics.got("g", "t", 1, 10, 0.002)
     for _ in range(6):
         clock.advance(10)
-        statistics.sample()
+        await statistics.sample_in_turns()
     return clock, statistics
 
 
@@ -29,8 +29,8 @@ def minute(clock: ManualClock, statistics: Statistics, name: str, key: str) -> t
     return None if found is None else (found.sum, round(found.per_call, 2))
 
 
-def test_types_and_sizes_of_what_comes_in_are_kept_apart() -> None:
-    _, statistics = counted()
+async def test_types_and_sizes_of_what_comes_in_are_kept_apart() -> None:
+    _, statistics = await counted()
     put = statistics.topic("t")
     put.add(1, 5000)
     assert (put.total, put.times, put.size.total, put.sizes) == (7, 3, 5060, [6, 0, 1, 0, 0, 0, 0])
@@ -48,8 +48,8 @@ def test_what_seldom_happens_is_kept_by_name_topic_and_group() -> None:
     ]
 
 
-def test_counts_go_by_the_names_of_the_system() -> None:
-    clock, statistics = counted()
+async def test_counts_go_by_the_names_of_the_system() -> None:
+    clock, statistics = await counted()
     assert minute(clock, statistics, "TOPIC_PUT_NUMS", "t") == (6, 3.0)
     assert minute(clock, statistics, "TOPIC_PUT_SIZE", "t") == (60, 30.0)
     assert minute(clock, statistics, "GROUP_GET_NUMS", "t@g") == (4, 2.0)
@@ -66,28 +66,28 @@ def test_counts_go_by_the_names_of_the_system() -> None:
         assert statistics.count(name, key) is None
 
 
-def test_rates_are_those_of_the_last_minute() -> None:
-    clock, statistics = counted()
+async def test_rates_are_those_of_the_last_minute() -> None:
+    clock, statistics = await counted()
     assert (statistics.put_rate("t"), statistics.get_rate("g", "t")) == (0.1, 0.07)
     assert statistics.put_rate("u") == statistics.get_rate("g", "u") == 0.0
     for _ in range(7):
         clock.advance(10)
-        statistics.sample()
+        await statistics.sample_in_turns()
     assert statistics.put_rate("t") == 0.0
 
 
-def test_what_seldom_happens_is_counted_by_topic_and_group() -> None:
-    _, statistics = counted()
+async def test_what_seldom_happens_is_counted_by_topic_and_group() -> None:
+    _, statistics = await counted()
     statistics.add(ACKNOWLEDGED, "t", "g", 5)
-    statistics.sample()
+    await statistics.sample_in_turns()
     count = statistics.count(ACKNOWLEDGED, "t@g")
     assert count is not None
     assert count.total == 5
     assert statistics.count(ACKNOWLEDGED, "t@h") is None
 
 
-def test_what_is_deleted_is_forgotten() -> None:
-    _, statistics = counted()
+async def test_what_is_deleted_is_forgotten() -> None:
+    _, statistics = await counted()
     statistics.got("h", "t", 1)
     statistics.got("h", "u", 1)
     statistics.add(DEAD, "u", "h")
@@ -98,37 +98,34 @@ def test_what_is_deleted_is_forgotten() -> None:
     assert statistics.count(DEAD, "u@h") is None
 
 
-def test_a_day_begins_at_midnight() -> None:
-    clock, statistics = counted()
+async def test_a_day_begins_at_midnight() -> None:
+    clock, statistics = await counted()
     assert (statistics.yesterday, statistics.morning) == ((0, 0), (0, 0))
     clock.advance(86_400)
-    statistics.sample()
+    await statistics.sample_in_turns()
     assert (statistics.yesterday, statistics.morning) == ((0, 0), (6, 4))
     statistics.put.total += 1
     clock.advance(86_400)
-    statistics.sample()
+    await statistics.sample_in_turns()
     assert (statistics.yesterday, statistics.morning) == ((6, 4), (7, 4))
 
 
-async def test_counts_are_sampled_in_slices_as_at_once():
-    def filled():
-        clock = ManualClock()
-        statistics = Statistics(clock)
-        for number in range(TURN_COUNTS):
-            statistics.topic(f"t{number}").total += number
-        clock.advance(10)
-        return statistics, clock
-
-    (at_once, _), (sliced, _) = filled(), filled()
-    at_once.sample()
-    await sliced.sample_in_turns()
+async def test_all_counts_are_sampled_however_many_there_are():
+    clock = ManualClock()
+    statistics = Statistics(clock)
+    for number in range(TURN_COUNTS):
+        statistics.topic(f"t{number}").total += number
+    clock.advance(10)
+    await statistics.sample_in_turns()
+    clock.advance(60)
+    await statistics.sample_in_turns()
     last = f"t{TURN_COUNTS - 1}"
-    assert sliced.count("TOPIC_PUT_NUMS", last) is not None
-    assert sliced.put_rate(last) == at_once.put_rate(last) > 0
+    assert statistics.topic(last).minute(clock.monotonic()).sum == 0
+    assert statistics.topic(last).hour(clock.monotonic()).sum == TURN_COUNTS - 1
 
 
-def test_sizes_of_deleted_topics_stay_in_the_sum() -> None:
-    _, statistics = counted()
+async def test_sizes_of_deleted_topics_stay_in_the_sum() -> None:
+    _, statistics = await counted()
     statistics.topic("u").size.total += 5
     assert statistics.put_bytes == 65
     statistics.forget_topic("t")
@@ -136,8 +133,8 @@ def test_sizes_of_deleted_topics_stay_in_the_sum() -> None:
     assert statistics.put_bytes == 65
 
 
-def test_rates_of_several_counts_are_those_of_all_together() -> None:
-    _, statistics = counted()
+async def test_rates_of_several_counts_are_those_of_all_together() -> None:
+    _, statistics = await counted()
     statistics.missed.total += 6
     assert statistics.found.total == 2
     assert statistics.rates(statistics.found).split()[1] == "0.03"
