@@ -35,13 +35,8 @@ class OrderedTopics:
             return None
         return self._kv.get(LEARNT_ORDER_NAMESPACE, topic)
 
-    def learn(self, broker_name: str, topics: Mapping[str, TopicConfig]) -> None:
-        """The master `broker_name` has registered `topics`. What changes is saved once."""
-        if self.note(broker_name, topics):
-            self.save()
-
     def note(self, broker_name: str, topics: Mapping[str, TopicConfig]) -> bool:
-        """As `learn`, without saving, for those who have more; returns whether anything changed."""
+        """The master `broker_name` has registered `topics`; whether there is something new to `save`."""
         found = False
         kept = self._kv.namespace(LEARNT_ORDER_NAMESPACE) or {}
         for topic, text in learnt_changes(kept, broker_name, topics).items():

@@ -21,10 +21,15 @@ def topic(name: str, queues: int, *, order: bool = False, fifo: bool = False) ->
     return {name: config}
 
 
+def learn(ordered: OrderedTopics, broker_name: str, topics: dict[str, TopicConfig]) -> None:
+    if ordered.note(broker_name, topics):
+        ordered.save()
+
+
 def test_a_marked_topic_has_a_list_where_that_is_switched_on():
     ordered = OrderedTopics(KvConfig(None))
-    ordered.learn("broker-b", topic("t", 2, order=True))
-    ordered.learn("broker-a", topic("t", 4, order=True) | topic("plain", 4))
+    learn(ordered, "broker-b", topic("t", 2, order=True))
+    learn(ordered, "broker-a", topic("t", 4, order=True) | topic("plain", 4))
     assert ordered.queues_of("t", True) == "broker-a:4;broker-b:2"
     assert ordered.queues_of("t", False) is None
     assert ordered.queues_of("plain", True) is None
@@ -32,16 +37,16 @@ def test_a_marked_topic_has_a_list_where_that_is_switched_on():
 
 def test_a_fifo_topic_always_has_one():
     ordered = OrderedTopics(KvConfig(None))
-    ordered.learn("broker-a", topic("t", 4, fifo=True))
+    learn(ordered, "broker-a", topic("t", 4, fifo=True))
     assert (ordered.queues_of("t", False), ordered.queues_of("t", True)) == ("broker-a:4", "broker-a:4")
-    ordered.learn("broker-a", topic("t", 4, order=True))
+    learn(ordered, "broker-a", topic("t", 4, order=True))
     assert (ordered.queues_of("t", False), ordered.queues_of("t", True)) == (None, "broker-a:4")
 
 
 def test_the_list_of_an_operator_comes_first():
     kv = KvConfig(None)
     ordered = OrderedTopics(kv)
-    ordered.learn("broker-a", topic("t", 4, order=True))
+    learn(ordered, "broker-a", topic("t", 4, order=True))
     kv.put(ORDER_TOPIC_NAMESPACE, "t", "broker-z:1")
     assert ordered.queues_of("t", True) == "broker-z:1"
     assert ordered.queues_of("t", False) is None
@@ -49,13 +54,13 @@ def test_the_list_of_an_operator_comes_first():
 
 def test_a_deleted_topic_is_forgotten():
     ordered = OrderedTopics(KvConfig(None))
-    ordered.learn("broker-a", topic("t", 4, fifo=True))
+    learn(ordered, "broker-a", topic("t", 4, fifo=True))
     ordered.forget("t")
     assert (ordered.queues_of("t", False), ordered.queues_of("t", True)) == (None, None)
 
 
 def test_what_was_learnt_outlives_a_restart(tmp_path):
-    OrderedTopics(KvConfig(tmp_path)).learn("broker-a", topic("t", 4, fifo=True))
+    learn(OrderedTopics(KvConfig(tmp_path)), "broker-a", topic("t", 4, fifo=True))
     kv = KvConfig(tmp_path)
     kv.load()
     assert OrderedTopics(kv).queues_of("t", False) == "broker-a:4"
@@ -63,13 +68,12 @@ def test_what_was_learnt_outlives_a_restart(tmp_path):
 
 def test_a_disk_that_is_full_loses_nothing_of_this_run():
     class Full(KvConfig):
-        def put(self, namespace: str, key: str, value: str) -> None:
-            super().put(namespace, key, value)
+        def save(self) -> None:
             raise OSError("no space left")
 
     kv = Full(None)
     ordered = OrderedTopics(kv)
-    ordered.learn("broker-a", topic("t", 4, fifo=True))
+    learn(ordered, "broker-a", topic("t", 4, fifo=True))
     assert ordered.queues_of("t", False) == "broker-a:4"
 
 
@@ -79,9 +83,9 @@ def test_a_registration_is_saved_once_however_many_of_its_topics_are_ordered(mon
     monkeypatch.setattr(kv, "save", lambda: saves.append(kv.entries))
     ordered = OrderedTopics(kv)
     topics = {name: config for n in range(50) for name, config in topic(f"t{n}", 4, fifo=True).items()}
-    ordered.learn("broker-a", topics)
+    learn(ordered, "broker-a", topics)
     assert saves == [100]
-    ordered.learn("broker-a", topics)
+    learn(ordered, "broker-a", topics)
     assert saves == [100]
     ordered.forget("t0")
     ordered.forget("t0")
