@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Final, Protocol
 
 from mqframe.core.clock import Clock
 from mqframe.core.measuring.budget import Shares, counters
+from mqframe.core.requests.peer import Peer
 from mqframe.log import get_logger
 from mqframe.net.heap import WORTH_BYTES
-from mqframe.net.peer_group import OpenPeer
 from mqframe.net.settings import NetSettings
 from mqframe.trouble import Trouble
 
@@ -19,6 +19,27 @@ IDLE_SECONDS: Final = 60.0
 """A connection that carried nothing for so long may be closed for a new one. Clients talk every 30 s."""
 LOOK_SECONDS: Final = 1.0
 """So often at most all connections are looked at for idle ones."""
+
+
+class OpenPeer(Peer, Protocol):
+    """A connection that can be closed for being idle. `last_used`: monotonic seconds."""
+
+    @property
+    def last_used(self) -> float:
+        """When a whole frame came or something was sent."""
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that wait to leave."""
+
+    def shed(self, reason: str) -> None:
+        """Close at once for `reason`: all connections together take too much."""
+
+    def abort(self) -> None:
+        """Close at once, without sending what is unsent."""
+
+    def close_if_idle(self, now: float) -> None:
+        """Close when nothing passed for too long, or when the other side does not read."""
 
 
 class ConnectionBudgets:

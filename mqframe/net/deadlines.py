@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Container
 from heapq import heapify, heappop, heappush
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 _STALE_MAX: Final = 4096
 """Entries of calls that were answered, beyond those still pending, before the heap is rebuilt."""
 
 
-class HasPending(Protocol):
-    """A connection: `pending` are the numbers of its calls that wait."""
+class Waiting(Protocol):
+    """A connection whose calls have deadlines."""
 
     @property
     def pending(self) -> Container[int]:
         """Numbers of the calls that wait."""
 
+    def expire(self, opaque: int, now: float) -> None:
+        """The time of the call of this number is over; `now`: monotonic seconds."""
 
-C = TypeVar("C", bound=HasPending)
 
-
-class Deadlines(Generic[C]):
+class Deadlines:
     """Deadlines of calls, earliest first.
 
     An answered call leaves its entry behind; the heap is rebuilt when those outnumber the pending ones.
@@ -30,10 +30,10 @@ class Deadlines(Generic[C]):
     __slots__ = ("_heap", "_rebuild_above")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, C]] = []
+        self._heap: list[tuple[float, int, Waiting]] = []
         self._rebuild_above = _STALE_MAX
 
-    def add(self, deadline: float, opaque: int, connection: C) -> None:
+    def add(self, deadline: float, opaque: int, connection: Waiting) -> None:
         """Call `opaque` of `connection` must be answered before `deadline` (monotonic seconds)."""
         heap = self._heap
         if len(heap) >= self._rebuild_above:
@@ -42,7 +42,7 @@ class Deadlines(Generic[C]):
             self._rebuild_above = 2 * len(heap) + _STALE_MAX
         heappush(heap, (deadline, opaque, connection))
 
-    def due(self, now: float) -> list[tuple[int, C]]:
+    def due(self, now: float) -> list[tuple[int, Waiting]]:
         """Pending calls whose deadline has come, earliest first; they are forgotten here."""
         heap = self._heap
         due = []

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqframe.core.clock import Timer
 from mqframe.core.requests.peer import Peer
-from mqframe.core.requests.serving import Call
 from mqframe.log import get_logger
 from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock
-from mqframe.net.deadlines import Deadlines, HasPending
+from mqframe.net.deadlines import Deadlines
 from mqframe.net.endpoint import Endpoint
-from mqframe.net.frame_path import AlikeRequests, FramePath
+from mqframe.net.frame_path import FramePath
 from mqframe.net.heap import give_back
+
+if TYPE_CHECKING:  # what servers alone have is not imported for clients
+    from mqframe.net.budgets import ConnectionBudgets, OpenPeer
+    from mqframe.net.latencies import Latencies
 
 log = get_logger("net")
 
@@ -33,63 +36,6 @@ class PeerEvents(NamedTuple):
     on_close: Callable[[Peer], None] | None = None
 
 
-class Waiting(HasPending, Protocol):
-    """A connection whose calls have deadlines."""
-
-    def expire(self, opaque: int, now: float) -> None:
-        """The time of the call of this number is over; `now`: monotonic seconds."""
-
-
-class OpenPeer(Peer, Protocol):
-    """A connection that can be closed for being idle. `last_used`: monotonic seconds."""
-
-    @property
-    def last_used(self) -> float:
-        """When a whole frame came or something was sent."""
-
-    @property
-    def unsent_bytes(self) -> int:
-        """Bytes that wait to leave."""
-
-    def shed(self, reason: str) -> None:
-        """Close at once for `reason`: all connections together take too much."""
-
-    def abort(self) -> None:
-        """Close at once, without sending what is unsent."""
-
-    def close_if_idle(self, now: float) -> None:
-        """Close when nothing passed for too long, or when the other side does not read."""
-
-
-class Limits(Protocol):
-    """What the connections of a server may take together: of `ConnectionBudgets`."""
-
-    def is_full(self, peers: set[OpenPeer]) -> bool:
-        """Whether `peers` are as many as may be, and none of them may go for another one."""
-
-    def half_frame(self, peer: OpenPeer, size: int) -> None:
-        """Of a frame of `peer`, `size` bytes came, and the rest did not."""
-
-    def unsent(self, peer: OpenPeer, size: int) -> None:
-        """`size` bytes for `peer` wait to leave."""
-
-    def freed_much(self) -> bool:
-        """Whether connections took far more, at some time since this was so last, than they take now."""
-
-    def tell(self, *, last: bool = False) -> None:
-        """Say how many were refused, or closed, since that was said."""
-
-
-class AnswerTimes(Protocol):
-    """How long answers take: of `Latencies`."""
-
-    def add(self, call: Call, response_code: int, now: float) -> None:
-        """`call` is answered with `response_code`; `now`: monotonic seconds."""
-
-    def add_alike(self, requests: AlikeRequests, response_code: int, took_ms: float) -> None:
-        """All of `requests` were answered with `response_code` after `took_ms`."""
-
-
 class PeerGroup:
     """Connections of one asyncio server or client; lives in one loop.
 
@@ -101,7 +47,11 @@ class PeerGroup:
     """
 
     def __init__(
-        self, clock: LoopClock, endpoint: Endpoint, events: PeerEvents, limits: Limits | None = None
+        self,
+        clock: LoopClock,
+        endpoint: Endpoint,
+        events: PeerEvents,
+        limits: ConnectionBudgets | None = None,
     ) -> None:
         self.clock = clock
         self.endpoint = endpoint
@@ -109,12 +59,12 @@ class PeerGroup:
         self.throttle = limits is not None
         self.peers: set[OpenPeer] = set()
         self._limits = limits
-        self.deadlines: Deadlines[Waiting] = Deadlines()
+        self.deadlines = Deadlines()
         self.armed_at = float("inf")
         self.busy_poll: BusyPoll | None = None
         self.turns = 0
         self.processor_seconds: Callable[[], float] = time.thread_time
-        self.latencies: AnswerTimes | None = None
+        self.latencies: Latencies | None = None
         self.frame_path: FramePath | None = None
         self.running = False
         self._timer: Timer | None = None
