@@ -9,11 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from mqframe.core.cluster.group_table import GroupTable
-from mqframe.core.cluster.topic_table import TopicTable
-from mqframe.core.consuming.offset_table import OffsetTable
 from mqframe.core.measuring.family import Family
 from mqframe.core.measuring.sampled import Sampled
+from mqframe.hooks.interfaces.administration.broker import AdministeredTables
 from mqframe.hooks.interfaces.broker_port import BrokerPort
 from mqframe.hooks.interfaces.broker_service import BrokerService
 
@@ -119,22 +117,6 @@ class StoreMeasures(Protocol):
         """Of all dispatchers that follow the log."""
 
 
-class MeasuredTables(Protocol):
-    """What the broker knows by name; to be read, not to be changed."""
-
-    @property
-    def topics(self) -> TopicTable:
-        """The topics."""
-
-    @property
-    def groups(self) -> GroupTable:
-        """The consumer groups."""
-
-    @property
-    def offsets(self) -> OffsetTable:
-        """How far groups are."""
-
-
 class BrokerMeasures(Protocol):
     """What one broker measures, from when it was asked for on."""
 
@@ -143,8 +125,8 @@ class BrokerMeasures(Protocol):
         """Its identity and time, what is stored, who is connected, and what its services offer."""
 
     @property
-    def tables(self) -> MeasuredTables:
-        """What it knows by name."""
+    def tables(self) -> AdministeredTables:
+        """What it knows by name; to be read, not to be changed."""
 
     @property
     def traffic(self) -> MeasuredTraffic:
