@@ -247,14 +247,10 @@ class PullProcessor(Processor):
     def _moved_by_reset(
         self, fields: PullFields, group: SubscriptionGroupConfig, topic: TopicConfig, offset: int
     ) -> Reply:
-        low = self._store.queues.min_offset(fields.topic, fields.queue_id)
-        high = self._store.queues.max_offset(fields.topic, fields.queue_id)
+        low, high = self._store.queues.bounds(fields.topic, fields.queue_id)
         self._offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, offset)
-        return Reply(
-            ResponseCode.PULL_OFFSET_MOVED,
-            ext=where(offset, low, high, group, topic, self.suggested(fields, group)),
-            remark=OFFSET_RESET,
-        )
+        ext = self.where(fields, group, topic, (offset, low, high))
+        return Reply(ResponseCode.PULL_OFFSET_MOVED, ext=ext, remark=OFFSET_RESET)
 
     def _reply(
         self,
@@ -284,22 +280,39 @@ class PullProcessor(Processor):
                 offset=fields.queue_offset,
                 to=found.next_offset,
             )
-        suggested = self.suggested(fields, group, found if found.count else None)
-        ext = where(going_on, found.min_offset, found.max_offset, group, topic, suggested)
+        places = going_on, found.min_offset, found.max_offset
+        ext = self.where(fields, group, topic, places, found if found.count else None)
         return Reply(code, ext=ext, remark=status, body=list(found.parts))
 
-    def suggested(
-        self, fields: PullFields, group: SubscriptionGroupConfig, found: Found | None = None
-    ) -> int:
-        """The broker to pull from next, after what was `found`."""
+    def where(
+        self,
+        fields: PullFields,
+        group: SubscriptionGroupConfig,
+        topic: TopicConfig,
+        places: tuple[int, int, int],
+        found: Found | None = None,
+    ) -> dict[str, str]:
+        """The fields of an answer: the broker to pull from next, after what was `found`, and the flags.
+
+        `places`: the offset to go on at, the lowest and the highest of the queue.
+        """
         slave_reads = self._live.replication.slave_reads
         behind = 0
         if slave_reads and found is not None:
             last = self._store.reads.entries(fields.topic, fields.queue_id, found.next_offset - 1, 1)
             behind = self._store.log.max_offset - last[0][0] if last else 0
-        return suggested_broker(
+        suggested = suggested_broker(
             group, behind, self._store.settings.hot_bytes, at_slave=self.at_slave, slave_reads=slave_reads
         )
+        next_offset, low, high = places
+        return {
+            "suggestWhichBrokerId": str(suggested),
+            "nextBeginOffset": str(next_offset),
+            "minOffset": str(low),
+            "maxOffset": str(high),
+            "topicSysFlag": str(topic.topic_sys_flag),
+            "groupSysFlag": str(group.group_sys_flag),
+        }
 
     def _is_due(self, held: HeldPull) -> bool:
         try:
@@ -338,17 +351,3 @@ class PullProcessor(Processor):
         except Exception as problem:  # one pull's error must not stop the others from being woken
             reply = failure_reply(problem, held.call)
         held.call.reply(reply)
-
-
-def where(
-    next_offset: int, low: int, high: int, group: SubscriptionGroupConfig, topic: TopicConfig, suggested: int
-) -> dict[str, str]:
-    """The fields of the answer to a pull; `suggested`: the broker to pull from next."""
-    return {
-        "suggestWhichBrokerId": str(suggested),
-        "nextBeginOffset": str(next_offset),
-        "minOffset": str(low),
-        "maxOffset": str(high),
-        "topicSysFlag": str(topic.topic_sys_flag),
-        "groupSysFlag": str(group.group_sys_flag),
-    }

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from mqframe.broker.consuming.processor import PullProcessor, where
+from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -167,7 +167,7 @@ class PullPath:
             codes, entries = list(choice.codes), max(self._store.settings.scan_entries_max, count)
         if choice.records is not None or entries > _ENTRIES_MAX:
             return None
-        ext = where(*_PLACES, group, topic, self._pulls.suggested(fields, group))
+        ext = self._pulls.where(fields, group, topic, _PLACES)
         header = encode_answer(_OPAQUE, ResponseCode.SUCCESS, ext, GetStatus.FOUND.value, 0)[_WORDS_BYTES:]
         header = header.replace(b"%", b"%%")
         for number in (*_PLACES, _OPAQUE):
