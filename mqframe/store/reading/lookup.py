@@ -38,6 +38,11 @@ class Lookup:
         self._mending = mending
         self._repair = repair
 
+    @property
+    def recent(self) -> int:
+        """Log offset from which on the map is read: memory is likely to hold the records."""
+        return self._log.end - self._recent_bytes
+
     def outside(self, queue: ConsumeQueue | None, offset: int) -> Found | None:
         """The answer for an `offset` at which `queue` holds no record; `None` when it does."""
         if queue is None:
@@ -132,8 +137,7 @@ class Lookup:
         """Whether entries may have been on the disk alone since they were written."""
         if offset < queue.loaded:
             return True
-        recent = self._log.end - self._recent_bytes
-        return bool(chosen.stretches) and chosen.stretches[0][0] < recent
+        return bool(chosen.stretches) and chosen.stretches[0][0] < self.recent
 
     def _can_be(self, chosen: Chosen, bytes_max: int) -> bool:
         """Whether a read that is larger than was asked for is one large record, and lies in the log."""
@@ -208,43 +212,31 @@ class Lookup:
         if not entries:
             return Found(GetStatus.OFFSET_FOUND_NULL, self._next_file(offset), low, queue.end)
         start, file_bytes = self._log.start, self._log.file_bytes
-        with self._own_files() as files:
-            try:
+        try:
+            with self._own_files() as files:
                 chosen = choose(
                     entries, offset, max_messages, choice.codes, bytes_max, start, file_bytes, choice.records,
                     checked(files.fetch, queue),
                 )  # fmt: skip
-            except Damaged:
-                return self._mended(queue, offset, max_messages, choice, bytes_max, low)
-            if chosen.odd or not self._can_be(chosen, bytes_max):
-                return self._mended(queue, offset, max_messages, choice, bytes_max, low)
-            parts: list[Body] = []
-            for window in windows(chosen.stretches, start, file_bytes):
-                read = read_window(window, files.fetch)
-                if read is None:
-                    return self._mended(queue, offset, max_messages, choice, bytes_max, low)
-                parts += read
-        if not fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
-            return self._mended(queue, offset, max_messages, choice, bytes_max, low)
+                if chosen.odd or not self._can_be(chosen, bytes_max):
+                    raise Damaged
+                parts: list[Body] = []
+                for window in windows(chosen.stretches, start, file_bytes):
+                    read = read_window(window, files.fetch)
+                    if read is None:
+                        raise Damaged
+                    parts += read
+            if not fit(queue, entries, offset, chosen, parts) and offset >= queue.min_offset_known:
+                raise Damaged
+        except Damaged:
+            if self._mending.mend(queue, offset, count):
+                return self.get_elsewhere(queue, offset, max_messages, choice, bytes_max, low)
+            # Nothing is wrong with the entries: their records went from the log meanwhile.
+            return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, queue.end)
         self._need_sound(queue, offset, chosen, parts, whole=choice == EVERY)
         if len(parts) > _PARTS_JOINED_FROM:
             parts = [b"".join(parts)]  # here rather than on the loop
         return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)
-
-    def _mended(
-        self,
-        queue: ConsumeQueue,
-        offset: int,
-        max_messages: int,
-        choice: RecordChoice,
-        bytes_max: int,
-        low: int,
-    ) -> Found:
-        """As `get_elsewhere`, once the entries say what the log says."""
-        if self._mending.mend(queue, offset, self._entries_to_scan(max_messages, choice)):
-            return self.get_elsewhere(queue, offset, max_messages, choice, bytes_max, low)
-        # Nothing is wrong with them: their records went from the log meanwhile.
-        return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, queue.end)
 
     def records(self, places: Sequence[tuple[int, int]], mapped_from: int) -> list[Body | None] | None:
         """The records at these (log offset, size), `None` for one that is not there (any more).

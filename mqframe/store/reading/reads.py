@@ -28,7 +28,7 @@ class QueueReads:
         mending: Mending,
         repair: Callable[[int], object],
     ) -> None:
-        self._hot_bytes, self._recent_bytes = settings.hot_bytes, settings.mapped_read_bytes
+        self._hot_bytes = settings.hot_bytes
         self._log, self._queues, _, _ = files
         self._threads = threads
         self._mending = mending
@@ -80,9 +80,8 @@ class QueueReads:
         bytes_max: int = 256 << 10,
     ) -> Found | None:
         """As `get`, but `None` instead of a wait for the disk; then `get_cold` is the call to make."""
-        mapped_from = self._log.end - self._recent_bytes
         choice = RecordChoice(codes, records)
-        return self._get(topic, queue_id, offset, max_messages, choice, bytes_max, mapped_from)
+        return self._get(topic, queue_id, offset, max_messages, choice, bytes_max, self.lookup.recent)
 
     def entries(self, topic: str, queue_id: int, offset: int, count: int) -> list[tuple[int, int, int]]:
         """Up to `count` queue entries from `offset` on: (log offset, record size in bytes, tags code).
@@ -132,8 +131,7 @@ class QueueReads:
 
         What memory does not hold is read in a thread. Newer ones are slices of the log's map, not copies.
         """
-        mapped_from = self._log.end - self._recent_bytes
-        found = self.lookup.records(places, mapped_from)
+        found = self.lookup.records(places, self.lookup.recent)
         if found is None:
             found = await self._threads.run_and_wait(lambda: self.lookup.records_elsewhere(places))
         return found

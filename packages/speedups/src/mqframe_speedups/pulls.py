@@ -198,11 +198,9 @@ class PullPath:
             return 0
         done, stretches, lasts, count, size = found
         chosen = Chosen(GetStatus.FOUND, offset + done, stretches, count, size, lasts)
-        recent = log.end - self._store.settings.mapped_read_bytes
+        lookup = self._store.reads.lookup
         try:
-            parts = self._store.reads.lookup.parts(
-                queue, entries, offset, chosen, how.size_bytes, recent, how.choice
-            )
+            parts = lookup.parts(queue, entries, offset, chosen, how.size_bytes, lookup.recent, how.choice)
             if commits:
                 offsets.commit(group, topic, queue_id, commit)
             offsets.pulled(group, topic, queue_id, chosen.following)
