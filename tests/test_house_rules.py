@@ -98,9 +98,9 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe.net": [
         {"access", "addresses", "busy_poll", "clock", "frame_path", "heap", "listening", "settings"},
         {"endpoint", "deadlines", "latencies", "unread"},
-        {"connection", "send_buffer", "serving"},
+        {"budgets", "connection", "send_buffer", "serving"},
         {"peer_group", "tls"},
-        {"async_serving", "budgets"},
+        {"async_serving"},
         {"async_peer", "blocking_peer", "in_process"},
         {"idle_reader"},
         {"blocking", "client", "server"},

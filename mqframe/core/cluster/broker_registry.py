@@ -83,7 +83,7 @@ class BrokerRegistry:
         ignored; any other takes the id over. Raises `Refusal` when an id that is not known yet comes with
         exactly one topic: everything must be registered first; and where there is no room.
         """
-        key = BrokerKey(registration.cluster, registration.address)
+        key, version = BrokerKey(registration.cluster, registration.address), registration.topics.data_version
         broker = self._brokers.get(registration.name)
         addresses = {} if broker is None else dict(broker.broker_addrs)
         # A slave that was made master comes back under another id, and must not be listed twice.
@@ -95,11 +95,7 @@ class BrokerRegistry:
         if holder is not None and holder != registration.address:
             rival = self._live.get(BrokerKey(registration.cluster, holder))
             # Two brokers claim one id: the state version grows with each change of roles, the higher counts.
-            if (
-                broker
-                and rival
-                and rival.version.state_version > registration.topics.data_version.state_version
-            ):
+            if broker and rival and rival.version.state_version > version.state_version:
                 self._live.pop(key, None)
                 self._filter_servers.pop(key, None)
                 broker.broker_addrs = addresses  # what it was known as before it is no longer
@@ -122,15 +118,9 @@ class BrokerRegistry:
         broker.broker_addrs = addresses
         broker.enable_acting_master = bool(registration.acting_master)
         broker.zone_name = registration.zone
-        changed = not holder or self.changed(
-            registration.cluster, registration.address, registration.topics.data_version
-        )
+        changed = not holder or self.changed(registration.cluster, registration.address, version)
         live = self._live[key] = _Live(
-            now,
-            registration.timeout_ms,
-            registration.topics.data_version,
-            registration.connection,
-            registration.ha_address,
+            now, registration.timeout_ms, version, registration.connection, registration.ha_address
         )
         if registration.filter_servers:
             self._filter_servers[key] = list(registration.filter_servers)
