@@ -69,11 +69,6 @@ class BlockingClient:
         """Addresses with an open connection."""
         return list(self._peers)
 
-    @property
-    def in_flight_requests(self) -> int:
-        """Requests that wait for their answers."""
-        return self.endpoint.in_flight_requests
-
     def invoke(self, address: str, request: Request, body: Body = b"", *, timeout: float = 3.0) -> Frame:
         """Send `request` to `address` and wait for the answer, whatever its code, `timeout` seconds at most.
 

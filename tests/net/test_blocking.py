@@ -22,7 +22,7 @@ def test_calls_of_one_thread(server: ServerThread, client: BlockingClient) -> No
         answer = client.invoke(server.address, ROUTE(f"t{n}"), b"%d" % n)
         assert (answer.ext, bytes(answer.body)) == ({"topic": f"t{n}"}, b"%d" % n)
     assert client.addresses == [server.address]
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
 
 
 def test_a_lost_connection_fails_all_callers_and_the_next_call_opens_a_new_one(
@@ -142,7 +142,7 @@ def test_what_cannot_be_encoded_is_refused_and_leaves_nothing_behind(server, cli
             client.invoke_all(server.address, [ROUTE("fine"), ROUTE(topic)])
         with pytest.raises(HeaderError, match="field topic"):
             client.oneway(server.address, ROUTE(topic))
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
     assert client.invoke(server.address, ROUTE("t")).ext == {"topic": "t"}
 
 

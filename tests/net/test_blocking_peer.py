@@ -29,7 +29,7 @@ def test_many_threads_share_one_connection(
 
     assert all(pool.map(call, range(2000)))
     assert len(server.server.peers) == 1
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
 
 
 def test_a_sleeper_gets_the_lead_when_the_leader_is_done(
@@ -58,7 +58,7 @@ def test_calls_that_leave_together_are_answered_in_order(
     answers = together.result(120)
     assert [answer.code for answer in answers] == [10, 0, 12, 0]
     assert [answer.ext for answer in answers[1::2]] == [{"topic": "1"}, {"topic": "3"}]
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
     assert client.invoke_all(server.address, []) == []
 
 
@@ -75,7 +75,7 @@ def test_calls_that_leave_together_fail_together(
     server.call(peer.close, "test")
     with pytest.raises(ConnectionLost):
         lost.result(120)
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
     answers = client.invoke_all(server.address, [ROUTE("3"), ROUTE("4")], timeout=120)
     assert [answer.ext for answer in answers] == [{"topic": "3"}, {"topic": "4"}]
 
@@ -84,7 +84,7 @@ def test_no_more_leave_together_than_may_be_in_flight(server: ServerThread) -> N
     client = BlockingClient(SystemClock(), NetSettings(in_flight_requests_max=2))
     with pytest.raises(TooMuchInFlight, match="2 requests wait"):
         client.invoke_all(server.address, [ROUTE("t")] * 3)
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
     assert len(client.invoke_all(server.address, [ROUTE("t")] * 2)) == 2
     client.close()
 
@@ -102,7 +102,7 @@ def test_an_answer_that_does_not_come_in_time(
     for held in server.held:
         server.call(held.reply, Reply())  # too late: ignored
     assert client.invoke(server.address, ROUTE("t")).code == 0
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
 
 
 def test_a_connection_over_which_nothing_came_since_a_call_is_closed_with_its_time(
@@ -124,7 +124,7 @@ def test_a_connection_over_which_nothing_came_since_a_call_is_closed_with_its_ti
             call.result(120)
         assert problem.value.maybe_stored
     assert lost == [server.address]
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
     assert client.invoke(server.address, ROUTE("t")).code == 0
 
     heard = pool.submit(client.invoke, server.address, LIST("late"), timeout=3)

@@ -59,12 +59,6 @@ class Layer:
     conf_sections: frozenset[str] | None = None
 
 
-def arguments(values: Mapping[str, Any]) -> Layer:
-    """Values that code handed in, by path."""
-    given = (Given(path, value, f"argument {path}") for path, value in values.items())
-    return Layer(Rank.ARGUMENT, tuple(given))
-
-
 def command_line(items: Iterable[str]) -> Layer:
     """What followed `--set`, each "path=value". Raises `SettingError` for one without "="."""
     return Layer(Rank.COMMAND_LINE, tuple(map(_item, items)))

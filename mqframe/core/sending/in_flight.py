@@ -14,10 +14,6 @@ class InFlightCount:
         self.count = 0
         self.bytes = 0
 
-    def fits(self, size: int) -> bool:
-        """Whether one more of `size` bytes may start."""
-        return self.count < self.count_max and (self.bytes + size <= self.bytes_max or not self.count)
-
     def acquire(self, size: int) -> bool:
         """Start one of `size` bytes if it fits; returns whether it did."""
         if self.count < self.count_max and (self.bytes + size <= self.bytes_max or not self.count):

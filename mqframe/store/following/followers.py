@@ -107,11 +107,6 @@ class Follower(threading.Thread):
         # How far stretches were handed over: ahead of the cursor while the dispatcher gathers what it took.
         self._handed = self.cursor
 
-    @property
-    def lag_bytes(self) -> int:
-        """How far the dispatcher is behind."""
-        return max(0, self._limit() - self.cursor)
-
     def wake(self) -> None:
         """There is something new."""
         if not self._wake.is_set():
@@ -280,7 +275,3 @@ class Followers:
     def cursors(self) -> dict[str, int]:
         """How far each dispatcher is, log bytes, by name."""
         return {name: follower.cursor for name, follower in self._followers.items()}
-
-    def lag_bytes(self, name: str) -> int:
-        """How many bytes of the log dispatcher `name` has not taken in. Raises `KeyError`."""
-        return self._followers[name].lag_bytes

@@ -8,7 +8,6 @@ from mqframe.core.config.layers import (
     Given,
     Layer,
     Rank,
-    arguments,
     broker_conf,
     command_line,
     environment,
@@ -18,9 +17,6 @@ from mqframe.core.errors import SettingError
 
 
 def test_what_code_hands_in_comes_first() -> None:
-    assert arguments({"store.flush": "SYNC_FLUSH"}) == Layer(
-        Rank.ARGUMENT, (Given("store.flush", "SYNC_FLUSH", "argument store.flush"),)
-    )
     assert sorted(Rank) == [
         Rank.ARGUMENT, Rank.COMMAND_LINE, Rank.ENVIRONMENT, Rank.TOML, Rank.BROKER_CONF, Rank.PROGRAM,
     ]  # fmt: skip

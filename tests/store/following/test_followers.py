@@ -49,6 +49,10 @@ async def until(condition):
             await asyncio.sleep(0.001)
 
 
+def behind(store, name="collector"):
+    return next(lag.size_bytes for lag in store.lags(count=False) if lag.name == name)
+
+
 def fill(store, message, count, first=0):
     for n in range(first, first + count):
         store.writes.put(message(body=b"%d" % n * 100))
@@ -65,7 +69,7 @@ async def test_follows_over_files_and_restarts(opened, message, tmp_path):
     store.followers.add(one, "broker-a")
     store.start()
     fill(store, message, 40)
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     assert one.bodies == expected(40)
     assert all(start // 4096 == (end - 1) // 4096 for start, end in one.stretches)
     assert one.began == (tmp_path / "store", "broker-a")
@@ -76,7 +80,7 @@ async def test_follows_over_files_and_restarts(opened, message, tmp_path):
     store.followers.add(two)
     store.start()
     fill(store, message, 5, 40)
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     assert two.bodies == expected(5, 40)
     await store.stop()
 
@@ -89,10 +93,10 @@ async def test_slow_one_delays_nobody_and_says_so(opened, message):
     store.followers.add(quick)
     store.start()
     fill(store, message, 10)
-    await until(lambda: store.followers.lag_bytes("quick") == 0)
-    assert store.followers.lag_bytes("slow") == store.log.max_offset
+    await until(lambda: behind(store, "quick") == 0)
+    assert behind(store, "slow") == store.log.max_offset
     slow.release.set()
-    await until(lambda: store.followers.lag_bytes("slow") == 0)
+    await until(lambda: behind(store, "slow") == 0)
     assert slow.bodies == quick.bodies == expected(10)
     await store.stop()
 
@@ -118,7 +122,7 @@ async def test_what_is_gathered_is_handed_over_once_unless_it_fails(opened, mess
     fill(store, message, 40)
     store.followers.add(one)
     store.start()
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     starts = [start for start, _ in one.stretches]
     assert starts[:2] == [0, one.stretches[0][1]]
     assert starts[2:] == [0, *(end for _, end in one.stretches[2:-1])]
@@ -132,7 +136,7 @@ async def test_own_durable_offset_wins(opened, message):
     one = Collector(own=2 * len(third))
     store.followers.add(one)
     store.start()
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     assert one.bodies == expected(3, 2)
     await store.stop()
 
@@ -158,7 +162,7 @@ async def test_a_stretch_may_be_taken_in_parts(opened, message):
     one = InParts()
     store.followers.add(one)
     store.start()
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     assert one.bodies == expected(40)
     await store.stop()
 
@@ -189,7 +193,7 @@ async def test_a_start_that_fails_is_tried_again_and_a_stop_that_fails_stays_wit
     one = Reluctant()
     store.followers.add(one)
     store.start()
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     assert (one.attempts, one.bodies) == (3, expected(5))
     await store.stop()
     assert one.stopped
@@ -207,10 +211,10 @@ async def test_messages_are_gathered_while_a_dispatcher_wants_it(opened, message
     one = Patient()
     store.followers.add(one)
     store.start()
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     fill(store, message, 5, 5)
     fill(store, message, 5, 10)
-    assert store.followers.lag_bytes("collector") > 0
+    assert behind(store) > 0
     assert one.bodies == expected(5)
     await store.stop()
     # It comes at the next start.
@@ -218,7 +222,7 @@ async def test_messages_are_gathered_while_a_dispatcher_wants_it(opened, message
     two = Collector()
     store.followers.add(two)
     store.start()
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     assert two.bodies == expected(10, 5)
     assert len(two.stretches) == 1
     await store.stop()
@@ -243,11 +247,11 @@ async def test_a_cursor_is_saved_as_far_as_the_log_is_on_disk(opened, message, c
     store.start()
     fill(store, message, 3)
     assert await store.confirming.flush_log()
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     await until(lambda: saved_cursor(tmp_path) == store.log.flushed_offset)
     on_disk = store.log.flushed_offset
     fill(store, message, 3, 3)
-    await until(lambda: store.followers.lag_bytes("collector") == 0)
+    await until(lambda: behind(store) == 0)
     assert one.bodies == expected(6)
     assert saved_cursor(tmp_path) == on_disk < store.log.max_offset
     await store.stop()

@@ -7,7 +7,7 @@ from mqframe_cli.settings.rocketmq_meanings import ROCKETMQ
 from mqframe_replication.settings import ReplicationSettings
 
 from mqframe.core.config.configuration import Resolved, resolve
-from mqframe.core.config.layers import arguments, broker_conf, command_line, environment, toml
+from mqframe.core.config.layers import Given, Layer, Rank, broker_conf, command_line, environment, toml
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import SettingError
 from mqframe.nameserver import NameServerSettings
@@ -77,7 +77,10 @@ def test_the_same_keys_with_what_is_here_are_passed_over(conf: str) -> None:
         toml('[replication]\nrole = "ELECTED"\nid = 1\n', "server.toml"),
         command_line(["replication.role=ELECTED", "replication.id=1"]),
         environment({"MQFRAME_REPLICATION_ROLE": "ELECTED", "MQFRAME_REPLICATION_ID": "1"}),
-        arguments({"replication.role": "ELECTED", "replication.id": 1}),
+        Layer(
+            Rank.ARGUMENT,
+            (Given("replication.role", "ELECTED", "code"), Given("replication.id", 1, "code")),
+        ),
     ],
 )
 @pytest.mark.parametrize("conf", [DLEDGER, CONTROLLED.replace("brokerId=-1", "brokerId=2")])

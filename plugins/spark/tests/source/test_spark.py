@@ -278,7 +278,7 @@ class Lake:
 
 async def caught_up(cluster: Cluster) -> None:
     async with asyncio.timeout(120):
-        while cluster.broker.store.followers.lag_bytes("parquet"):
+        while any(lag.size_bytes for lag in cluster.broker.store.lags(count=False)):
             await asyncio.sleep(0.01)
 
 
