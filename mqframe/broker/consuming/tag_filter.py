@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from mqframe.core.filtering.subscription import tag_codes
 from mqframe.core.messages.properties import TAGS
 from mqframe.hooks.interfaces import MessageFilter
@@ -21,15 +19,11 @@ class TagExpressions(MessageFilter):
         if tag_codes(expression) is None:
             return lambda properties: True
         tags = {tag.strip() for tag in expression.split("||")}
-        return lambda properties: _tag(properties) in tags
+        return lambda properties: properties.get(TAGS) in tags
 
     def codes(self, expression: str | None) -> frozenset[int] | None:
         """The hashes of the tags. Raises `Refusal` (23) for text that holds no tag."""
         return tag_codes(expression)
-
-
-def _tag(properties: Mapping[str, str]) -> str | None:
-    return properties.get(TAGS)
 
 
 @hookimpl

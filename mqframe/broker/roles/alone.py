@@ -37,22 +37,14 @@ class AlonePart(BrokerPart):
 class FixedRolePart(BrokerPart):
     """A broker whose role nobody can change."""
 
-    @serves(PromoteBroker)
-    def promote(self, fields: PromoteBroker, call: Call) -> None:
-        raise _fixed()
-
-    @serves(DemoteBroker)
-    def demote(self, fields: DemoteBroker, call: Call) -> None:
-        raise _fixed()
-
-
-def _fixed() -> Refusal:
-    line = install_line(KNOWN_DISTRIBUTIONS["broker_role", "slave"])
-    return Refusal(
-        ResponseCode.INVALID_PARAMETER,
-        "the role is not changed: this broker is alone, without a section replication, or without the plugin"
-        f" that this is of; install that with: {line}",
-    )
+    @serves(PromoteBroker, DemoteBroker)
+    def change_role(self, fields: PromoteBroker | DemoteBroker, call: Call) -> None:
+        line = install_line(KNOWN_DISTRIBUTIONS["broker_role", "slave"])
+        raise Refusal(
+            ResponseCode.INVALID_PARAMETER,
+            "the role is not changed: this broker is alone, without a section replication, or without the"
+            f" plugin that this is of; install that with: {line}",
+        )
 
 
 class AloneRole:
