@@ -15,6 +15,7 @@ from mqframe.nameserver.measured import MeasuredNameServer
 from mqframe.nameserver.settings import NameServerSettings
 from mqframe.net.access.access import Access
 from mqframe.net.access.audit import audited
+from mqframe.net.addresses import address_text
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.listeners import Listeners
 from mqframe.net.peer_group import PeerEvents
@@ -85,8 +86,7 @@ class NameServer:
     @property
     def address(self) -> str:
         """Where it listens, "host:port"; the real port once started."""
-        host = self._settings.host
-        return f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}"
+        return address_text((self._settings.host, self._port))
 
     @property
     def registry(self) -> BrokerRegistry:

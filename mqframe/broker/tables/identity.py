@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from mqframe.broker.settings import BrokerSettings
 from mqframe.core.errors import SettingError
 from mqframe.core.messages.addresses import encode_host
+from mqframe.net.addresses import address_text
 
 
 class Identity:
@@ -38,15 +39,15 @@ class Identity:
 
     def settle(self, port: int) -> None:
         """Take over the port that is listened on."""
-        self.address = _join(self._host, port)
-        self.store_host = encode_host(_join(self._ip, port))
+        self.address = address_text((self._host, port))
+        self.store_host = encode_host(address_text((self._ip, port)))
         self._offset_id_prefix = self.store_host.hex().upper()
 
     @property
     def replication_address(self) -> str:
         """As "host:port"; where there is none, of the port behind the broker's, as Apache's masters say."""
         port = self.replication_port or int(self.address.rpartition(":")[2]) + 1
-        return _join(self._host, port)
+        return address_text((self._host, port))
 
     def offset_id(self, commit_log_offset: int) -> str:
         """The id of the record at `commit_log_offset` (bytes)."""
@@ -57,10 +58,6 @@ class Identity:
         prefix, count = self._offset_id_prefix, len(commit_log_offsets)
         digits = struct.pack(f">{count}q", *commit_log_offsets).hex().upper()
         return ",".join([prefix + digits[at : at + 16] for at in range(0, 16 * count, 16)])
-
-
-def _join(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _advertised_host(settings: BrokerSettings) -> str:
