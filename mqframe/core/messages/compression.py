@@ -49,12 +49,11 @@ def decompress(body: bytes, sys_flag: int, bytes_max: int = UNPACKED_BYTES_MAX) 
         raise BodyUnreadable(f"compression kind {kind >> 8} in sys flag {sys_flag:#x} is not known")
     try:
         plain = unpack(body, bytes_max)
-    except (zlib.error, RuntimeError, ValueError, EOFError) as problem:
-        raise _damaged(body, problem) from problem
     except Exception as problem:
         # zstandard's own error type is known only once its package is imported.
-        if type(problem).__module__.partition(".")[0] in ("zstandard", "zstd", "backend_c"):
-            raise _damaged(body, problem) from problem
+        of_zstandard = type(problem).__module__.partition(".")[0] in ("zstandard", "zstd", "backend_c")
+        if of_zstandard or isinstance(problem, zlib.error | RuntimeError | ValueError | EOFError):
+            raise BodyUnreadable(f"compressed body of {len(body)} bytes is damaged: {problem}") from problem
         raise
     if plain is None:
         raise BodyUnreadable(
@@ -64,26 +63,20 @@ def decompress(body: bytes, sys_flag: int, bytes_max: int = UNPACKED_BYTES_MAX) 
     return plain
 
 
-def _damaged(body: bytes, problem: Exception) -> BodyUnreadable:
-    return BodyUnreadable(f"compressed body of {len(body)} bytes is damaged: {problem}")
-
-
 # Each gives the plain body, or `None` for one of more than `most` bytes.
 
 
 def _unzip(body: bytes, most: int) -> bytes | None:
     unpacker = zlib.decompressobj()
-    plain = unpacker.decompress(body, most + 1)
-    if len(plain) > most:
-        return None
-    if not unpacker.eof:
-        raise ValueError("it is cut short")
-    return plain
+    return _whole(unpacker, unpacker.decompress(body, most + 1), most)
 
 
 def _unpack_lz4(body: bytes, most: int) -> bytes | None:
     unpacker = _package("lz4.frame").LZ4FrameDecompressor()
-    plain = bytes(unpacker.decompress(body, max_length=most + 1))
+    return _whole(unpacker, bytes(unpacker.decompress(body, max_length=most + 1)), most)
+
+
+def _whole(unpacker: Any, plain: bytes, most: int) -> bytes | None:
     if len(plain) > most:
         return None
     if not unpacker.eof:
