@@ -136,11 +136,9 @@ def before_rpc(hooks: Sequence[RpcHook], address: str, request: Frame, *, servin
     for hook in hooks:
         try:
             hook.before(address, request)
-        except Refusal as refusal:
-            if serving:
-                raise
-            hook_failed("rpc_hook", hook, "before", refusal)
         except Exception as problem:  # isolation boundary: only a server's hook may refuse
+            if serving and isinstance(problem, Refusal):
+                raise
             hook_failed("rpc_hook", hook, "before", problem)
 
 

@@ -10,16 +10,20 @@ from mqframe.hooks.interfaces.monitoring.measured import BrokerMeasures, NameSer
 S = TypeVar("S")
 
 
-class MonitoredBroker(Protocol):
-    """A broker that serves; which one may change, when its role does."""
+class Readiness(Protocol):
+    """Whether a server can be sent to. May be asked in any thread."""
 
     @property
     def is_registered(self) -> bool:
-        """Whether a name server knows it, or there is none that should. May be asked in any thread."""
+        """Whether a name server knows a broker, or there is none that should; a proxy has found one."""
 
     @property
     def refusal(self) -> str:
-        """Why it takes no messages at the moment; empty when it does. May be asked in any thread."""
+        """Why it takes no messages at the moment; empty when it does."""
+
+
+class MonitoredBroker(Readiness, Protocol):
+    """A broker that serves; which one may change, when its role does."""
 
     def measure(self) -> BrokerMeasures | None:
         """What the broker measures that is there at the moment; `None` while its role changes.
@@ -35,16 +39,8 @@ class MonitoredNameServer(Protocol):
         """What it measures. Requests are timed from the first call on."""
 
 
-class MonitoredProxy(NameServerMeasures, Protocol):
+class MonitoredProxy(NameServerMeasures, Readiness, Protocol):
     """A server of another protocol that stands before brokers in other processes, and what it measures."""
-
-    @property
-    def is_registered(self) -> bool:
-        """Whether it has found a name server. May be asked in any thread."""
-
-    @property
-    def refusal(self) -> str:
-        """Why it takes no messages at the moment; empty when it does. May be asked in any thread."""
 
 
 class ExporterPort(Protocol):
