@@ -24,6 +24,7 @@ class Listeners:
     def __init__(self, make: Callable[[], Server], operator_port: int | None, body_bytes_max: int) -> None:
         self._public = make()
         self._operators = None if operator_port is None else make()
+        self._servers = (self._public,) if self._operators is None else (self._public, self._operators)
         self._operator_port = operator_port or 0
         self._body_bytes_max = body_bytes_max
         self._refusals: AccessRefusals | None = None
@@ -42,18 +43,16 @@ class Listeners:
         """
         self._refusals = refusals = AccessRefusals(access.clock)
         handlers = audited(handlers_of(*access.serving(), body_bytes_max=self._body_bytes_max))
-        for server in (self._public, self._operators):
-            if server is not None:
-                alone = server is self._public and self._operators is not None
-                guard = Guard(access, refusals, self._body_bytes_max, clients_only=alone)
-                server.serve(handlers)
-                server.admit(guard.admit)
+        for server in self._servers:
+            alone = server is self._public and self._operators is not None
+            guard = Guard(access, refusals, self._body_bytes_max, clients_only=alone)
+            server.serve(handlers)
+            server.admit(guard.admit)
 
     def replace(self, handlers: Mapping[int, Handler]) -> None:
         """Serve these requests by these handlers from now on, whatever served them before."""
-        for server in (self._public, self._operators):
-            if server is not None:
-                server.replace(handlers)
+        for server in self._servers:
+            server.replace(handlers)
 
     def shorten(self, path: FramePath) -> None:
         """Serve everybody by `path`, where it takes requests and nobody else has to see them."""
@@ -78,9 +77,8 @@ class Listeners:
 
     async def stop(self) -> None:
         """Close all connections and stop listening."""
-        await self._public.stop()
-        if self._operators is not None:
-            await self._operators.stop()
+        for server in self._servers:
+            await server.stop()
 
     def measure(self) -> Latencies:
         """How long requests of everybody and of operators take, from now on."""
