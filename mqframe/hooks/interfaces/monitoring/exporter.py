@@ -10,7 +10,7 @@ from mqframe.hooks.interfaces.monitoring.measured import BrokerMeasures, NameSer
 S = TypeVar("S")
 
 
-class Readiness(Protocol):
+class MonitoredServer(Protocol):
     """Whether a server can be sent to. May be asked in any thread."""
 
     @property
@@ -22,7 +22,7 @@ class Readiness(Protocol):
         """Why it takes no messages at the moment; empty when it does."""
 
 
-class MonitoredBroker(Readiness, Protocol):
+class MonitoredBroker(MonitoredServer, Protocol):
     """A broker that serves; which one may change, when its role does."""
 
     def measure(self) -> BrokerMeasures | None:
@@ -39,7 +39,7 @@ class MonitoredNameServer(Protocol):
         """What it measures. Requests are timed from the first call on."""
 
 
-class MonitoredProxy(NameServerMeasures, Readiness, Protocol):
+class MonitoredProxy(NameServerMeasures, MonitoredServer, Protocol):
     """A server of another protocol that stands before brokers in other processes, and what it measures."""
 
 
