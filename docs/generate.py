@@ -17,7 +17,7 @@ from mqframe.core.config.programs import PROGRAMS
 from mqframe.core.errors import PluginError
 from mqframe.core.parameters import Since, parameters
 from mqframe.core.requests import REQUESTS
-from mqframe.hooks.built_in import entry_points
+from mqframe.hooks.built_in import BUILT_IN
 from mqframe.hooks.manager import PluginManager
 from mqframe.hooks.sections import added_sections
 
@@ -117,8 +117,7 @@ def table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def _of_kernel(kind: str) -> list[str]:
-    names = (each.name.partition(".") for each in entry_points())
-    return [f"{_code(name)} (of the kernel)" for of, _, name in names if of == kind]
+    return [f"{_code(name)} (of the kernel)" for of, name in BUILT_IN if of == kind]
 
 
 def _offers(distribution: Distribution) -> str:

@@ -10,7 +10,6 @@ from mqframe.broker.roles.group_role import GroupRole
 from mqframe.broker.sections import BrokerSections
 from mqframe.hooks.interfaces import BrokerRole
 from mqframe.hooks.manager import PluginManager
-from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.net.clock import LoopClock
 
 
@@ -56,9 +55,3 @@ class LoneRole(BrokerRole):
     ) -> NobodyDecides:
         """As `BrokerRole.decider`."""
         return NobodyDecides(sections, self.group_role)
-
-
-@hookimpl
-def register_broker_roles() -> Factories:
-    """`none`."""
-    return {"none": LoneRole}

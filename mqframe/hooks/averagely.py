@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import AllocationStrategy
-from mqframe.hooks.specs import Factories, hookimpl
 
 
 class Averagely(AllocationStrategy):
@@ -24,9 +23,3 @@ class Averagely(AllocationStrategy):
         share, extra = divmod(len(queues), len(clients))
         start = index * share + min(index, extra)
         return list(queues[start : start + share + (index < extra)])
-
-
-@hookimpl
-def register_allocation_strategies() -> Factories:
-    """`averagely`, without options."""
-    return {"averagely": Averagely}

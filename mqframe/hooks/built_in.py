@@ -1,37 +1,19 @@
-"""What this distribution itself brings, named as entry points, so that nothing of it is imported unchosen."""
+"""What this distribution itself brings, by name, so that nothing of it is imported unchosen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint
 from typing import Final
-
-from mqframe.hooks.specs import Factories, hookimpl
 
 DISTRIBUTION: Final = "mqframe"
 
-_NAMES: Final[Mapping[str, str]] = {
-    "codec mqframe.hooks.built_in": "json",
-    "allocation mqframe.hooks.averagely": "averagely",
-    "selector mqframe.hooks.hash_selector": "hash",
-    "offset_store mqframe.hooks.remote_offset_store": "remote",
-    "message_filter mqframe.broker.consuming.tag_filter": "TAG",
-    "broker_service mqframe.broker.delay_levels.service": "delay_levels",
-    "broker_role mqframe.broker.lone_role": "none",
+BUILT_IN: Final[Mapping[tuple[str, str], str]] = {
+    ("codec", "json"): "mqframe.core.messages.json_codec:JsonCodec",
+    ("allocation", "averagely"): "mqframe.hooks.averagely:Averagely",
+    ("selector", "hash"): "mqframe.hooks.hash_selector:HashSelector",
+    ("offset_store", "remote"): "mqframe.hooks.remote_offset_store:RemoteOffsetStore",
+    ("message_filter", "TAG"): "mqframe.broker.consuming.tag_filter:TagExpressions",
+    ("broker_service", "delay_levels"): "mqframe.broker.delay_levels.service:DelayLevelService",
+    ("broker_role", "none"): "mqframe.broker.lone_role:LoneRole",
 }
-"""Names by kind and by the module that registers them, through the same hooks as any plugin."""
-
-
-def entry_points() -> list[EntryPoint]:
-    """An entry point for each."""
-    found = []
-    for place, names in _NAMES.items():
-        kind, module = place.split()
-        found += [EntryPoint(f"{kind}.{name}", module, DISTRIBUTION) for name in names.split()]
-    return found
-
-
-@hookimpl
-def register_codecs() -> Factories:
-    """The codec of those who choose none."""
-    return {"json": "mqframe.core.messages.json_codec:JsonCodec"}
+"""Where the factory of each lies, by kind and name: what hooks of other distributions return for theirs."""

@@ -1,6 +1,6 @@
 """What plugins bring: found by entry-point metadata, imported when it is chosen, and made into objects.
 
-What the kernel itself brings is found and asked the same way. Imported by `PluginManager` when it is first
+What the kernel itself brings stands in a table beside them. Imported by `PluginManager` when it is first
 asked for something.
 """
 
@@ -20,7 +20,8 @@ from mqframe import __version__
 from mqframe.core.config.plugin_options import PLUGINS, PluginOptions
 from mqframe.core.config.suggestions import did_you_mean
 from mqframe.core.errors import MqframeError, PluginError, SettingError
-from mqframe.hooks import built_in, specs
+from mqframe.hooks import specs
+from mqframe.hooks.built_in import BUILT_IN, DISTRIBUTION
 from mqframe.hooks.installed import entry_points, name_and_version
 from mqframe.hooks.interfaces import Plugins
 from mqframe.hooks.interfaces.cut_back import CutBack
@@ -214,11 +215,13 @@ class Catalog:
     def _all_offers(self) -> list[_Offer]:
         """What is blocked included."""
         if self._scanned is None:
-            own = [_offer(each, built_in.DISTRIBUTION, __version__) for each in built_in.entry_points()]
+            own = [
+                _Offer(KINDS[kind], name, DISTRIBUTION, __version__, factory=place)
+                for (kind, name), place in BUILT_IN.items()
+            ]
             installed = list(self._find())
-            found = [_installed(each) for each in installed]
             self._misnamed = misnamed(installed)
-            self._scanned = [offer for offer in own + found if offer is not None]
+            self._scanned = own + [offer for offer in map(_offer, installed) if offer is not None]
         return self._scanned + self._registered
 
     def _is_blocked(self, offer: _Offer) -> bool:
@@ -330,18 +333,13 @@ def _installed_entry_points() -> Iterable[EntryPoint]:
     return entry_points(group=GROUP)
 
 
-def _installed(entry_point: EntryPoint) -> _Offer | None:
-    if entry_point.dist is None:
-        return _offer(entry_point, entry_point.module, "")
-    return _offer(entry_point, *name_and_version(entry_point.dist))
-
-
-def _offer(entry_point: EntryPoint, distribution: str, version: str) -> _Offer | None:
+def _offer(entry_point: EntryPoint) -> _Offer | None:
     """What `entry_point` offers; `None` for a kind of a later version or a misspelt one."""
     kind, _, name = entry_point.name.partition(".")
     if kind not in KINDS or not name:
         return None
-    return _Offer(KINDS[kind], name, distribution, version, entry_point)
+    found = (entry_point.module, "") if entry_point.dist is None else name_and_version(entry_point.dist)
+    return _Offer(KINDS[kind], name, *found, entry_point)
 
 
 def _import_attribute(kind: Kind, path: str) -> Any:

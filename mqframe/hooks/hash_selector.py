@@ -9,7 +9,6 @@ from mqframe.core.errors import FixError
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.hooks.interfaces import QueueSelector
-from mqframe.hooks.specs import Factories, hookimpl
 
 
 def java_hash_code(key: Any) -> int:
@@ -36,9 +35,3 @@ class HashSelector(QueueSelector):
     def select(self, queues: Sequence[MessageQueue], message: Message, key: Any) -> MessageQueue:
         """The queue at |hash code| modulo the number of queues. Raises `FixError` for a key without one."""
         return queues[abs(java_hash_code(key)) % len(queues)]
-
-
-@hookimpl
-def register_queue_selectors() -> Factories:
-    """`hash`, without options."""
-    return {"hash": HashSelector}

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from mqframe.core.errors import ConnectError, ConnectionLost, MqframeError
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import MemoryOffsetStore, OffsetStoreContext
-from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
 
 _log = get_logger("offsetstore")
@@ -42,9 +41,3 @@ class RemoteOffsetStore(MemoryOffsetStore):
                 _log.info("offset not committed", group=self._group, queue=queue, problem=str(problem))
             except MqframeError as problem:
                 _log.warning("offset not committed", group=self._group, queue=queue, problem=str(problem))
-
-
-@hookimpl
-def register_offset_stores() -> Factories:
-    """`remote`, without options."""
-    return {"remote": RemoteOffsetStore}

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from mqframe.hooks.built_in import entry_points
+from mqframe.hooks.built_in import BUILT_IN
 from mqframe.hooks.kinds import KINDS
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 
@@ -37,10 +37,9 @@ def test_who_packages_a_plugin_is_shown_the_hook_and_the_interface_of_each_kind(
 def test_the_explanation_knows_all_kinds_and_the_plugins_of_this_project(generate: ModuleType) -> None:
     rows = re.findall(r"^\|\[`(\w+)`\]\(([^)]+)\)\|([^|]+)\|(.*)\|$", generate.kinds_table(), re.MULTILINE)
     shown = {kind: re.findall(r"`([^`]+)`", there) for kind, _, _, there in rows}
-    of_kernel = [tuple(each.name.split(".")) for each in entry_points()]
     assert shown.keys() == KINDS.keys()
     for kind, names in shown.items():
-        assert sorted(names) == sorted(name for of, name in [*KNOWN_DISTRIBUTIONS, *of_kernel] if of == kind)
+        assert sorted(names) == sorted(name for of, name in [*KNOWN_DISTRIBUTIONS, *BUILT_IN] if of == kind)
     for _, page, does, _ in rows:
         assert (EXPLANATION / page).resolve().exists()
         assert does.strip()

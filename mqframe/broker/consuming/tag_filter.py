@@ -6,7 +6,6 @@ from mqframe.core.filtering.subscription import tag_codes
 from mqframe.core.messages.properties import TAGS
 from mqframe.hooks.interfaces import MessageFilter
 from mqframe.hooks.interfaces.message_filter import Matches
-from mqframe.hooks.specs import Factories, hookimpl
 
 
 class TagExpressions(MessageFilter):
@@ -24,9 +23,3 @@ class TagExpressions(MessageFilter):
     def codes(self, expression: str | None) -> frozenset[int] | None:
         """The hashes of the tags. Raises `Refusal` (23) for text that holds no tag."""
         return tag_codes(expression)
-
-
-@hookimpl
-def register_message_filters() -> Factories:
-    """`TAG`."""
-    return {TagExpressions.name: TagExpressions}

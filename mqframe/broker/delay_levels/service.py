@@ -9,7 +9,6 @@ from mqframe.broker.delay_levels.delivery import LevelDelivery
 from mqframe.broker.delay_levels.send_rule import ToDelayTopic
 from mqframe.core.delay.schedule import DelayOffsets, DelayOffsetTable
 from mqframe.hooks.interfaces import BrokerPort, CompositeService, SavedTable, SendRule
-from mqframe.hooks.specs import Factories, hookimpl
 
 
 class DelayLevelService(CompositeService):
@@ -29,9 +28,3 @@ class DelayLevelService(CompositeService):
     def tables(self) -> Sequence[SavedTable]:
         """How far each level is delivered."""
         return (SavedTable("delayOffset.json", DelayOffsetTable, self._offsets),)
-
-
-@hookimpl
-def register_broker_services() -> Factories:
-    """`delay_levels`."""
-    return {"delay_levels": DelayLevelService}
