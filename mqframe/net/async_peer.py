@@ -329,12 +329,7 @@ class AsyncPeer(asyncio.Protocol):
     def _end(self) -> None:
         """All that came was taken."""
         self._taking = self._lost = False
-        self._group.leave(self)
-        for future, problem in self._connection.end(None):
-            if not future.done():
-                future.set_exception(problem)
-        if self._group.on_close is not None:
-            self._group.on_close(self)
+        self._group.leave(self, self._connection.end(None))
 
     def close(self, reason: str) -> None:
         """Send what is gathered, then close. `reason` is what the errors of waiting calls name."""

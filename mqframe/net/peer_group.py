@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mqframe.core.clock import Timer
@@ -83,11 +83,16 @@ class PeerGroup:
         """Whether there is no room for another connection, nor one that may go for it."""
         return self._limits is not None and self._limits.is_full(self.peers)
 
-    def leave(self, peer: OpenPeer) -> None:
-        """A connection ended."""
+    def leave(self, peer: OpenPeer, calls: Iterable[tuple[asyncio.Future[Any], Exception]]) -> None:
+        """A connection ended, and with it what waited for its `calls`, each with its error."""
         self.peers.discard(peer)
         self.half_frame(peer, 0)
         self.unsent(peer, 0)
+        for future, problem in calls:
+            if not future.done():
+                future.set_exception(problem)
+        if self.on_close is not None:
+            self.on_close(peer)
 
     def half_frame(self, peer: OpenPeer, size: int) -> None:
         """Of a frame of `peer`, `size` bytes came, and the rest did not."""

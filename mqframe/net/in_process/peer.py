@@ -275,15 +275,10 @@ class InProcessPeer:
         return ConnectionLost(f"{during}: {self._connection.reason}")
 
     def _end(self) -> None:
-        self._group.leave(self)
         for task in self._passed_on.values():
             task.cancel()
         self._passed_on.clear()
-        for future, problem in self._connection.end(None):
-            if not future.done():
-                future.set_exception(problem)
-        if self._group.on_close is not None:
-            self._group.on_close(self)
+        self._group.leave(self, self._connection.end(None))
         try:
             self._client.closed(self._connection.reason)
         except Exception:  # isolation boundary: others end, too
