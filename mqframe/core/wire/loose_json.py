@@ -103,10 +103,7 @@ def _dump(value: Any) -> bytes:
             return plain
     if isinstance(value, msgspec.Struct):
         return _write_struct(value)
-    builtin = msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_is)
-    if _has_object_key(builtin):
-        return _write(builtin).encode()
-    return _encode(_without_nulls(builtin))
+    return _write(msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=_as_is)).encode()
 
 
 def _cut_nulls(plain: bytes) -> bytes | None:
@@ -146,20 +143,6 @@ def _write_struct(value: msgspec.Struct) -> bytes:
 
 def _as_is(value: Any) -> Any:
     raise BodyError(f"{type(value).__name__} cannot be written as JSON")
-
-
-def _has_object_key(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(isinstance(k, tuple | list) or _has_object_key(v) for k, v in value.items())
-    return isinstance(value, list) and any(map(_has_object_key, value))
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(k): _without_nulls(v) for k, v in value.items() if v is not None}
-    if isinstance(value, list | tuple):
-        return [_without_nulls(v) for v in value]
-    return value
 
 
 def _write(value: Any) -> str:
