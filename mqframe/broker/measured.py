@@ -7,9 +7,6 @@ from pathlib import Path
 
 from mqframe.broker.dispatch_lag import DispatchLag
 from mqframe.broker.state import BrokerState
-from mqframe.broker.tables.shared import Registry
-from mqframe.broker.tables.statistics import Statistics
-from mqframe.core.measuring.family import Family
 from mqframe.hooks.interfaces import BrokerPort, BrokerService
 from mqframe.net.latencies import Latencies
 from mqframe.store.following.lag import Lag
@@ -55,7 +52,8 @@ class MeasuredStore:
 class MeasuredBroker:
     """`BrokerMeasures` of one broker.
 
-    `services`: all its parts and services; `latencies`: of its requests; `counters`: the broker's own.
+    `services`: all its parts and services; `latencies`: of its requests. `counters`: the numbers that
+    operators are shown, the broker's own last, but how far dispatchers are behind: `store.lags` has that.
     """
 
     def __init__(
@@ -65,42 +63,16 @@ class MeasuredBroker:
         latencies: Latencies,
         counters: Callable[[], Mapping[str, str]],
     ) -> None:
-        self._state = state
-        self._latencies = latencies
-        self._counters = counters
-        self.services = services
+        self.port: BrokerPort = state
+        self.tables = state.registry
+        self.traffic = state.counts
         self.store = MeasuredStore(state.store)
-
-    @property
-    def port(self) -> BrokerPort:
-        """What services are handed."""
-        return self._state
-
-    @property
-    def tables(self) -> Registry:
-        """What it knows by name."""
-        return self._state.registry
-
-    @property
-    def traffic(self) -> Statistics:
-        """Messages in and out."""
-        return self._state.counts
-
-    @property
-    def counters(self) -> list[Callable[[], Mapping[str, str]]]:
-        """The numbers that operators are shown, but how far dispatchers are behind: `store.lags` has that."""
-        services = [each for each in self.services if not isinstance(each, DispatchLag)]
-        return [
-            *(each.counters for each in services),
-            self._state.store.damage.counters,
-            self._state.left_out.counters,
-            self._counters,
+        self.services = services
+        self.counters = [
+            *(each.counters for each in services if not isinstance(each, DispatchLag)),
+            state.store.damage.counters,
+            state.left_out.counters,
+            counters,
         ]
-
-    def latencies(self) -> Family:
-        """How long requests took, by request and answer."""
-        return self._latencies.family()
-
-    def budgets(self) -> Mapping[str, str]:
-        """How much of each budget is in use, the most that may be, and how often that was refused."""
-        return self._state.budgets.counters()
+        self.latencies = latencies.family
+        self.budgets = state.budgets.counters

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from mqframe.core.measuring.family import Family
-from mqframe.net.latencies import Latencies
 
 
-class MeasuredNameServer:
-    """`NameServerMeasures` of the one at `address`; `counters`: as operators are shown them."""
+class MeasuredNameServer(NamedTuple):
+    """`NameServerMeasures` of the one at `address`.
 
-    def __init__(self, address: str, latencies: Latencies, counters: Callable[[], Mapping[str, str]]) -> None:
-        self.address = address
-        self._latencies = latencies
-        self.counters = counters
+    `latencies`: how long requests took, by request and answer; `counters`: as operators are shown them.
+    """
 
-    def latencies(self) -> Family:
-        """How long requests took, by request and answer."""
-        return self._latencies.family()
+    address: str
+    latencies: Callable[[], Family]
+    counters: Callable[[], Mapping[str, str]]

@@ -112,7 +112,7 @@ class NameServer:
 
     def measure(self) -> MeasuredNameServer:
         """What monitoring may know; how long requests take is counted from now on."""
-        return MeasuredNameServer(self.address, self._listeners.measure(), self.counters)
+        return MeasuredNameServer(self.address, self._listeners.measure().family, self.counters)
 
     async def start(self) -> None:
         """Load what was kept and listen. Raises `OSError` when the address cannot be used."""
