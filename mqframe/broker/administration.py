@@ -9,7 +9,6 @@ from mqframe.broker.tables.live_settings import LiveSettings
 from mqframe.broker.tables.shared import Registry, Shared
 from mqframe.broker.tables.statistics import Statistics
 from mqframe.broker.tables.topic_limits import TopicLimits
-from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.cluster.topic_table import TopicTable
 from mqframe.core.codes import PERM_INHERIT, PERM_READ, PERM_WRITE
 from mqframe.core.messages.names import DEFAULT_TOPIC
@@ -113,14 +112,10 @@ class Administration:
         live, topics = shared.conditions.live, shared.registry.topics
         self.settings = SettingsOfBroker(live, shared.store, topics)
         self.traffic: Statistics = shared.conditions.statistics
-        self._limits = TopicLimits(topics, live)
+        self.check_topic = TopicLimits(topics, live).check
         self.announced: Callable[[], Awaitable[Sequence[str]]] = _nobody_to_tell
         self.on_topic_deleted: Callable[[str], object] = lambda topic: None
         self.on_reset: Sequence[Callable[[str, str, int], object]] = ()
-
-    def check_topic(self, topic: TopicConfig) -> None:
-        """Raise `Refusal` 29 for a topic that an operator may not make, or with more than one may have."""
-        self._limits.check(topic)
 
     async def delete_topic(self, name: str) -> None:
         """Delete a topic, and all that is known of it. Raises `OSError` as the disk does."""

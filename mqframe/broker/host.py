@@ -59,7 +59,8 @@ class BrokerHost:
         self._failed: Callable[[BaseException], object] = lambda problem: None
         self._ending: asyncio.Task[None] | None = None
         self._ended: Broker | None = None
-        self._address = ""
+        self.address = ""
+        """The address that clients use, "host:port"; known once started."""
         self.changing = asyncio.Lock()
         """Whoever ends, makes and serves brokers holds it meanwhile."""
 
@@ -76,11 +77,6 @@ class BrokerHost:
     def present(self) -> Broker | None:
         """The broker as it is at the moment; `None` while its role changes."""
         return self._broker
-
-    @property
-    def address(self) -> str:
-        """The address that clients use, "host:port"; known once started."""
-        return self._address
 
     @property
     def is_registered(self) -> bool:
@@ -131,7 +127,7 @@ class BrokerHost:
         except BaseException:
             self._broker = None
             raise
-        self._address = self.broker.address
+        self.address = self.broker.address
 
     async def serve_once(self, opened: asyncio.Event, failed: Callable[[BaseException], object]) -> None:
         """As `serve`, and return once `opened` is set, while the start goes on.

@@ -96,6 +96,7 @@ class BrokerState:
         self.clients: ClientRegistry[Peer] = ClientRegistry(clock)
         self.locks = QueueLocks(clock, settings.queue_lock_seconds)
         self.keeper = ConfigKeeper(store_settings.directory / "config", self.clock)
+        self.save_tables = self.keeper.save_tables
         self.left_out = LeftOut(clock, self.identity)
         # Before the tables that say how far tasks have come, so that none says so before this one is saved.
         self.keeper.keep("leftOut.json", LeftOutTable, self.left_out.messages, vital=False)
@@ -145,10 +146,6 @@ class BrokerState:
     def offered(self, name: str) -> Callable[..., Any] | None:
         """What a service that was made before offers under `name`; `None` where none does."""
         return self.offers.get(name)
-
-    async def save_tables(self) -> bool:
-        """Save what is saved at once; whether it is on disk."""
-        return await self.keeper.save_tables()
 
     def send_whole(self, fields: SendFields, call: Call, check: BodyCheck) -> Reply | None:
         """Serve a send whose body is stored as one message, once `check` has found nothing wrong with it."""

@@ -18,23 +18,19 @@ class Listeners:
     """Starts and stops the ports, and has guards at them where there is something to guard.
 
     `make`: makes a server that answers all requests. `operator_port`: where operators are served; `None`: at
-    the same port as everybody, 0: at any free one. Connections of operators have limits of their own.
+    the same port as everybody, 0: at any free one. Once started it is known, 0 for none of their own.
+    Connections of operators have limits of their own.
     """
 
     def __init__(self, make: Callable[[], Server], operator_port: int | None, body_bytes_max: int) -> None:
         self._public = make()
         self._operators = None if operator_port is None else make()
         self._servers = (self._public,) if self._operators is None else (self._public, self._operators)
-        self._operator_port = operator_port or 0
+        self.operator_port = operator_port or 0
         self._body_bytes_max = body_bytes_max
         self._refusals: AccessRefusals | None = None
         if self._operators is not None:
             self._public.admit(Guard(None, None, body_bytes_max, clients_only=True).admit)
-
-    @property
-    def operator_port(self) -> int:
-        """Where operators are served, known once started; 0 where that is no port of its own."""
-        return self._operator_port
 
     def enforce(self, access: Access) -> None:
         """Serve only those whom `access` lets, and the requests of its plugins, too.
@@ -68,7 +64,7 @@ class Listeners:
         Raises `OSError` when an address cannot be used.
         """
         if self._operators is not None:
-            self._operator_port = await self._operators.start(host, self._operator_port)
+            self.operator_port = await self._operators.start(host, self.operator_port)
         return await self._public.start(host, port)
 
     async def start_another(self, host: str, port: int) -> None:

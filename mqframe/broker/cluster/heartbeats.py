@@ -133,7 +133,7 @@ class HeartbeatProcessor(Processor):
         )
         changed = self._clients.register_consumer(data, member, without_sub=without_sub)
         if not without_sub:
-            self._filters.heartbeat(name, data.subscription_data_set)
+            self._filters.table.register(name, data.subscription_data_set)
         if changed and group.notify_consumer_ids_changed_enable:
             self._notify(name)
 
@@ -167,7 +167,7 @@ class HeartbeatProcessor(Processor):
 
     def _left(self, name: str) -> None:
         if name not in self._clients.consumers:
-            self._filters.gone(name)
+            self._filters.table.unregister(name)
 
     def _notify(self, name: str) -> None:
         """The members of a group hear of a change: at once, but if there are thousands, in later turns."""

@@ -69,14 +69,6 @@ class Filters:
         self._matches = lru_cache(maxsize=_COMPILED_MAX)(self._compile)
         self._records = lru_cache(maxsize=_COMPILED_MAX)(self._compile_for_records)
 
-    def heartbeat(self, group: str, subscriptions: list[SubscriptionData]) -> None:
-        """A member of `group` subscribes to this, and to nothing else."""
-        self.table.register(group, subscriptions)
-
-    def gone(self, group: str) -> None:
-        """`group` has no member any more."""
-        self.table.unregister(group)
-
     def check(self, subscription: SubscriptionData) -> None:
         """Find fault with a subscription.
 

@@ -270,7 +270,7 @@ async def test_saved_expressions_can_be_read_back(tmp_path):
 
 def test_a_reader_that_knows_a_newer_expression_than_the_table():
     filters = Filters(LiveSettings(BrokerSettings()), PluginManager(), ManualClock())
-    filters.heartbeat("g", [sql("n > 0", 5)])
+    filters.table.register("g", [sql("n > 0", 5)])
     newer = Subscription(sql("n > 0", 7))
     assert filters.of_group("g", newer, 5).records is not None
     with pytest.raises(Refusal, match=r"28: .*has version 5, the pull is for 6"):
@@ -289,7 +289,7 @@ def test_an_expression_is_compiled_once():
     plugins.register(Plugin({"SQL92": Counting}), "counting")
     filters = Filters(LiveSettings(BrokerSettings()), plugins, ManualClock())
     for _ in range(3):
-        filters.heartbeat("g", [sql("n > 0")])
+        filters.table.register("g", [sql("n > 0")])
         filters.of_group("g", Subscription(sql("n > 0")), 1)
         filters.own("SQL92", "n > 0")
     assert compiled == ["n > 0"]
