@@ -217,7 +217,7 @@ def test_the_same_for_plain_threads(beside: Loop) -> None:
         with pytest.raises(ConnectionLost):
             client.invoke(address, ROUTE("t"), timeout=60)
     assert client.invoke(address, ROUTE("t"), timeout=60).ext == {"topic": "t"}
-    assert client.in_flight_requests == 0
+    assert client.endpoint.in_flight_requests == 0
     client.close()
     beside.run(server.stop())
 

@@ -6,7 +6,7 @@ def test_count_and_bytes_are_limits():
     assert in_flight.acquire(60)
     assert not in_flight.acquire(41)
     assert in_flight.acquire(40)
-    assert not in_flight.fits(0)
+    assert not in_flight.acquire(0)
     in_flight.release(60)
     assert in_flight.acquire(60)
     in_flight.release(100, 2)
