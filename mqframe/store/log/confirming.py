@@ -35,7 +35,7 @@ class Confirming:
         It gets True, or False when the disk took longer than `sync_flush_timeout_ms`, or copies, where they
         count, longer than they may.
         """
-        self._flusher.when_confirmed(end_offset, callback)
+        self.when_decided(end_offset, lambda what: callback(what is Outcome.CONFIRMED))
 
     def when_decided(self, end_offset: int, callback: Callable[[Outcome], object]) -> None:
         """As `when_confirmed`; `callback` gets CONFIRMED, or why it is not."""

@@ -12,7 +12,8 @@ from mqframe.core.storage.outcome import Outcome
 from mqframe.log import get_logger
 from mqframe.store.files.threads import Threads
 from mqframe.store.log.commit_log import CommitLog
-from mqframe.store.log.waits import Confirmation, Waits
+from mqframe.store.log.log_offsets import LogOffsets
+from mqframe.store.log.waits import Waits, tell
 from mqframe.store.settings import StoreSettings
 
 log: Final = get_logger("store")
@@ -33,7 +34,7 @@ class LogFlusher:
         settings: StoreSettings,
         clock: Clock,
         threads: Threads,
-        confirmation: Confirmation,
+        confirmation: LogOffsets,
     ) -> None:
         self._log = commit_log
         self._clock = clock
@@ -97,7 +98,7 @@ class LogFlusher:
         self.waits.settle()
         flushed, flush_waiters = self._log.flushed, self._flush_waiters
         while flush_waiters and flush_waiters[0][0] <= flushed:
-            _tell(flush_waiters.popleft()[1], True)
+            tell(flush_waiters.popleft()[1], True)
 
     def when_flushed(self, callback: Callable[[bool], object]) -> None:
         """Have everything appended so far flushed, then call `callback` with True; with False if that fails.
@@ -113,14 +114,9 @@ class LogFlusher:
             self._flush_waiters.append((end, callback))
             self.flush()
 
-    def when_confirmed(self, end: int, callback: Callable[[bool], object]) -> None:
-        """Call `callback` once log offset `end` is confirmed: True, or False after the time limit."""
-        if self.waits.add(end, callback, wants_outcome=False):
-            self._flush_for_waits()
-
     def when_decided(self, end: int, callback: Callable[[Outcome], object]) -> None:
-        """As `when_confirmed`, with whether it is confirmed, and why not."""
-        if self.waits.add(end, callback, wants_outcome=True):
+        """Call `callback` once log offset `end` is confirmed, or is not after the time limit, with which."""
+        if self.waits.add(end, callback):
             self._flush_for_waits()
 
     def _flush_for_waits(self) -> None:
@@ -141,14 +137,7 @@ class LogFlusher:
         self.waits.expire()
 
     def give_up(self) -> None:
-        """Call all who wait back with False: the store stops, or the disk has failed."""
+        """Call all who wait back, with no success: the store stops, or the disk has failed."""
         self.waits.give_up()
         while self._flush_waiters:
-            _tell(self._flush_waiters.popleft()[1], False)
-
-
-def _tell(callback: Callable[[bool], object], done: bool) -> None:
-    try:
-        callback(done)
-    except Exception:
-        log.exception("one who waited for a flush could not be told")  # the others wait for it, too
+            tell(self._flush_waiters.popleft()[1], False)

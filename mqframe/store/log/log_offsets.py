@@ -1,29 +1,37 @@
-"""Where the log of a store begins and ends, up to where it is on disk, and up to where it is confirmed."""
+"""Where the log of a store begins and ends, up to where it is on disk, and up to where it is confirmed.
+
+Confirmed is what the configured durability promises. Consumers never see a record at or past that offset, so
+they cannot commit past one that a crash would take back, and whoever has to know that a write lasts waits for
+it. It is the smaller of two: what is flushed as configured (store.md §3), and, where a broker's log is copied
+and that counts, what enough copies have (replication.md §4), as a `Replicas` tells.
+"""
 
 from __future__ import annotations
 
 from mqframe.core.storage.replicas import Replicas
 from mqframe.store.log.commit_log import CommitLog
-from mqframe.store.log.confirmed import ConfirmedOffset, flushed_and_copied, flushed_as_configured
 
 
 class LogOffsets:
     """The log of one store, as others than its writers see it; offsets are in bytes.
 
     `sync`: whether what is confirmed has to be on disk. `replicas`: where copies of the log count, what they
-    confirm. `confirmed`: the confirmed-offset port; `shown`: up to where queues were to list messages the
-    last time: all of it is confirmed, and any thread may ask.
+    confirm. `shown`: up to where queues were to list messages the last time: all of it is confirmed, and any
+    thread may ask.
     """
 
     def __init__(self, log: CommitLog, sync: bool, replicas: Replicas | None) -> None:
         self._log = log
         self.replicas = replicas
         self.file_bytes = log.file_bytes
-        confirmed = flushed_as_configured(sync, lambda: log.end, lambda: log.flushed)
-        if replicas is not None:
-            confirmed = flushed_and_copied(confirmed, lambda: log.end, replicas)
-        self.confirmed: ConfirmedOffset = confirmed
+        self._sync = sync
         self.shown = log.end
+
+    def confirmed(self) -> int:
+        """First log offset that is not confirmed yet, bytes. It never goes back."""
+        log, replicas = self._log, self.replicas
+        flushed = log.flushed if self._sync else log.end
+        return flushed if replicas is None else min(flushed, replicas.confirmed(log.end))
 
     @property
     def min_offset(self) -> int:

@@ -4,45 +4,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, TypeVar
 
 from mqframe.core.clock import Clock
 from mqframe.core.storage.outcome import Outcome
-from mqframe.core.storage.replicas import Replicas
 from mqframe.log import get_logger
+from mqframe.store.log.log_offsets import LogOffsets
 
+T = TypeVar("T")
 log: Final = get_logger("store")
-
-
-class Confirmation(Protocol):
-    """Says which records may be seen: as `LogOffsets`."""
-
-    def confirmed(self) -> int:
-        """First log offset that is not confirmed, bytes."""
-
-    @property
-    def replicas(self) -> Replicas | None:
-        """What copies confirm, where that counts."""
-
-    @property
-    def max_offset(self) -> int:
-        """Log offset behind the last record, bytes."""
 
 
 class _Waiter(NamedTuple):
     end: int
     since: float
-    callback: Callable[[Any], object]
-    wants_outcome: bool
+    callback: Callable[[Outcome], object]
 
 
 class Waits:
     """Who waits for the confirmed offset, oldest first. `disk_seconds`: how long for the disk.
 
-    One that wants the outcome is called with that, others with whether it is confirmed. Each is called once.
+    Each is called once, with what became of it.
     """
 
-    def __init__(self, clock: Clock, confirmation: Confirmation, disk_seconds: float) -> None:
+    def __init__(self, clock: Clock, confirmation: LogOffsets, disk_seconds: float) -> None:
         self._clock = clock
         self._confirmation = confirmation
         self._replicas = replicas = confirmation.replicas
@@ -54,14 +39,14 @@ class Waits:
     def __bool__(self) -> bool:
         return bool(self._waiters)
 
-    def add(self, end: int, callback: Callable[[Any], object], wants_outcome: bool) -> bool:
+    def add(self, end: int, callback: Callable[[Outcome], object]) -> bool:
         """Have `callback` called when log offset `end` is confirmed; whether it has to wait."""
         if end <= self._confirmation.confirmed():
-            callback(Outcome.CONFIRMED if wants_outcome else True)
+            callback(Outcome.CONFIRMED)
         elif self._is_hopeless(end):
-            callback(self._refused(end) if wants_outcome else False)
+            callback(self._refused(end))
         else:
-            self._waiters.append(_Waiter(end, self._clock.monotonic(), callback, wants_outcome))
+            self._waiters.append(_Waiter(end, self._clock.monotonic(), callback))
             return True
         return False
 
@@ -69,8 +54,7 @@ class Waits:
         """Call back those who wait for what is confirmed now, and all whom copies keep from it for good."""
         confirmed, waiters = self._confirmation.confirmed(), self._waiters
         while waiters and waiters[0].end <= confirmed:
-            waiter = waiters.popleft()
-            _tell(waiter, Outcome.CONFIRMED)
+            tell(waiters.popleft().callback, Outcome.CONFIRMED)
         if waiters and self._replicas is not None and self._replicas.refusal() is not None:
             self._tell_all(self._is_hopeless, self._refused)
 
@@ -84,7 +68,7 @@ class Waits:
             if outcome is None:
                 stay.append(waiter)
             else:
-                _tell(waiter, outcome)
+                tell(waiter.callback, outcome)
         waiters.extendleft(reversed(stay))
 
     def _late(self, waiter: _Waiter, waited: float) -> Outcome | None:
@@ -106,7 +90,7 @@ class Waits:
         stay: list[_Waiter] = []
         for waiter in waiters:
             if chosen(waiter.end):
-                _tell(waiter, outcome(waiter.end))
+                tell(waiter.callback, outcome(waiter.end))
             else:
                 stay.append(waiter)
         self._waiters.extendleft(reversed(stay))
@@ -122,8 +106,9 @@ class Waits:
         return (self._replicas and self._replicas.trouble(end)) or Outcome.NOT_COPIED
 
 
-def _tell(waiter: _Waiter, outcome: Outcome) -> None:
+def tell(callback: Callable[[T], object], what: T) -> None:
+    """Call `callback` with `what`; it is told in the log when that fails."""
     try:
-        waiter.callback(outcome if waiter.wants_outcome else outcome is Outcome.CONFIRMED)
+        callback(what)
     except Exception:
         log.exception("one who waited for a flush could not be told")  # the others wait for it, too

@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import pytest
 from mqframe_replication.rules.in_sync import InSync, InSyncLimits
 from stores import put
 
 from mqframe.store.incoming import Incoming
+from mqframe.store.log.log_offsets import LogOffsets
 from mqframe.store.message_store import MessageStore
+
+
+class Log:
+    """A log of ten bytes, some of which are on disk."""
+
+    file_bytes = end = 10
+    flushed = 5
+
+
+@pytest.mark.parametrize(("sync", "confirmed"), [(False, 10), (True, 5)])
+def test_what_is_flushed_as_configured(sync: bool, confirmed: int) -> None:
+    log: Any = Log()
+    assert LogOffsets(log, sync, None).confirmed() == confirmed
+
+
+def test_what_both_the_disk_and_copies_have() -> None:
+    known, log = [7], Log()
+    replicas = InSync(InSyncLimits(2), 3, lambda: known)
+    replicas.attach(0, lambda: None)
+    any_log: Any = log
+    offsets = LogOffsets(any_log, True, replicas)
+    log.flushed = 9
+    assert offsets.confirmed() == 7
+    known[0] = 10
+    replicas.heard()
+    assert offsets.confirmed() == 9
+    log.flushed = 10
+    assert offsets.confirmed() == 10
 
 
 def test_offsets_of_a_log_that_is_not_flushed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from mqframe_replication.rules.in_sync import InSync, InSyncLimits
 from mqframe_testing.manual_clock import ManualClock
@@ -32,15 +33,16 @@ class Log:
         self.clock = ManualClock()
         self.replicas = InSync(InSyncLimits(2, self.least), self.copies_seconds, lambda: self.known)
         self.replicas.attach(0, lambda: None)
-        self.waits = Waits(self.clock, self, disk_seconds=5)
+        any_log: Any = self
+        self.waits = Waits(self.clock, any_log, disk_seconds=5)
         self.told: list[tuple[int, object]] = []
 
     def confirmed(self) -> int:
         return min(self.flushed, self.replicas.confirmed(self.max_offset))
 
-    def ask(self, end: int, *, wants_outcome: bool = True) -> bool:
+    def ask(self, end: int) -> bool:
         self.max_offset = max(self.max_offset, end)
-        return self.waits.add(end, lambda what: self.told.append((end, what)), wants_outcome)
+        return self.waits.add(end, lambda what: self.told.append((end, what)))
 
     def heard(self, *known: int) -> None:
         self.known = list(known)
@@ -55,22 +57,22 @@ class Log:
 def test_both_the_disk_and_a_slave_are_waited_for() -> None:
     log = Log(known=[0])
     assert log.ask(50)
-    assert log.ask(90, wants_outcome=False)
+    assert log.ask(90)
     log.heard(50)
     assert log.told == []
     log.flushed = 90
     log.waits.settle()
     assert log.told == [(50, OK)]
     log.heard(90)
-    assert log.told == [(50, OK), (90, True)]
+    assert log.told == [(50, OK), (90, OK)]
     assert not log.waits
 
 
 def test_what_is_confirmed_is_told_at_once() -> None:
     log = Log(known=[70], flushed=70, max_offset=70)
     assert not log.ask(70)
-    assert not log.ask(60, wants_outcome=False)
-    assert log.told == [(70, OK), (60, True)]
+    assert not log.ask(60)
+    assert log.told == [(70, OK), (60, OK)]
 
 
 def test_each_is_told_which_of_both_took_too_long() -> None:
@@ -91,10 +93,10 @@ def test_each_is_told_which_of_both_took_too_long() -> None:
 
 def test_a_disk_that_takes_too_long_is_told_before_slaves_may_be() -> None:
     log = Log(known=[0], copies_seconds=8)
-    log.ask(50, wants_outcome=False)
+    log.ask(50)
     log.ask(50)
     log.pass_time(5)
-    assert log.told == [(50, False), (50, LATE_DISK)]
+    assert log.told == [(50, LATE_DISK), (50, LATE_DISK)]
 
 
 def test_those_who_stay_keep_their_order() -> None:
@@ -111,15 +113,15 @@ def test_those_who_stay_keep_their_order() -> None:
 def test_when_too_few_are_left_all_who_wait_for_them_are_told_at_once() -> None:
     log = Log(known=[0], least=2)
     log.ask(50)
-    log.ask(90, wants_outcome=False)
+    log.ask(90)
     log.heard(50)
     log.heard()
-    assert log.told == [(90, False)]
+    assert log.told == [(90, AWAY)]
     log.ask(100)
-    assert log.told == [(90, False), (100, AWAY)]
+    assert log.told == [(90, AWAY), (100, AWAY)]
     log.flushed = 100
     log.waits.settle()
-    assert log.told == [(90, False), (100, AWAY), (50, OK)]
+    assert log.told == [(90, AWAY), (100, AWAY), (50, OK)]
 
 
 def test_when_slaves_are_fed_no_more_those_who_wait_for_them_are_told() -> None:
@@ -141,7 +143,7 @@ def test_one_who_asks_again_when_told_waits_behind_those_who_stay() -> None:
         log.ask(95)
 
     log.max_offset = 90
-    log.waits.add(50, again, True)
+    log.waits.add(50, again)
     log.ask(90)
     log.heard(90)
     log.waits.give_up_copies()
