@@ -5,11 +5,10 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.storage.dispatch_facts import queue_code
 from mqframe.core.storage.log_scan import LogRecord
-from mqframe.core.storage.record import HEADS, topic_part
+from mqframe.core.storage.record import head_of, topic_part
 from mqframe.core.wire.frame import Body
 
 Entry = tuple[int, int, int]
@@ -38,8 +37,6 @@ def lists(entry: Entry | None, record: LogRecord | None, topic: str, queue_id: i
 
 
 _PLACE: Final = struct.Struct(">i8xi4xqq")
-_FLAG_AT: Final = 36
-_INT: Final = struct.Struct(">i")
 
 
 def place_of(buffer: Body, at: int) -> tuple[int, int, int, int] | None:
@@ -55,13 +52,11 @@ def is_of(buffer: Body, at: int, topic: str) -> bool:
     """Whether the record at byte `at`, whose place is right, is one of `topic`."""
     magic, raw = topic_part(topic)
     try:
-        flag = _INT.unpack_from(buffer, at + _FLAG_AT)[0]
-        head = HEADS[bool(flag & SysFlag.BORN_HOST_V6), bool(flag & SysFlag.STORE_HOST_V6)]
-        start = at + head.size + _INT.unpack_from(buffer, at + head.size - 4)[0]
-        same = _INT.unpack_from(buffer, at + 4)[0] == magic
+        fields, body = head_of(buffer, at)
     except struct.error:
         return False
-    return same and buffer[start : start + len(raw)] == raw
+    start = body + fields[14]
+    return fields[1] == magic and buffer[start : start + len(raw)] == raw
 
 
 def samples(low: int, end: int, count: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from mqframe.core.codes import SysFlag
 from mqframe.core.storage.log_scan import has_empty_sector, is_blank, read_record
 from mqframe.core.storage.property_crc import PROPERTY_CRC_BYTES, property_crc
-from mqframe.core.storage.record import HEAD, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, body_crc
+from mqframe.core.storage.record import HEAD, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, body_crc, parts_of
 from mqframe.core.storage.zeros import PIECE_BYTES, data_end, is_empty
 
 PAGE_BYTES: Final = 4096
@@ -111,19 +111,11 @@ def damaged_end(file: LogBytes, at: int, physical_offset: int) -> int | None:
     if magic not in (MAGIC_V1, MAGIC_V2) or physical != physical_offset:
         return end  # the first sector is not empty, so it would be right in a torn record
     # Its last byte is none of zero, so the record ends where the bytes do, by one of its two accounts of it.
-    ends = (at + _claimed_size(view, at), _end_of_parts(view, at + HEAD.size + body, magic))
-    return end if end in ends else None
-
-
-def _end_of_parts(view: memoryview, body_end: int, magic: int) -> int:
     try:
-        if magic == MAGIC_V1:
-            topic_end = body_end + 1 + view[body_end]
-        else:
-            topic_end = body_end + 2 + _SHORT.unpack_from(view, body_end)[0]
-        return int(topic_end + 2 + _SHORT.unpack_from(view, topic_end)[0])
+        end_of_parts = parts_of(view, at + HEAD.size + body, magic)[2]
     except (struct.error, IndexError):
-        return 0
+        end_of_parts = 0
+    return end if end in (at + _claimed_size(view, at), end_of_parts) else None
 
 
 def last_data(file: LogBytes, at: int) -> int:

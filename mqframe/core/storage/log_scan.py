@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import is_queue_place
 from mqframe.core.storage.property_crc import agrees
-from mqframe.core.storage.record import HEAD, HEADS, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, topic_text
+from mqframe.core.storage.record import HEAD, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, head_of, parts_of, topic_text
 from mqframe.core.storage.zeros import is_empty
 
 _SIZE_MAGIC: Final = struct.Struct(">ii")
-_SHORT: Final = struct.Struct(">h")
 _CHECKED: Final = struct.Struct(">iii16xqi44xi")
 """Of the fixed part with IPv4 hosts: size, magic, CRC, physical offset, sys flag, body length."""
 _NEEDED: Final = struct.Struct(">iiii4xqqi16xq20xi")
@@ -86,40 +85,24 @@ def read_record(
     lies (Apache RocketMQ leaves the last one out).
     """
     try:
-        size, magic, body_crc, queue_id, _, queue_offset, physical, sys_flag, _, _, stored, _, _, _, body = (
-            HEAD.unpack_from(buffer, at)
-        )
+        fields, start = head_of(buffer, at)
+        size, magic, body_crc, queue_id, _, queue_offset, physical, sys_flag, _, _, stored, *_, body = fields
         if magic not in (MAGIC_V1, MAGIC_V2) or physical != physical_offset or size > len(buffer) - at:
             return None
-        start = at + HEAD.size
-        if sys_flag & _V6:
-            head = HEADS[bool(sys_flag & SysFlag.BORN_HOST_V6), bool(sys_flag & SysFlag.STORE_HOST_V6)]
-            fields = head.unpack_from(buffer, at)
-            stored, body = fields[10], fields[14]
-            start = at + head.size
         body_end = start + body
         if body < 0 or body_end > at + size:
             return None
-        if magic == MAGIC_V1:
-            topic_start = body_end + 1
-            topic_end = topic_start + buffer[body_end]
-        else:
-            topic_start = body_end + 2
-            topic_end = topic_start + _SHORT.unpack_from(buffer, body_end)[0]
-        end = topic_end + 2 + _SHORT.unpack_from(buffer, topic_end)[0]
-        if end != at + size or topic_end < topic_start or end < topic_end + 2:
+        topic_at, properties_at, end = parts_of(buffer, body_end, magic)
+        if end != at + size or properties_at - 2 < topic_at or end < properties_at:
             return None
         if crc and (
             zlib.crc32(buffer[start:body_end]) & 0x7FFFFFFF != body_crc or not agrees(buffer[at:end])
         ):
             return None
-        topic = topic_text(bytes(buffer[topic_start:topic_end]))
-        properties = str(buffer[topic_end + 2 : end], "utf-8")
-        if (
-            crc
-            and "\0" in properties
-            and has_empty_sector(buffer, topic_end + 2, end, first=physical_offset - at)
-        ):
+        topic = topic_text(bytes(buffer[topic_at : properties_at - 2]))
+        properties = str(buffer[properties_at:end], "utf-8")
+        first = physical_offset - at
+        if crc and "\0" in properties and has_empty_sector(buffer, properties_at, end, first=first):
             return None
     except (struct.error, IndexError, UnicodeDecodeError):
         return None

@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import GiveUpError
@@ -134,36 +134,48 @@ def copy_record(
     )
 
 
+def head_of(buffer: bytes | bytearray | memoryview, at: int) -> tuple[tuple[Any, ...], int]:
+    """The fields of `HEAD` of the record at byte `at`, and the byte at which its body begins.
+
+    Raises struct.error where there are not so many bytes.
+    """
+    # Read as IPv4 first, which most are; the flags lie before the hosts, and are right in any case.
+    fields = HEAD.unpack_from(buffer, at)
+    if not fields[7] & _V6:
+        return fields, at + HEAD.size
+    head = HEADS[bool(fields[7] & SysFlag.BORN_HOST_V6), bool(fields[7] & SysFlag.STORE_HOST_V6)]
+    return head.unpack_from(buffer, at), at + head.size
+
+
+def parts_of(buffer: bytes | bytearray | memoryview, body_end: int, magic: int) -> tuple[int, int, int]:
+    """Bytes at which the topic and the properties of a record begin, and that behind it, as it says itself.
+
+    Raises struct.error, IndexError where it says nothing of the kind.
+    """
+    if magic == MAGIC_V1:
+        topic, size = body_end + 1, buffer[body_end]
+    else:
+        topic, size = body_end + 2, _SHORT.unpack_from(buffer, body_end)[0]
+    properties = topic + size + 2
+    return topic, properties, properties + _SHORT.unpack_from(buffer, properties - 2)[0]
+
+
 def decode_record(buffer: bytes | memoryview, at: int = 0, broker_name: str = "") -> ReceivedMessage:
     """The record that starts at byte `at`. Bodies and properties are copied out, lengths are checked.
 
     Raises `RecordError`. The CRC is not checked (`body_crc` of the stored body tells).
     """
     try:
-        # Read as IPv4 first, which most are; the flags lie before the hosts, and are right in any case.
-        fields = HEAD.unpack_from(buffer, at)
-        sys_flag = fields[7]
-        start = at + 88
-        if sys_flag & (SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6):
-            head = HEADS[bool(sys_flag & SysFlag.BORN_HOST_V6), bool(sys_flag & SysFlag.STORE_HOST_V6)]
-            fields = head.unpack_from(buffer, at)
-            start = at + head.size
+        fields, start = head_of(buffer, at)
         (size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag) = fields[:8]
         (born_time, born_host, store_time, store_host, reconsume_times, prepared, body_length) = fields[8:]
-        body_end = start + body_length
-        if magic == MAGIC_V1:
-            topic_start = body_end + 1
-            topic_end = topic_start + buffer[body_end]
-        elif magic == MAGIC_V2:
-            topic_start = body_end + 2
-            topic_end = topic_start + _SHORT.unpack_from(buffer, body_end)[0]
-        else:
+        if magic not in (MAGIC_V1, MAGIC_V2):
             raise RecordError(f"no record at byte {at}: magic {magic:#x}")
-        (properties_length,) = _SHORT.unpack_from(buffer, topic_end)
-        end = topic_end + 2 + properties_length
-        if body_length < 0 or properties_length < 0 or end - at != size or end > len(buffer):
+        body_end = start + body_length
+        topic_at, properties_at, end = parts_of(buffer, body_end, magic)
+        if body_length < 0 or end < properties_at or end - at != size or end > len(buffer):
             raise RecordError(f"record at byte {at} says {size} bytes, its parts have {end - at}")
-        topic = topic_text(bytes(buffer[topic_start:topic_end]))
+        topic = topic_text(bytes(buffer[topic_at : properties_at - 2]))
     except (struct.error, IndexError, UnicodeDecodeError) as problem:
         raise RecordError(f"record at byte {at} cannot be read: {problem}") from problem
     return ReceivedMessage(
@@ -182,7 +194,7 @@ def decode_record(buffer: bytes | memoryview, at: int = 0, broker_name: str = ""
         crc,
         prepared,
         bytes(buffer[start:body_end]),
-        bytes(buffer[topic_end + 2 : end]),
+        bytes(buffer[properties_at:end]),
         broker_name,
     )
 

@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.properties import NAME_END, PAIR_END, decode_properties, find_property
-from mqframe.core.storage.record import MAGIC_V1
+from mqframe.core.storage.record import MAGIC_V1, head_of, parts_of
 
 RecordFilter = Callable[["bytes | bytearray | memoryview"], bool]
 """Whether the reader wants this record; it is handed all the bytes of exactly one."""
@@ -41,7 +41,6 @@ class RecordsAhead(Protocol):
 
 _HEAD: Final = struct.Struct(">4xi28xi44xi")
 """Magic, sys flag and body length of a record with IPv4 hosts."""
-_LENGTH: Final = struct.Struct(">i")
 _V6: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
@@ -83,17 +82,9 @@ class RecordProperties(Mapping[str, str]):
 
 def properties_text(record: bytes | bytearray | memoryview) -> str:
     """The properties of `record` in their text form; its body is not touched."""
-    magic, sys_flag, body_length = _HEAD.unpack_from(record)
-    at = 88
-    if sys_flag & _V6:
-        at += 12 * (bool(sys_flag & SysFlag.BORN_HOST_V6) + bool(sys_flag & SysFlag.STORE_HOST_V6))
-        (body_length,) = _LENGTH.unpack_from(record, at - 4)
-    at += body_length
-    if magic == MAGIC_V1:
-        at += 1 + record[at]
-    else:
-        at += 2 + (record[at] << 8 | record[at + 1])
-    return str(record[at + 2 :], "utf-8", "replace")
+    fields, body = head_of(record, 0)
+    _, start, _ = parts_of(record, body + fields[14], fields[1])
+    return str(record[start:], "utf-8", "replace")
 
 
 def record_filter(
