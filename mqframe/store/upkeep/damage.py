@@ -42,29 +42,15 @@ class Damage:
         Of queue entries: how many the start, and reads since, found damaged, and those of them that are lost.
         Of records whose heads name a wrong place: how many were found, and those whose place no queue knew.
         """
-        found, lost = self._found, [each for report in self.reports for each in report.queues]
+        found, mending = self._found, self._mending
+        lost = [each for report in self.reports for each in report.queues]
         queues = {f"{each.topic}:{each.queue_id}" for each in lost}
         return {
             "setAsideStretches": str(len(self.reports)),
             "setAsideMessages": str(sum(report.records for report in self.reports)),
             "setAsideQueues": " ".join(sorted(queues)),
-            "damagedEntries": str(self.entries + found.without_record + found.odd_tags),
-            "lostEntries": str(self.lost_entries + found.without_record),
-            "damagedHeads": str(self.heads),
+            "damagedEntries": str(mending.mended + found.without_record + found.odd_tags),
+            "lostEntries": str(mending.lost + found.without_record),
+            "damagedHeads": str(mending.heads.mended + found.damaged_heads),
             "lostHeads": str(found.lost_heads),
         }
-
-    @property
-    def entries(self) -> int:
-        """Queue entries that reads found damaged and entered again from the log, since the start."""
-        return self._mending.mended
-
-    @property
-    def lost_entries(self) -> int:
-        """Those of `entries` that the log holds no record for."""
-        return self._mending.lost
-
-    @property
-    def heads(self) -> int:
-        """Records whose heads were found damaged since, and at, the start."""
-        return self._mending.heads.mended + self._found.damaged_heads

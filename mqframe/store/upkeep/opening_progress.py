@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.core.clock import Clock
 from mqframe.log import get_logger
 
 log: Final = get_logger("store")
@@ -25,11 +24,6 @@ class OpeningProgress:
         self._now = monotonic
         self._is_told = False
         self.start()
-
-    @classmethod
-    def on(cls, clock: Clock) -> OpeningProgress:
-        """One that takes the time from `clock`."""
-        return cls(clock.monotonic)
 
     @property
     def text(self) -> str:

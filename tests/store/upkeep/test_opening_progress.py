@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def test_it_says_how_much_of_the_log_is_checked():
-    progress = OpeningProgress.on(ManualClock())
+    progress = OpeningProgress(ManualClock().monotonic)
     assert progress.text == "its store is opened"
     progress.begin(10 * MIB, 30 * MIB)
     assert progress.text == "its log is checked, 0 of at most 20 MiB"
@@ -22,7 +22,7 @@ def test_it_says_how_much_of_the_log_is_checked():
 
 def test_a_short_opening_is_not_logged(caplog):
     clock = ManualClock()
-    progress = OpeningProgress.on(clock)
+    progress = OpeningProgress(clock.monotonic)
     progress.begin(0, MIB)
     clock.advance(FIRST_LINE_SECONDS / 2)
     progress.reached(MIB)
@@ -32,7 +32,7 @@ def test_a_short_opening_is_not_logged(caplog):
 
 def test_a_long_one_is_logged_from_time_to_time_and_at_its_end(caplog):
     clock = ManualClock()
-    progress = OpeningProgress.on(clock)
+    progress = OpeningProgress(clock.monotonic)
     progress.begin(0, 100 * MIB)
     for done in range(1, 100):
         clock.advance(LINE_SECONDS / 10)

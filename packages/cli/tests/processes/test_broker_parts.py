@@ -26,7 +26,7 @@ def settings(directory: Path, **more: Any) -> Resolved:
 
 def parts() -> BrokerParts:
     clock = SystemClock()
-    return BrokerParts(clock, PluginManager(), None, OpeningProgress.on(clock))
+    return BrokerParts(clock, PluginManager(), None, OpeningProgress(clock.monotonic))
 
 
 async def test_a_broker_by_itself_may_change_its_role_and_knows_the_process_s_name_servers(
