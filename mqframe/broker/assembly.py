@@ -24,7 +24,7 @@ from mqframe.broker.sending.send_back import SendBackProcessor
 from mqframe.broker.services import notified
 from mqframe.broker.state import BrokerState
 from mqframe.core.messages.ids import UniqueIds
-from mqframe.hooks.interfaces import BrokerService
+from mqframe.hooks.interfaces import BrokerService, KeyIndexing
 from mqframe.hooks.missing import why_missing
 from mqframe.net.frame_path import BringsFramePath
 
@@ -79,7 +79,8 @@ def make_parts(
 
 def _why_no_index(state: BrokerState) -> str:
     blocked = state.live.current.services_blocked
-    there = state.plugins.key_indexing(service_names(state.live.current, state.plugins))
+    names = service_names(state.live.current, state.plugins)
+    there = state.plugins.brought(names, KeyIndexing)  # type: ignore[type-abstract]
     return "" if there else why_missing("index", blocked)
 
 

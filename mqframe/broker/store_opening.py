@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeVar
 from mqframe.broker.chosen_services import service_names
 from mqframe.broker.sections import BrokerSections
 from mqframe.broker.shared_log import SharedLog
-from mqframe.hooks.interfaces.key_index import OpenIndex
+from mqframe.core.storage.log_reading import LogReading
+from mqframe.hooks.interfaces.key_index import KeyIndexing, OpenIndex
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.clock import LoopClock
 from mqframe.store.appending.inline_dispatch import OnArrival
@@ -31,15 +32,7 @@ class StoreOpening(NamedTuple):
         self, sections: BrokerSections, clock: LoopClock, shared: SharedLog, plugins: PluginManager
     ) -> MessageStore:
         """The store of `sections`. Raises `StoreError`, `PluginError`."""
-        recovered = self.recovered
-        if recovered is None:
-            recovered = recover_store(
-                sections.store,
-                clock,
-                is_copy=sections.is_slave,
-                delays=sections.delays,
-                open_index=index_of(sections, plugins),
-            )
+        recovered = self.recovered or _recovery(sections, clock, plugins, None)()
         return MessageStore.of(
             recovered, clock, on_arrival=self.on_arrival, replicas=shared.replicas, copy=shared.copy
         )
@@ -50,13 +43,30 @@ def index_of(sections: BrokerSections, plugins: PluginManager) -> OpenIndex | No
 
     Raises `PluginError`, `SettingError`.
     """
-    found = plugins.key_indexing(service_names(sections.broker, plugins))
+    found = plugins.brought(service_names(sections.broker, plugins), KeyIndexing)  # type: ignore[type-abstract]
     if found is None:
         return None
     service, indexing = found
     kind = plugins.settings_class(service)
     settings = None if kind is None else sections.of_service(kind)
     return indexing(settings).open
+
+
+def _recovery(
+    sections: BrokerSections, clock: LoopClock, plugins: PluginManager, progress: OpeningProgress | None
+) -> Callable[[], RecoveredStore]:
+    """What recovers the store of `sections`, in any thread. Raises `PluginError`, `SettingError`."""
+    reading = plugins.brought(service_names(sections.broker, plugins), LogReading)
+    return partial(
+        recover_store,
+        sections.store,
+        clock,
+        is_copy=sections.is_slave,
+        progress=progress,
+        delays=sections.delays,
+        open_index=index_of(sections, plugins),
+        log_reading=LogReading if reading is None else reading[1],
+    )
 
 
 async def made_beside(
@@ -72,15 +82,7 @@ async def made_beside(
     else nobody could open the store again. Raises `StoreError`, and what `make` does; the directory is let go
     then.
     """
-    work = partial(
-        recover_store,
-        sections.store,
-        clock,
-        is_copy=sections.is_slave,
-        progress=progress,
-        delays=sections.delays,
-        open_index=index_of(sections, plugins or PluginManager()),
-    )
+    work = _recovery(sections, clock, plugins or PluginManager(), progress)
     recovering = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         recovered = await asyncio.shield(recovering)

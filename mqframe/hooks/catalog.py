@@ -34,7 +34,6 @@ from mqframe.hooks.plugin_info import PluginInfo, misnamed
 if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_port import BrokerPort
     from mqframe.hooks.interfaces.broker_service import SlaveCopies
-    from mqframe.hooks.interfaces.key_index import KeyIndexing
 
 T = TypeVar("T")
 GROUP: Final = specs.PROJECT
@@ -127,11 +126,9 @@ class Catalog:
         found = self._declared([name for name in services if name in there], SlaveCopies)
         return [made(port) for _, made in found]
 
-    def key_indexing(self, services: Iterable[str]) -> tuple[str, type[KeyIndexing]] | None:
-        """As `PluginManager.key_indexing`."""
-        from mqframe.hooks.interfaces.key_index import KeyIndexing
-
-        return next(self._declared(services, KeyIndexing), None)  # type: ignore[type-abstract]
+    def brought(self, services: Iterable[str], wanted: type[T]) -> tuple[str, type[T]] | None:
+        """As `PluginManager.brought`."""
+        return next(self._declared(services, wanted), None)
 
     def _declared(self, services: Iterable[str], wanted: type[T]) -> Iterator[tuple[str, type[T]]]:
         """Of these broker services what their factories name in the attribute that is called as `wanted`."""

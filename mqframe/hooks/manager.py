@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mqframe.core.errors import PluginError
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.broker_port import BrokerPort
     from mqframe.hooks.interfaces.broker_service import SlaveCopies
     from mqframe.hooks.interfaces.cut_back import CutBack
-    from mqframe.hooks.interfaces.key_index import KeyIndexing
     from mqframe.hooks.plugin_info import PluginInfo
+
+T = TypeVar("T")
 
 
 class PluginManager:
@@ -97,12 +98,12 @@ class PluginManager:
         """
         return self._catalog.slave_copies(services, port)
 
-    def key_indexing(self, services: Iterable[str]) -> tuple[str, type[KeyIndexing]] | None:
-        """The first of these services that brings an index of keys, by name, with what opens it.
+    def brought(self, services: Iterable[str], wanted: type[T]) -> tuple[str, type[T]] | None:
+        """The first of these services, by name, that brings a class that inherits `wanted`, and that class.
 
         They are imported. Raises `PluginError` for one that cannot be.
         """
-        return self._catalog.key_indexing(services)
+        return self._catalog.brought(services, wanted)
 
     def create_all(self, kind: str, choices: Sequence[object]) -> tuple[Any, ...]:
         """All of `choices` in their order, for paths that want a tuple. Raises `PluginError` for one text."""

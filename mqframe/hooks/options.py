@@ -1,7 +1,7 @@
 """Options of plugins: a factory's `Options` class, and tables of values turned into an instance of it.
 
 A broker service may have a section of settings besides, its factory's `Settings` class, and further classes
-in attributes that are called as what these inherit: `CutBack`, `SlaveCopies`, `KeyIndexing`.
+in attributes that are called as what these inherit: `CutBack`, `SlaveCopies`, `KeyIndexing`, `LogReading`.
 """
 
 from __future__ import annotations

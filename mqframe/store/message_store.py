@@ -8,6 +8,7 @@ from typing import Final, Self
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.core.storage.recovery import Care
 from mqframe.core.storage.replicas import Replicas
 from mqframe.hooks.interfaces.key_index import OpenIndex
@@ -157,6 +158,7 @@ class MessageStore:
         care: Care = Care.USUAL,
         delays: tuple[int, ...] = USUAL_DELAYS,
         open_index: OpenIndex | None = None,
+        log_reading: type[LogReading] = LogReading,
     ) -> Self:
         """`recover_store`, and a store of what that has found. Raises as that does.
 
@@ -165,8 +167,9 @@ class MessageStore:
         """
         disk = Disk(allocate, usage, sync)
         recovered = recover_store(
-            settings, clock, is_copy=is_copy, disk=disk, care=care, delays=delays, open_index=open_index
-        )
+            settings, clock, is_copy=is_copy, disk=disk, care=care, delays=delays, open_index=open_index,
+            log_reading=log_reading,
+        )  # fmt: skip
         return cls.of(recovered, clock, on_arrival=on_arrival, replicas=replicas, copy=copy)
 
     @classmethod

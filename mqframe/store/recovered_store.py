@@ -8,6 +8,7 @@ from typing import Final
 from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.os_errors import told
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.core.storage.recovery import Care
 from mqframe.hooks.interfaces.key_index import OpenIndex
 from mqframe.net.clock import LoopClock
@@ -46,8 +47,10 @@ class RecoveredStore:
         self.is_copy = False
         self.is_taken = False
 
-    def recover(self, clock: LoopClock, care: tuple[Care, bool], progress: OpeningProgress) -> None:
-        """Bring the files into agreement. `care`: as `Recovery` has it. Raises `StoreError`, OSError."""
+    def recover(
+        self, clock: LoopClock, care: tuple[Care, bool], progress: OpeningProgress, reading: type[LogReading]
+    ) -> None:
+        """Bring the files into agreement. `care`, `reading`: see `Recovery`. Raises `StoreError`, OSError."""
         layout, files = self.layout, self.files
         _, self.is_copy = care
         self.setting_aside = SettingAside(files.log, files.queues, self.quarantine, clock.now_ms)
@@ -55,7 +58,7 @@ class RecoveredStore:
         recovery = Recovery(layout, self.settings, files, self.setting_aside, care)
         # From here on the store changes: whatever an orderly stop left is not what the next start may trust.
         self.ownership.mark()
-        self.outcome = recovery.run(killed, progress)
+        self.outcome = recovery.run(killed, progress, reading)
         if not files.checkpoint.is_known:
             files.checkpoint.save()  # so that a missing one tells of a loss
         settle_on_disk(layout, files, killed)
@@ -80,18 +83,20 @@ def recover_store(
     progress: OpeningProgress | None = None,
     delays: tuple[int, ...] = USUAL_DELAYS,
     open_index: OpenIndex | None = None,
+    log_reading: type[LogReading] = LogReading,
 ) -> RecoveredStore:
     """Lock the directory, recover what is in it, and bring that to disk. For any thread.
 
     `is_copy`: whether it is a copy of another broker's, see `Recovery`; `care`: how thoroughly, and whether
     to go on where messages may have been lost; `progress`: is told how far it is; `delays`: of the delay
-    levels, ms; `open_index`: opens the index of keys, without it none is kept.
+    levels, ms; `open_index`: opens the index of keys, without it none is kept; `log_reading`: how the log
+    is read.
 
     Raises `UndecidedDamage` where it may not go on, and `StoreError` when another broker holds the directory,
     when files have another size than configured, or when the disk is full or not readable; the message names
     the path and what to do.
     """
-    progress = progress or OpeningProgress.on(clock)
+    progress = progress or OpeningProgress(clock.monotonic)
     progress.start()
     use_mode(settings.file_mode)
     if settings.directory.is_dir():
@@ -108,7 +113,7 @@ def recover_store(
                 layout, settings, disk, threads, clock.now_ms, care, delays, open_index
             )
             undo.callback(recovered.files.close)
-            recovered.recover(clock, (care, is_copy), progress)
+            recovered.recover(clock, (care, is_copy), progress, log_reading)
             undo.pop_all()
             return recovered
     except OSError as problem:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mqframe.core.requests.fields import request as request
     from mqframe.core.requests.serving import Reply as Reply
     from mqframe.core.requests.serving import serves as serves
+    from mqframe.core.storage.log_reading import LogReading as LogReading
+    from mqframe.core.storage.log_reading import LogRuns as LogRuns
     from mqframe.core.wire.bodies import Body as Body
     from mqframe.hooks.interfaces.access import AccessPort as AccessPort
     from mqframe.hooks.interfaces.access import Authentication as Authentication
@@ -155,6 +157,7 @@ _HOME = {
             "KeyFile KeyIndex KeyIndexing KeyIndexPlace KeyQuery QueryFound RecordLookup RecoveredLog "
             "TakesKeys"
         ),
+        "core.storage.log_reading": "LogReading LogRuns",
         "hooks.interfaces.monitoring.exporter": (
             "Exporter ExporterPort MonitoredBroker MonitoredNameServer MonitoredProxy"
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from mqframe.core.storage.log_scan import LogRecord
@@ -20,6 +21,9 @@ class DeletedTopics:
 
     def __bool__(self) -> bool:
         return bool(self._offsets)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._offsets)
 
     def offset(self, topic: str) -> int:
         """Log offset before which nothing of `topic` counts; 0 when it was not deleted."""

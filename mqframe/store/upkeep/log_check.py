@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
-from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from mqframe.core.errors import StoreError
 from mqframe.core.storage.damage import Stretch, damaged_end, has_empty_page, next_good
-from mqframe.core.storage.log_scan import LogRecord, has_empty_sector, is_blank, read_record, scan_parts
+from mqframe.core.storage.log_reading import LogRuns
+from mqframe.core.storage.log_scan import LogRecord, has_empty_sector, is_blank, read_record, read_records
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.storage.recovery import CHECKPOINT_MARGIN_MS
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.log_file import LogFile
+from mqframe.store.log.commit_log import CommitLog
+from mqframe.store.log.log_view import LogView
 
 _STORED: Final = attrgetter("store_timestamp")
+LEFT_BYTES = 1 << 15
+"""So much Python reads before it asks again what can be said ahead."""
+ReadAhead = Callable[[memoryview, int, int, bool], LogRuns | None]
+"""As `LogReading.read`: given a view, a byte of it, the log offset of the view, whether CRCs are checked."""
 _ADVICE: Final = (
     " No message was touched. Put the right file back, from a copy or a replica, or go on without what is"
     " lost: mqframe store recover {root} --accept-loss"
@@ -24,20 +30,6 @@ _ADVICE: Final = (
 
 class UndecidedDamage(StoreError):
     """A log that may have lost what had been on the disk; somebody has to say how to go on."""
-
-
-class WalkedLog(Protocol):
-    """What a walk needs of a commit log. `files`: one behind the other; `start`: log offset of the first."""
-
-    files: list[LogFile]
-    directory: Path
-
-    @property
-    def start(self) -> int:
-        """Offset of the oldest byte that is kept."""
-
-    def file_at(self, offset: int) -> LogFile | None:
-        """The file that holds log offset `offset`."""
 
 
 class KnownEnds(NamedTuple):
@@ -55,12 +47,18 @@ class LogCheck:
 
     Behind zeros where an orderly stop has told that the log ends, nothing is searched.
     When `walk` is over, `end` is the log offset at which the log ends; `newest` the store time of the newest
-    record, ms; `records` how many were walked over; `stretches` what holds no good record though the log goes
-    on behind it, in order.
+    record, ms (in the walk, of those before what it gives); `records` how many were walked over; `stretches`
+    what holds no good record though the log goes on behind it, in order.
     """
 
     def __init__(
-        self, log: WalkedLog, checkpoint: Checkpoint, *, check_crc: bool, known: KnownEnds, accept_loss: bool
+        self,
+        log: CommitLog | LogView,
+        checkpoint: Checkpoint,
+        *,
+        check_crc: bool,
+        known: KnownEnds,
+        accept_loss: bool,
     ) -> None:
         self._log = log
         self._checkpoint = checkpoint
@@ -70,16 +68,26 @@ class LogCheck:
         self.end = self.newest = self.records = 0
         self.stretches: list[Stretch] = []
 
-    def walk(self, start: int) -> Iterator[list[LogRecord]]:
-        """The good records from log offset `start` on, in order, some neighbours at once."""
+    def walk(self, start: int, ahead: ReadAhead) -> Iterator[tuple[list[LogRecord], LogRuns | None]]:
+        """The good records from log offset `start` on, in order, some neighbours at once.
+
+        With what `ahead` says of neighbours comes the last of them alone.
+        """
         self.end = start
         while (file := self._log.file_at(self.end)) is not None:
-            for records in scan_parts(file.view, file.base, self.end - file.base, crc=self._check_crc):
-                self.newest = max(self.newest, *map(_STORED, records))
-                self.records += len(records)
+            base, crc = file.base, self._check_crc
+            while True:
+                at = self.end - base
+                runs = ahead(file.view, at, base, crc)
+                first, stop = (at, at + LEFT_BYTES) if runs is None else (runs.last - base, runs.end - base)
+                records = read_records(file.view, first, base, stop, crc=crc)
+                if not records:
+                    break
+                self.records += len(records) if runs is None else runs.records
                 self.end = records[-1].end
-                yield records
-            at = self.end - file.base
+                newest = max(map(_STORED, records)) if runs is None else runs.newest
+                yield records, runs
+                self.newest = max(self.newest, newest)
             if at < file.size and not is_blank(file.view, at):
                 if not self._pass_over(file, at):
                     break

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from mqframe.core.messages.names import is_queue_place
 from mqframe.core.storage.damage import Stretch
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.core.storage.log_scan import LogRecord, is_blank, read_record
 from mqframe.core.storage.recovery import Care, start_after_crash
 from mqframe.log import get_logger
@@ -72,13 +73,13 @@ class Recovery:
         self._mark = DispatchMark(layout)
         # Before the owner's mark is made anew: it counts for the former one only.
         self._marked = self._mark.trusted()
-        self._redispatch = Redispatch(self._queues, self._index, self._queues.delays)
 
-    def run(self, killed: bool, progress: OpeningProgress) -> Recovered:
+    def run(self, killed: bool, progress: OpeningProgress, reading: type[LogReading]) -> Recovered:
         """Recover after an orderly stop, or (`killed`) after any other end. Raises `StoreError`, OSError.
 
-        `progress`: is told how far the log is checked.
+        `progress`: is told how far the log is checked; `reading`: how that is read.
         """
+        self._redispatch = Redispatch(self._queues, self._index, self._queues.delays, reading)
         believed = self._believed()
         noted = self._fitting(believed)
         ends = self._orderly_ends(noted) if not killed and self._care is Care.USUAL else None
@@ -219,10 +220,10 @@ class Recovery:
 
     def _take_all(self, check: LogCheck, start: int, commits: LastCommits, progress: OpeningProgress) -> None:
         last: LogRecord | None = None
-        for records in check.walk(start):
+        for records, said in check.walk(start, self._redispatch.ahead):
             progress.reached(check.end)
             self._note_stretches(check)
-            self._redispatch.take(records)
+            self._redispatch.take(records, said)
             if last is not None:
                 commits.take([last])
             last = records.pop()

@@ -9,6 +9,7 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.messages.names import SCHEDULE_TOPIC
 from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.dispatch_facts import index_keys, queue_code
+from mqframe.core.storage.log_reading import LogReading, LogRuns
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.hooks.interfaces.key_index import TakesKeys
 from mqframe.log import get_logger
@@ -58,12 +59,20 @@ class _Run:
 class Redispatch:
     """Takes records in the order of the log; writes what queues and index do not hold yet.
 
-    `levels`: delays, ms, as in `queue_code`.
+    `levels`: delays, ms, as in `queue_code`; `reading`: what `ahead` asks.
     """
 
-    def __init__(self, queues: QueueTable, index: TakesKeys | None, levels: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        queues: QueueTable,
+        index: TakesKeys | None,
+        levels: tuple[int, ...],
+        reading: type[LogReading] = LogReading,
+    ) -> None:
         self._queues = queues
         self._deleted = queues.deleted
+        self._reading = reading(index)
+        self._apart = (SCHEDULE_TOPIC, *queues.deleted)
         self._index = index
         self._levels = levels
         self._runs: dict[tuple[str, int], _Run] = {}
@@ -76,8 +85,39 @@ class Redispatch:
         self.notes = Notes()
         """What was left out, and what was replaced that may have been right."""
 
-    def take(self, records: Sequence[LogRecord]) -> None:
-        """Enter `records`, neighbours in the log, sooner or later; `finish` is when. Raises OSError."""
+    def ahead(self, view: memoryview, at: int, base: int, crc: bool) -> LogRuns | None:
+        """What is said of the records that follow, where all of them go on in their queues."""
+        said = self._reading.read(view, at, base, self._apart, crc=crc)
+        for key, first, _, _ in () if said is None else said.runs:
+            run = self._runs.get(key)
+            if run is None or run.odd is not None or run.following != first:
+                return None
+        return said
+
+    def take(self, records: Sequence[LogRecord], said: LogRuns | None = None) -> None:
+        """Enter `records`, neighbours in the log, sooner or later; `finish` is when. Raises OSError.
+
+        `said`: by `ahead` just now, and entered in their place.
+        """
+        if said is None:
+            self._take_records(records)
+        else:
+            self._take_runs(said)
+        self._gathered += len(records) if said is None else said.records
+        if self._gathered >= _GATHERED_MAX:
+            self._write_gathered()
+
+    def _take_runs(self, said: LogRuns) -> None:
+        for key, first, entries, covered in said.runs:
+            run = self._runs[key]
+            run.entries.append(entries)
+            run.following, run.covered = first + len(entries) // ENTRY.size, covered
+        self._stored_before = said.stored
+        if self._index is not None and said.keys:
+            self._write_keys()
+            self._index.add("", said.keys, said.stored)
+
+    def _take_records(self, records: Sequence[LogRecord]) -> None:
         runs, levels, pack = self._runs, self._levels, ENTRY.pack
         deleted = self._deleted if self._deleted else None
         stored = self._stored_before
@@ -111,9 +151,6 @@ class Redispatch:
         self._stored_before = stored
         if self._index is not None:
             self._take_keys(records, self._index.repeat_from)
-        self._gathered += len(records)
-        if self._gathered >= _GATHERED_MAX:
-            self._write_gathered()
 
     def _take_keys(self, records: Sequence[LogRecord], repeat_from: int) -> None:
         note = self._keys.append

@@ -100,10 +100,10 @@ def plugins() -> PluginManager:
 
 
 def test_the_first_service_that_brings_one_counts(plugins: PluginManager) -> None:
-    assert plugins.key_indexing(("delay_levels", "finder")) == ("finder", InMemoryIndexing)
-    assert plugins.key_indexing(("delay_levels",)) is None
+    assert plugins.brought(("delay_levels", "finder"), KeyIndexing) == ("finder", InMemoryIndexing)
+    assert plugins.brought(("delay_levels",), KeyIndexing) is None
     with pytest.raises(PluginError, match="broken: KeyIndexing must be a class that inherits KeyIndexing"):
-        plugins.key_indexing(("broken",))
+        plugins.brought(("broken",), KeyIndexing)
 
 
 async def test_it_has_what_is_stored_and_after_a_start_what_the_log_holds(plugins: PluginManager) -> None:

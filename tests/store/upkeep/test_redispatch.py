@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 
 from mqframe.core.messages.names import SCHEDULE_TOPIC
+from mqframe.core.storage.log_reading import LogReading, LogRuns
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.store.queues.consume_queue import ENTRY, FILLER
 from mqframe.store.queues.deleted_topics import DeletedTopics
@@ -109,6 +112,45 @@ def test_one_record_alone_does_not_lead_a_queue_to_an_impossible_place(table) ->
     redispatch.take([LogRecord(1200, 100, "t", 0, 1 << 40, 0, 1, "")])
     redispatch.finish(0, whole=False)
     assert listed(table) == list(range(12))
+
+
+class Said(LogReading):
+    """Says of queue 0 of t what it is told to."""
+
+    runs: ClassVar[list[Any]] = []
+    apart: ClassVar[list[Any]] = []
+
+    def read(self, buffer, at, base, apart, *, crc):
+        self.apart.append(apart)
+        count = sum(len(entries) // 20 for _, _, entries, _ in self.runs)
+        return LogRuns(count, 500, 400, 7, 9, self.runs, ())
+
+
+def run_of(*numbers: int, topic: str = "t") -> Any:
+    entries = b"".join(ENTRY.pack(100 * number, 100, 0) for number in numbers)
+    return (topic, 0), numbers[0], entries, 100 * numbers[-1] + 100
+
+
+def test_what_is_said_ahead_counts_where_it_goes_on_in_all_queues(table) -> None:
+    table.deleted.add("gone", 0, 10)
+    redispatch = Redispatch(table, None, (), Said)
+    Said.runs = [run_of(2, 3)]
+    assert redispatch.ahead(memoryview(b""), 0, 0, True) is None  # nothing is known of the queue yet
+    for offset in range(2):
+        redispatch.take([LogRecord(100 * offset, 100, "t", 0, offset, 0, 1, "")])
+    said = redispatch.ahead(memoryview(b""), 0, 0, True)
+    assert said is not None
+    assert Said.apart[-1] == (SCHEDULE_TOPIC, "gone")
+    redispatch.take([LogRecord(300, 100, "t", 0, 3, 0, 1, "")], said)
+    assert redispatch.ahead(memoryview(b""), 0, 0, True) is None  # those are taken
+    Said.runs = [run_of(4), run_of(0, topic="u")]
+    assert redispatch.ahead(memoryview(b""), 0, 0, True) is None
+    Said.runs = [run_of(4)]
+    redispatch.take([LogRecord(700, 100, "t", 0, 7, 0, 1, "")])
+    assert redispatch.ahead(memoryview(b""), 0, 0, True) is None  # the record before may be wrong, or a gap
+    redispatch.take([LogRecord(400, 100, "t", 0, 4, 0, 1, "")])
+    redispatch.finish(0, whole=True)
+    assert (listed(table), table.queue("t", 0).covered) == ([0, 1, 2, 3, 4], 500)
 
 
 def test_prepared_records_are_in_no_queue(table) -> None:
