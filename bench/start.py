@@ -19,6 +19,7 @@ from pathlib import Path
 
 from mqframe_index.settings import IndexSettings
 from mqframe_index.store.indexing import FileIndexing
+from mqframe_store_tools.checking.log_reading import installed_reading
 
 from mqframe.core.messages.batch import encode_element
 from mqframe.net.clock import SystemClock
@@ -34,7 +35,10 @@ BATCH = 16
 
 def opened(directory: Path) -> MessageStore:
     return MessageStore.open(
-        StoreSettings(directory=directory, disk_limits=False), SystemClock(), open_index=INDEX
+        StoreSettings(directory=directory, disk_limits=False),
+        SystemClock(),
+        open_index=INDEX,
+        log_reading=installed_reading(),
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from mqframe_index.settings import IndexSettings
 from mqframe_index.store.indexing import FileIndexing
+from mqframe_store_tools.checking.log_reading import installed_reading
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_store_tools.checking.store_check import StoreCheck
 
@@ -72,14 +73,19 @@ def recover(settings: StoreSettings) -> None:
     (root / "queue-ends").unlink(missing_ok=True)
     (root / "abort").touch()
     store = MessageStore.open(
-        settings, SystemClock(), care=Care.THOROUGH, open_index=FileIndexing(INDEX).open
+        settings,
+        SystemClock(),
+        care=Care.THOROUGH,
+        open_index=FileIndexing(INDEX).open,
+        log_reading=installed_reading(),
     )
     store.abandon()
 
 
 def check(settings: StoreSettings) -> None:
     layout = known_store(settings.directory)
-    found = StoreCheck(layout, with_sizes(settings, layout), with_index_sizes(INDEX, layout)).run()
+    sizes = with_sizes(settings, layout), with_index_sizes(INDEX, layout)
+    found = StoreCheck(layout, *sizes).run(installed_reading())
     assert not found.total, found.findings[:3]
 
 

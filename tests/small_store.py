@@ -8,6 +8,7 @@ from typing import Any
 
 from mqframe_index.settings import IndexSettings
 from mqframe_index.store.indexing import FileIndexing
+from mqframe_store_tools.checking.log_reading import installed_reading
 from mqframe_store_tools.checking.sizes import with_index_sizes, with_sizes
 from mqframe_store_tools.checking.store_check import Checked, StoreCheck
 from mqframe_testing.manual_clock import ManualClock
@@ -58,7 +59,7 @@ def checked(root: Path) -> Checked:
     """What a check says of the store in `root`; sizes are what the files tell."""
     layout = known_store(root)
     index = with_index_sizes(IndexSettings(), layout)
-    return StoreCheck(layout, with_sizes(StoreSettings(), layout), index).run()
+    return StoreCheck(layout, with_sizes(StoreSettings(), layout), index).run(installed_reading())
 
 
 def messages(root: Path) -> list[tuple[Any, ...]]:

@@ -247,6 +247,7 @@ FLOORS: dict[str, list[set[str]]] = {
     "mqframe_speedups": [
         {"_native", "served_read"},
         {"pulls", "sends"},
+        {"log_reading"},
         {"path"},
         {"service"},
         {"elements", "messages"},

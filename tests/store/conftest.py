@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from indexed import small_index
+from indexed import LOG_READING, small_index
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.store.incoming import Incoming
@@ -71,7 +71,9 @@ def opened(
     ) -> MessageStore:
         settings = small(directory or tmp_path / "store", **changes)
         index = small_index(entries=index_entries)
-        store = MessageStore.open(settings, clock, **({"open_index": index} | (options or {})))
+        store = MessageStore.open(
+            settings, clock, **({"open_index": index, "log_reading": LOG_READING} | (options or {}))
+        )
         stores.append(store)
         return store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from indexed import small_index
+from indexed import LOG_READING, small_index
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.messages.batch import encode_element
@@ -47,6 +47,7 @@ class StoreLife(RuleBasedStateMachine):
             ),
             self.clock,
             open_index=small_index(5, 40),
+            log_reading=LOG_READING,
         )
 
     def next_body(self, size: int) -> bytes:

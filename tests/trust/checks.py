@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any, Final
 
+from indexed import LOG_READING
 from mqframe_testing.manual_clock import ManualClock
 from trust.life import HOST, IN_2100, KEYS_CHECKED, Sent, index_of, stepped_threads
 
@@ -158,14 +159,23 @@ class StoreCheck:
 
     def _open_or_decide(self) -> MessageStore:
         try:
-            return MessageStore.open(self._settings, self._clock, open_index=index_of(self._settings))
+            return MessageStore.open(
+                self._settings,
+                self._clock,
+                open_index=index_of(self._settings),
+                log_reading=LOG_READING,
+            )
         except StoreError as problem:
             # Only damage, never a loss of power, may leave it open whether something is lost.
             if type(problem) is StoreError or not any(map(self._excused, self._kept)):
                 raise
         self.decided = True
         return MessageStore.open(
-            self._settings, self._clock, care=Care.ACCEPT_LOSS, open_index=index_of(self._settings)
+            self._settings,
+            self._clock,
+            care=Care.ACCEPT_LOSS,
+            open_index=index_of(self._settings),
+            log_reading=LOG_READING,
         )
 
     def _what_is_there(self, store: MessageStore) -> None:

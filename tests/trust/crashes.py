@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import attrs
+from indexed import LOG_READING
 from mqframe_testing.manual_clock import ManualClock
 from trust.checks import StoreCheck
 from trust.disk import PAGE, Disk, Event, Image, Noted, SyncedAll
@@ -146,7 +147,10 @@ def _left_of_a_start(directory: Path, life: Life, image: Image, chance: Random) 
         with stepped_threads(), Seam(place, events.append).in_force():
             try:
                 MessageStore.open(
-                    settings, ManualClock(IN_2100 + 10**9), open_index=index_of(settings)
+                    settings,
+                    ManualClock(IN_2100 + 10**9),
+                    open_index=index_of(settings),
+                    log_reading=LOG_READING,
                 ).abandon()
             except StoreError:
                 return  # the case itself tells

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 import attrs
-from indexed import small_index
+from indexed import LOG_READING, small_index
 from mqframe_testing.manual_clock import ManualClock
 from trust.threads import SteppedThreads
 
@@ -126,7 +126,9 @@ class StoreLife:
 
     def open(self) -> None:
         """Start the store."""
-        self.store = MessageStore.open(self.settings, self.clock, open_index=index_of(self.settings))
+        self.store = MessageStore.open(
+            self.settings, self.clock, open_index=index_of(self.settings), log_reading=LOG_READING
+        )
         self.store.start()
 
     def run(self, steps: int) -> None:

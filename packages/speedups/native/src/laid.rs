@@ -182,7 +182,13 @@ impl Work {
             runs: PyList::new(py, runs.collect::<Vec<_>>())?.unbind(),
             puts: PyList::new(py, puts.collect::<Vec<_>>())?.unbind(),
             kinds: PyList::new(py, self.kinds)?.unbind(),
-            keys: Py::new(py, Keys { pairs: self.keys })?,
+            keys: Py::new(
+                py,
+                Keys {
+                    pairs: self.keys,
+                    times: Vec::new(),
+                },
+            )?,
         })
     }
 }

@@ -1,4 +1,5 @@
-//! `mqframe_speedups._native`: ordinary sends and pulls of a broker, laid out natively.
+//! `mqframe_speedups._native`: ordinary sends and pulls of a broker, and records that a start reads,
+//! laid out natively.
 //!
 //! Python is the reference: whatever is in any way unusual is left to it. So nothing here refuses, repairs or
 //! guesses; a frame is either laid out as Python would have done it, byte for byte, or not touched.
@@ -16,6 +17,7 @@ mod json;
 mod keys;
 mod laid;
 mod layout;
+mod log_runs;
 mod messages;
 mod properties;
 mod pulls;
@@ -28,7 +30,7 @@ mod words;
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 3;
+const INTERFACE: u32 = 4;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -43,5 +45,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<messages::RecordMessage>()?;
     module.add_function(wrap_pyfunction!(elements::encode_elements, module)?)?;
     module.add_function(wrap_pyfunction!(messages::read_messages, module)?)?;
-    module.add_function(wrap_pyfunction!(pulls::choose, module)?)
+    module.add_function(wrap_pyfunction!(pulls::choose, module)?)?;
+    module.add_function(wrap_pyfunction!(log_runs::describe_log, module)?)
 }

@@ -1,4 +1,6 @@
-"""Ordinary sends laid out natively, and verdicts of filters. Python is the reference, and has the unusual."""
+"""Ordinary sends laid out natively, verdicts of filters, what a log says.
+
+Python is the reference, and has the unusual."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
@@ -11,7 +13,7 @@ from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
     "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullReader", "RecordMessage", "RecordVerdicts",
-    "SendLayout", "choose", "encode_elements", "read_messages",
+    "SendLayout", "choose", "describe_log", "encode_elements", "read_messages",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
@@ -32,6 +34,10 @@ class Keys:
         """(hash, log offset) of the key at that place."""
     def pairs(self) -> list[tuple[int, int]]:
         """(hash, log offset) of each key, as `KeyHashes.pairs` makes them."""
+    def by_time(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """As `HashedPairs.by_time`."""
+    def of_one_second(self, skip: int, most: int, begin: int) -> tuple[int, int] | None:
+        """As `HashedPairs.of_one_second`."""
 
 @final
 class Laid:
@@ -280,4 +286,13 @@ def choose(
 
     `log`: the log offsets at which it begins and ends. How many entries are done with, stretches, the number
     of the last entry of each, records found, their bytes.
+    """
+
+def describe_log(
+    some: bytes, first: int, crc: bool, apart: Sequence[str], keys_from: int
+) -> tuple[int, int, int, int, int, list[tuple[tuple[str, int], int, bytes, int]], Keys] | None:
+    """The parts of a `LogRuns` about the ordinary records at the beginning of `some`, if there are any.
+
+    `first`: the log offset of `some`. `crc`, `apart`: as `LogReading.read` has them. Keys are those of
+    records from log offset `keys_from` on.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,24 +14,25 @@ from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
 from mqframe_speedups._native import FieldReader, RecordVerdicts
+from mqframe_speedups.log_reading import NativeLogReading, is_off
 from mqframe_speedups.path import BrokerPath
 from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath, why_not
 
 log: Final = get_logger("broker")
-SWITCH: Final = "MQFRAME_SPEEDUPS"
-"""An environment variable that leaves the compiled code out where it is 0."""
 
 
 class SpeedupsService(BrokerService):
     """Brings the shorter way of sends and pulls, where everything that has to see them is heeded by it."""
+
+    LogReading = NativeLogReading
 
     def __init__(self, port: BrokerState) -> None:
         super().__init__()
         self._state = port
         self._sends: SendPath | None = None
         self._pulls: PullPath | None = None
-        self._is_off = os.environ.get(SWITCH) == "0"
+        self._is_off = is_off()
 
     def frame_path(self, sends: SendProcessor, pulls: PullProcessor) -> BrokerPath | None:
         """As `BringsFramePath.frame_path`."""

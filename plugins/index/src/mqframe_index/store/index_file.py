@@ -9,11 +9,11 @@ import sys
 from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from mqframe.store.files.descriptors import write_all
 from mqframe.store.files.modes import file_mode
-from mqframe_index.store.new_entries import ENTRY, SLOT, NewEntries, Pairs, PlainEntries
+from mqframe_index.store.new_entries import ENTRY, SLOT, HashedPairs, NewEntries, Pairs, PlainEntries
 
 HEADER: Final = struct.Struct(">qqqqii")
 _SECONDS_MAX: Final = 0x7FFFFFFF
@@ -100,12 +100,19 @@ class IndexFile:
         if not len(self._new):
             self._new = new_entries(self.slots)
 
-    def add(self, pairs: Pairs, timestamp: int, skip: int = 0) -> int:
+    def add_hashed(self, pairs: HashedPairs, timestamp: int, skip: int) -> int:
+        """As `add`, as far as one time can be said; `timestamp` counts where pairs have no times."""
+        begin = self.begin_timestamp if self.count > 1 else -1
+        found = pairs.of_one_second(skip, max(self.entries - self.count, 0), begin)
+        most, stored = found or (len(pairs), timestamp)
+        return self.add(cast("Pairs", pairs), stored, skip, most)
+
+    def add(self, pairs: Pairs, timestamp: int, skip: int = 0, most: int = sys.maxsize) -> int:
         """Note entries for `pairs` of records stored at `timestamp`, behind the first `skip`, as many as fit.
 
-        Returns how many; `write` puts them into the file.
+        At most `most`. Returns how many; `write` puts them into the file.
         """
-        fit = min(len(pairs) - skip, int(self.entries - self.count))
+        fit = min(len(pairs) - skip, most, int(self.entries - self.count))
         if fit <= 0:
             return 0
         if self._map is None:

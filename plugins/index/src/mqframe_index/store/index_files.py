@@ -24,7 +24,7 @@ from mqframe.store.files.modes import make_folder
 from mqframe_index.store.agreement import IndexAgreement
 from mqframe_index.store.index_file import IndexFile, Looks
 from mqframe_index.store.key_hashes import KeyHashes, index_hash
-from mqframe_index.store.new_entries import NewEntries, Pairs, PlainEntries
+from mqframe_index.store.new_entries import HashedPairs, NewEntries, Pairs, PlainEntries
 
 _log: Final = get_logger("store")
 LOOKS_MAX: Final = 16_384
@@ -60,7 +60,7 @@ class IndexFiles:
     def note_in(self, new_entries: Callable[[int], NewEntries], hashed: type) -> None:
         """Keep entries that are not in a file yet in what this makes, of so many slots, from now on.
 
-        `hashed`: the class of a `Pairs` that `add` gets in place of keys, from whoever made their hashes.
+        `hashed`: the class of `HashedPairs` that `add` gets in place of keys, from whoever made their hashes.
         """
         self._new_entries, self._hashed = new_entries, hashed
         if self._writing is not None:
@@ -165,15 +165,20 @@ class IndexFiles:
 
     def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
         """Note records of `topic`, all stored at `timestamp` (ms), as (log offset, keys). Raises OSError."""
+        pairs: Pairs = []
+        hashed = None
         if self._hashed is not None and isinstance(indexed, self._hashed):
-            pairs = cast("Pairs", indexed)
+            hashed = cast("HashedPairs", indexed)
         else:
             pairs = self._hashes.pairs(topic, indexed, self._repeat_from)
-        count, taken = len(pairs), 0
+        count, taken = len(hashed or pairs), 0
         while taken < count:
             file = self._writing or self._writable()
-            taken += file.add(pairs, timestamp, taken)
-            if taken < count:
+            if hashed is None:
+                taken += file.add(pairs, timestamp, taken)
+            else:
+                taken += file.add_hashed(hashed, timestamp, taken)
+            if taken < count and file.full:
                 self._writable()
 
     def _writable(self) -> IndexFile:

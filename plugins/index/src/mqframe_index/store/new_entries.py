@@ -19,6 +19,24 @@ BeforeCut = Callable[[int, int], int]
 """Given a slot and the number in it, that of an entry which is not there: the last one that is, or 0."""
 
 
+class HashedPairs(Protocol):
+    """A `Pairs` that somebody else has made, of records that may have been stored at different times."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, at: int, /) -> tuple[int, int]:
+        """One pair. Raises IndexError."""
+
+    def of_one_second(self, skip: int, most: int, begin: int, /) -> tuple[int, int] | None:
+        """How many from number `skip` on, at most `most`, lie in one second after `begin` (ms), and the time
+        (ms) of the last of them; with `begin` -1 how many have one time. `None`: all of them have.
+        """
+
+    def by_time(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """The times, ms, with the pairs of each; none where all have one."""
+
+
 class NewEntries(Protocol):
     """What `PlainEntries` does."""
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from mqframe_index.store.index_file import HEADER, IndexFile
 from mqframe_index.store.key_hashes import KeyHashes
-from mqframe_index.store.new_entries import ENTRY
+from mqframe_index.store.new_entries import ENTRY, HashedPairs
 
 from mqframe.core.storage.zeros import data_end
 from mqframe_store_tools.checking.findings import Findings
@@ -104,6 +104,7 @@ class ComparedIndex:
         self, paths: Sequence[Path], sizes: tuple[int, int], log_start: int, findings: Findings
     ) -> None:
         self._hashes = KeyHashes()
+        self._hashed: type | None = None
         self._findings = findings
         self._files = [file for path in paths if (file := self._opened(path, *sizes)) is not None]
         self._number = -1
@@ -205,9 +206,19 @@ class ComparedIndex:
 
     # What the log says
 
+    def note_in(self, new_entries: object, hashed: type) -> None:
+        """As `IndexFiles.note_in`; no entry is made."""
+        self._hashed = hashed
+
     def add(self, topic: str, indexed: Sequence[tuple[int, Sequence[str]]], timestamp: int) -> None:
         """Compare the keys of records of `topic`, all stored at `timestamp` (ms), as (log offset, keys)."""
-        pairs = self._hashes.pairs(topic, indexed, 0)
+        if self._hashed is not None and isinstance(indexed, self._hashed):
+            for stored, pairs in cast("HashedPairs", indexed).by_time():
+                self._add(pairs, stored)
+        else:
+            self._add(self._hashes.pairs(topic, indexed, 0), timestamp)
+
+    def _add(self, pairs: list[tuple[int, int]], timestamp: int) -> None:
         while pairs:
             if not self._load():
                 self._lack_the_rest(pairs)

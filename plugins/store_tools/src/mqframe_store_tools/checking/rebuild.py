@@ -28,6 +28,7 @@ from mqframe.store.queues.queue_ends import QueueEnds, read_ends, save_note
 from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.quarantine import QuarantineReport
 from mqframe_store_tools.checking.compared_queues import ComparedQueues
+from mqframe_store_tools.checking.log_reading import installed_reading
 
 SET_ASIDE: Final = "set-aside-"
 """How the folders begin that hold what there was before."""
@@ -81,7 +82,12 @@ def rebuild(
     try:
         care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
         store = MessageStore.open(
-            settings, clock, care=care, delays=delays, open_index=FileIndexing(index).open
+            settings,
+            clock,
+            care=care,
+            delays=delays,
+            open_index=FileIndexing(index).open,
+            log_reading=installed_reading(),
         )
     except BaseException as problem:
         _put_back(layout, kept, former)

@@ -12,6 +12,7 @@ from mqframe.core.delay.levels import USUAL_DELAYS
 from mqframe.core.errors import StoreError
 from mqframe.core.messages.names import TIMER_TOPIC
 from mqframe.core.storage.damage import Stretch
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.store.files.checkpoint import Checkpoint
 from mqframe.store.files.layout import Layout, file_name, sized_files
@@ -70,8 +71,8 @@ class StoreCheck:
         self._findings = Findings(layout.root, killed=layout.abort.exists())
         self._views: list[LogView] = []
 
-    def run(self) -> Checked:
-        """Look at everything once. Raises OSError."""
+    def run(self, reading: type[LogReading] = LogReading) -> Checked:
+        """Look at everything once; `reading`: how the log is read. Raises OSError."""
         layout, settings, findings = self._layout, self._settings, self._findings
         if findings.killed:
             findings.note("the broker did not stop in good order; its next start recovers the store")
@@ -82,7 +83,7 @@ class StoreCheck:
         queues = ComparedQueues(layout, settings.queue_file_bytes, self._deleted())
         try:
             self._check_queue_files(queues)
-            ends = self._compare(queues)
+            ends = self._compare(queues, reading)
             check_checkpoint(layout, ends.newest, findings)
             check_note(layout, ends.end, findings)
             queue_ends = {queue.key: queue.end for queue in queues}
@@ -127,7 +128,7 @@ class StoreCheck:
 
     # The log, and what is made from it
 
-    def _compare(self, queues: ComparedQueues) -> _LogEnds:
+    def _compare(self, queues: ComparedQueues, reading: type[LogReading]) -> _LogEnds:
         layout, settings = self._layout, self._index
         file_bytes, groups = neighbours(layout.commit_log)
         self._tell_empty_files()
@@ -137,7 +138,7 @@ class StoreCheck:
         if settings.enabled:
             sizes = settings.slots, settings.entries
             index = ComparedIndex(paths, sizes, start, self._findings)
-        redispatch = Redispatch(queues, index, self._delays)
+        redispatch = Redispatch(queues, index, self._delays, reading)
         try:
             ends = self._walk(redispatch, file_bytes, groups)
             redispatch.finish(start, whole=True)
@@ -162,8 +163,8 @@ class StoreCheck:
                 view, Checkpoint(self._layout.checkpoint),
                 check_crc=True, known=KnownEnds(None, None), accept_loss=True,
             )  # fmt: skip
-            for neighbouring in check.walk(view.start):
-                redispatch.take(neighbouring)
+            for neighbouring, said in check.walk(view.start, redispatch.ahead):
+                redispatch.take(neighbouring, said)
             for stretch in check.stretches:
                 self._tell_stretch(view, stretch)
             newest, records, end = max(newest, check.newest), records + check.records, check.end

@@ -95,6 +95,7 @@ def recover(
     from mqframe.net.clock import SystemClock
     from mqframe.store.message_store import MessageStore
     from mqframe.store.settings import StoreSettings
+    from mqframe_store_tools.checking.log_reading import installed_reading
 
     chosen: dict[str, Any] = {"store.directory": directory}
     resolved = settings_of("broker", {"DIRECTORY": chosen}, config, set_)
@@ -102,7 +103,14 @@ def recover(
     delays = parse_levels(settings.delay_levels)
     care = Care.ACCEPT_LOSS if accept_loss else Care.THOROUGH
     open_index = FileIndexing(resolved.section(IndexSettings)).open
-    store = MessageStore.open(settings, SystemClock(), care=care, delays=delays, open_index=open_index)
+    store = MessageStore.open(
+        settings,
+        SystemClock(),
+        care=care,
+        delays=delays,
+        open_index=open_index,
+        log_reading=installed_reading(),
+    )
     asyncio.run(store.stop())
     found = store.recovered
     if not json:
@@ -118,11 +126,13 @@ def check(directory: Directory, config: Config = None, set_: Set = None, json: J
     when something is damaged.
     """
     from mqframe.core.delay.levels import parse_levels
+    from mqframe_store_tools.checking.log_reading import installed_reading
     from mqframe_store_tools.checking.store_check import StoreCheck
 
     try:
         layout, settings, index, precision_ms = _known(directory, config, set_)
-        found = StoreCheck(layout, settings, index, parse_levels(settings.delay_levels), precision_ms).run()
+        delays = parse_levels(settings.delay_levels)
+        found = StoreCheck(layout, settings, index, delays, precision_ms).run(installed_reading())
     except OSError as problem:
         raise SettingError(f"the store in {directory} cannot be read: {told(problem)}") from problem
     if json:

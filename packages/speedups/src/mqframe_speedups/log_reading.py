@@ -1,0 +1,45 @@
+"""The log's records at a start or a check: compiled code describes those that are ordinary."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+from mqframe.core.storage.log_reading import LogReading, LogRuns
+from mqframe_speedups._native import Keys, NewEntries, describe_log
+from mqframe_speedups.sends import NotesElsewhere
+
+SWITCH: Final = "MQFRAME_SPEEDUPS"
+"""An environment variable that leaves the compiled code out where it is 0."""
+AT_ONCE = 1 << 18
+"""So many bytes of the log are described at once."""
+_NO_KEYS: Final = (1 << 63) - 1
+"""The log offset from which keys are taken where there is no index."""
+
+
+def is_off() -> bool:
+    """Whether the environment leaves the compiled code out."""
+    return os.environ.get(SWITCH) == "0"
+
+
+class NativeLogReading(LogReading):
+    """Leaves all to Python where it is switched off, and where the index is not of the service `index`."""
+
+    def __init__(self, index: Any) -> None:
+        super().__init__(index)
+        self._index = index
+        self._is_off = is_off() or not isinstance(index, NotesElsewhere | None)
+        if isinstance(index, NotesElsewhere) and not self._is_off:
+            index.note_in(NewEntries, Keys)
+
+    def read(
+        self, buffer: memoryview, at: int, base: int, apart: Sequence[str], *, crc: bool
+    ) -> LogRuns | None:
+        """As `LogReading.read`, of some 256 KiB."""
+        if self._is_off:
+            return None
+        keys_from = _NO_KEYS if self._index is None else self._index.repeat_from
+        some = bytes(buffer[at : at + AT_ONCE])
+        said = describe_log(some, base + at, crc, apart, keys_from)
+        return None if said is None else LogRuns(*said)

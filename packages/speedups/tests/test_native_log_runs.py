@@ -1,0 +1,353 @@
+"""Logs that are read natively, against what Python reads in them: any records, damage and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import mqframe_speedups.log_reading as native
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from mqframe_index.settings import IndexSettings
+from mqframe_index.store.indexing import FileIndexing
+from mqframe_speedups._native import describe_log
+from mqframe_store_tools.checking.store_check import StoreCheck
+from mqframe_testing.manual_clock import ManualClock
+from small_store import settings as store_settings
+
+from mqframe.core.codes import SysFlag
+from mqframe.core.messages.addresses import encode_host
+from mqframe.core.messages.names import SCHEDULE_TOPIC
+from mqframe.core.storage.log_reading import LogReading, LogRuns
+from mqframe.core.storage.log_scan import read_record
+from mqframe.core.storage.property_crc import ROOM, fill_in
+from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK, encode_record
+from mqframe.core.storage.recovery import Care
+from mqframe.hooks.interfaces.key_index import KeyIndexPlace
+from mqframe.store.files.checkpoint import Checkpoint
+from mqframe.store.files.layout import Layout, file_name
+from mqframe.store.log.log_view import LogView, neighbours
+from mqframe.store.message_store import MessageStore
+from mqframe.store.queues.deleted_topics import DeletedTopics
+from mqframe.store.queues.queue_table import QueueTable
+from mqframe.store.upkeep import log_check
+from mqframe.store.upkeep.last_commits import LastCommits
+from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
+from mqframe.store.upkeep.redispatch import Redispatch
+
+V4, V6 = encode_host("10.0.0.1:80"), encode_host("[::1]:80")
+FILE_BYTES = 8192
+QUEUE_BYTES = 400
+BEGIN = 1_700_000_000_000
+INDEX = IndexSettings(slots=7, entries=12)
+DELAYS = (1000, 5000)
+SMALL_WINDOW = 700
+DELETED = ("gone", 1500)
+
+Made = tuple[str, int, int, int, int, int, str, bool, bool]
+"""Topic, queue id, step of the queue offset, body size, sys flag, step of the store time, properties, whether
+its CRC is a property, whether its hosts are IPv6."""
+
+
+class Counting(native.NativeLogReading):
+    """Counts what it has said."""
+
+    said: ClassVar[int] = 0
+
+    def read(self, *arguments: Any, **options: Any) -> LogRuns | None:
+        found = super().read(*arguments, **options)
+        Counting.said += 0 if found is None else found.records
+        return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _windows() -> Iterator[None]:
+    """Both ways read so little at once that they take turns in small logs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "AT_ONCE", SMALL_WINDOW)
+        patch.setattr(log_check, "LEFT_BYTES", 1)
+        yield
+
+
+def log_of(messages: list[Made]) -> list[bytes]:
+    """The files of a log with these records."""
+    files, now = [bytearray()], BEGIN
+    offsets: dict[tuple[str, int], int] = {}
+    for topic, queue_id, step, size, sys_flag, later, text, crc, v6 in messages:
+        now += later
+        key = topic, queue_id
+        offset = max(offsets.get(key, 0) + step, -1)
+        if not sys_flag & SysFlag.TRANSACTION_MASK or step:
+            offsets[key] = offset + 1
+        host = V6 if v6 else V4
+        parts: dict[str, Any] = {
+            "topic": topic, "queue_id": queue_id, "queue_offset": offset, "body": b"b" * size,
+            "properties": text.encode() + (ROOM if crc else b""), "born_timestamp": 1, "born_host": host,
+            "store_timestamp": now, "store_host": host, "sys_flag": sys_flag,
+        }  # fmt: skip
+        physical = (len(files) - 1) * FILE_BYTES + len(files[-1])
+        record = encode_record(physical_offset=physical, **parts)
+        if len(files[-1]) + len(record) + BLANK_BYTES > FILE_BYTES:
+            room = FILE_BYTES - len(files[-1])
+            files[-1] += struct.pack(">ii", room, MAGIC_BLANK)
+            files.append(bytearray())
+            physical = (len(files) - 1) * FILE_BYTES
+            record = encode_record(physical_offset=physical, **parts)
+        files[-1] += fill_in(record, [physical, physical + len(record)]) if crc else record
+    return [bytes(file).ljust(FILE_BYTES, b"\0") for file in files]
+
+
+def stored(root: Path, files: list[bytes]) -> Layout:
+    layout = Layout(root)
+    layout.commit_log.mkdir(parents=True, exist_ok=True)
+    for number, file in enumerate(files):
+        (layout.commit_log / file_name(number * FILE_BYTES)).write_bytes(file)
+    return layout
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """The bytes of log, queues and index."""
+    folders = ("commitlog", "consumequeue", "index")
+    files = [path for name in folders for path in (root / name).rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
+def entered(root: Path, reader: type[LogReading], end: int, *, crc: bool) -> list[Any]:
+    """All that entering the log up to about `end` notes; queues and index go on from what they have."""
+    layout = Layout(root)
+    file_bytes, groups = neighbours(layout.commit_log)
+    view = LogView(layout.commit_log, [each for each in groups[0] if each[0] < end], file_bytes)
+    layout.deleted_topics.parent.mkdir(exist_ok=True)
+    deleted = DeletedTopics(layout.deleted_topics)
+    deleted.add(*DELETED[:1], 0, DELETED[1])
+    layout.queues.mkdir(exist_ok=True)
+    queues = QueueTable(layout.queues, QUEUE_BYTES, 16, deleted, DELAYS)
+    queues.load(after_crash=True)
+    index = FileIndexing(INDEX).open(KeyIndexPlace(root, lambda descriptor, size: None, lambda: BEGIN))
+    assert index is not None
+    known = KnownEnds(None, None)
+    check = LogCheck(view, Checkpoint(root / "none"), check_crc=crc, known=known, accept_loss=True)
+    redispatch = Redispatch(queues, index, DELAYS, reader)
+    commits, reached, last = LastCommits(), 0, None
+    for records, said in check.walk(0, redispatch.ahead):
+        assert reached < check.end == records[-1].end
+        reached = check.end
+        redispatch.take(records, said)
+        commits.take(records)
+        last = records[-1]
+    redispatch.finish(0, whole=True)
+    run = commits.offsets(view, queues, 0)  # type: ignore[arg-type]  # of a log that begins there
+    notes = vars(redispatch.notes)
+    ends = [(queue.key, queue.end, queue.covered) for queue in queues]
+    found = [check.newest, check.records, check.end, check.stretches, last, run, redispatch.gaps, notes, ends]
+    found += [index.rows(), index.repeat_from]
+    index.close()
+    queues.close()
+    view.close()
+    return found
+
+
+def opened(root: Path, reader: type[LogReading]) -> Any:
+    """What a start makes of the store, and what a check says of that."""
+    made = store_settings(root, commit_log_file_bytes=FILE_BYTES, queue_file_bytes=QUEUE_BYTES)
+    store = MessageStore.open(
+        made, ManualClock(), care=Care.ACCEPT_LOSS, open_index=FileIndexing(INDEX).open, log_reading=reader
+    )
+    found = store.recovered
+    asyncio.run(store.stop())
+    check = StoreCheck(Layout(root), made, INDEX).run(reader)
+    (root / "abort").touch()
+    return found, check.records, check.log_end, check.notes, [each.found for each in check.findings]
+
+
+def both(root: Path, work: Callable[[Path, type[LogReading]], Any]) -> None:
+    """Do `work` in two folders, in each way: what it returns and the files are the same."""
+    by_python, files = work(root / "python", LogReading), tree(root / "python")
+    assert work(root / "native", Counting) == by_python
+    found = tree(root / "native")
+    assert [name for name in {*files, *found} if files.get(name) != found.get(name)] == []
+
+
+step = st.sampled_from([0] * 20 + [1, 2, -1, -2, -1000, 100_000])
+texts = st.sampled_from(
+    ["TAGS\x01a\x02UNIQ_KEY\x01{:032X}\x02"] * 8
+    + [
+        "", "KEYS\x01k{} all\x02", "KEYS\x01 a  b \x02TAGS\x01b", "MYKEYS\x01x\x02UNIQ_KEY\x01u{}",
+        "TAGS\x01\x02", "TAGS\x01é😀\x02KEYS\x01ü{}\x02", "a\x01\0\x02", "DELAY\x012\x02TAGS\x01t\x02",
+        "x\x01" + "9" * 10 + "\x02",
+        "UNIQ_KEY\x01A\x02UNIQ_KEY\x01\x02", "a\x01b\x02" + "\0" * 600,
+    ]
+)  # fmt: skip
+topics = st.sampled_from(["t"] * 12 + ["u", "tö", SCHEDULE_TOPIC, "", "%LMQ%l", "x" * 130, "gone", "a/b"])
+flags = st.sampled_from(
+    [0] * 16
+    + [SysFlag.MULTI_TAGS, 1, SysFlag.TRANSACTION_PREPARED, SysFlag.TRANSACTION_COMMIT]
+    + [SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK]
+)
+rarely = st.sampled_from([False] * 15 + [True])
+message = st.tuples(
+    topics, st.sampled_from([0, 0, 0, 1, -1]), step, st.sampled_from([0, 20, 300]), flags,
+    st.sampled_from([0, 0, 1, 400, 1000, -3]), texts, rarely, rarely,
+)  # fmt: skip
+damage = st.lists(st.tuples(st.integers(0, 3 * FILE_BYTES), st.sampled_from([0, 1, 0x80, 0xFF])), max_size=2)
+
+
+def numbered(messages: list[Made]) -> list[Made]:
+    return [(*each[:6], each[6].format(number, number), *each[7:]) for number, each in enumerate(messages)]
+
+
+def damaged(files: list[bytes], places: list[tuple[int, int]], cut: int | None) -> list[bytes]:
+    whole = bytearray(b"".join(files))
+    for at, bits in places:
+        if at < len(whole):
+            whole[at] = whole[at] ^ bits if bits else 0
+    if cut is not None and cut < len(whole):
+        whole[cut:] = bytes(len(whole) - cut)
+    return [bytes(whole[at : at + FILE_BYTES]) for at in range(0, len(whole), FILE_BYTES)]
+
+
+PLAIN: Made = ("t", 0, 0, 20, 0, 1, "TAGS\x01a\x02UNIQ_KEY\x01{:032X}\x02KEYS\x01k{}\x02", False, False)
+Recipe = tuple[list[Made], list[tuple[int, int]], int | None]
+recipes = st.tuples(
+    st.lists(st.one_of(st.just(PLAIN), message), min_size=1, max_size=60),
+    damage,
+    st.one_of(st.none(), st.none(), st.integers(0, 2 * FILE_BYTES)),
+)
+
+
+def cooked(recipe: Recipe) -> list[bytes]:
+    messages, places, cut = recipe
+    return damaged(log_of(numbered(messages)), places, cut)
+
+
+@settings(max_examples=100)
+@given(recipes, st.integers(0, 2 * FILE_BYTES), st.booleans())
+@example(([PLAIN] * 60, [], None), 3000, True)
+def test_records_are_entered_as_by_python(
+    tmp_path_factory: pytest.TempPathFactory, recipe: Recipe, before: int, crc: bool
+) -> None:
+    root, files = tmp_path_factory.mktemp("entered"), cooked(recipe)
+
+    def enter(folder: Path, reader: type[LogReading]) -> list[Any]:
+        earlier = damaged(files, [], before)
+        stored(folder, earlier)
+        found = [entered(folder, reader, len(files) * FILE_BYTES, crc=crc)]
+        stored(folder, files)
+        return [*found, entered(folder, reader, len(files) * FILE_BYTES, crc=crc)]
+
+    both(root, enter)
+    shutil.rmtree(root)
+
+
+@settings(max_examples=40)
+@given(recipes)
+def test_a_start_and_a_check_find_the_same(tmp_path_factory: pytest.TempPathFactory, recipe: Recipe) -> None:
+    root, files = tmp_path_factory.mktemp("opened"), cooked(recipe)
+
+    def start(folder: Path, reader: type[LogReading]) -> Any:
+        stored(folder, files)
+        first = opened(folder, reader)
+        for name in ("consumequeue", "index"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        return first, opened(folder, reader)
+
+    both(root, start)
+    shutil.rmtree(root)
+
+
+def test_a_log_may_end_anywhere(tmp_path: Path) -> None:
+    files = log_of(numbered([PLAIN] * 5))
+    size = len(files[0].rstrip(b"\0"))
+    for cut in range(0, size + 2, 13):
+        root = tmp_path / str(cut)
+        shortened = damaged(files, [], cut)
+
+        def enter(folder: Path, reader: type[LogReading], some: list[bytes] = shortened) -> list[Any]:
+            stored(folder, some)
+            return entered(folder, reader, FILE_BYTES, crc=True)
+
+        both(root, enter)
+        shutil.rmtree(root)
+
+
+def test_most_of_an_ordinary_log_is_read_natively(tmp_path: Path) -> None:
+    stored(tmp_path, log_of(numbered([PLAIN] * 60)))
+    Counting.said = 0
+    assert entered(tmp_path, Counting, 3 * FILE_BYTES, crc=True)[1] == 60
+    assert Counting.said > 50
+
+
+def said_of(messages: list[Made], **changes: Any) -> Any:
+    [raw] = log_of(numbered(messages))
+    options = {"first": 0, "crc": True, "apart": (), "keys_from": 0} | changes
+    return describe_log(raw, options["first"], options["crc"], options["apart"], options["keys_from"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {0: "x" * 128}, {2: 1}, {2: -2}, {4: SysFlag.TRANSACTION_PREPARED}, {4: SysFlag.TRANSACTION_COMMIT},
+        {4: SysFlag.TRANSACTION_ROLLBACK}, {6: "a\x01\0\x02"}, {6: "TAGS\x01\x02"}, {8: True},
+    ],
+)  # fmt: skip
+def test_it_ends_before_what_is_not_ordinary(change: dict[int, Any]) -> None:
+    odd: Any = tuple(change.get(number, value) for number, value in enumerate(PLAIN))
+    said = said_of([PLAIN, PLAIN, odd, PLAIN])
+    assert said[0] == 2
+    assert said[1] == 2 * (said[1] - said[2])
+
+
+def test_crcs_of_whole_records_are_checked() -> None:
+    guarded: Any = (*PLAIN[:7], True, False)
+    [raw] = log_of(numbered([guarded]))
+    assert describe_log(raw, 0, True, (), 0) is not None
+    end = len(raw.rstrip(b"\0"))
+    for at in (end - 1, end - 5, end - 11, end - 13, end - 20):
+        damaged_at = bytearray(raw)
+        damaged_at[at] ^= 1
+        record = read_record(damaged_at, 0, 0)
+        assert (describe_log(bytes(damaged_at), 0, True, (), 0) is None) is (record is None), at
+    # Digits alone are no CRC, unless they are the right ones.
+    assert said_of([(*PLAIN[:6], "x\x01" + "9" * 10 + "\x02", False, False)])[0] == 1
+
+
+def test_what_it_says() -> None:
+    other = ("u", 3, 4, *PLAIN[3:])
+    records, end, last, stored_ms, newest, runs, keys = said_of(
+        [PLAIN, other, PLAIN, (*PLAIN[:5], -9, *PLAIN[6:])]
+    )
+    assert (records, stored_ms, newest) == (4, BEGIN - 6, BEGIN + 3)
+    [raw] = log_of(numbered([PLAIN, other, PLAIN, (*PLAIN[:5], -9, *PLAIN[6:])]))
+    found = read_record(raw, last, last)
+    assert found is not None
+    assert found.end == end
+    assert [(*run[:2], len(run[2]), run[3]) for run in runs] == [
+        (("t", 0), 0, 60, end),
+        (("u", 3), 4, 20, 2 * (end - last)),
+    ]
+    times = [BEGIN + 1, BEGIN + 2, BEGIN + 3, BEGIN - 6]
+    assert [time for time, _ in keys.by_time()] == times
+    assert [pair for _, pairs in keys.by_time() for pair in pairs] == keys.pairs() == list(keys)
+    assert said_of([PLAIN, other], apart=("u",))[0] == 1
+    assert said_of([("u", *PLAIN[1:])], apart=("u",)) is None
+    assert said_of([PLAIN], first=1) is None
+    assert len(said_of([PLAIN, PLAIN], keys_from=1)[6]) == 2
+    assert said_of([PLAIN, PLAIN], keys_from=2**63 - 1)[6].by_time() == []
+
+
+def test_keys_of_one_second() -> None:
+    keys = said_of([(*PLAIN[:5], later, *PLAIN[6:]) for later in (0, 400, 500, 200, 5000)])[6]
+    assert len(keys) == 10
+    assert keys.of_one_second(0, 99, -1) == (2, BEGIN)
+    assert keys.of_one_second(1, 99, -1) == (1, BEGIN)
+    assert keys.of_one_second(0, 99, BEGIN) == (6, BEGIN + 900)
+    assert keys.of_one_second(0, 5, BEGIN) == (5, BEGIN + 900)
+    assert keys.of_one_second(0, 4, BEGIN) == (4, BEGIN + 400)
+    assert keys.of_one_second(6, 99, BEGIN) == (2, BEGIN + 1100)
+    assert keys.of_one_second(0, 99, BEGIN + 9999) == (10, BEGIN + 6100)
+    assert keys.of_one_second(10, 99, BEGIN) is None
