@@ -1,7 +1,10 @@
-"""How fast a store opens: `python bench/start.py [--directory DIR] [--messages N] [--queues N]`.
+"""How fast a store opens.
+
+    start.py [--directory DIR] [--messages N] [--queues N] [--speedups FOLDER]
 
 A child process fills the store and kills itself or stops; each start is a process of its own. Processor time
-is shown beside elapsed time, because elapsed time depends on what else the machine does.
+is shown beside elapsed time, because elapsed time depends on what else the machine does. With `--speedups`
+the compiled code that lies in that folder reads the log.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from mqframe_index.store.indexing import FileIndexing
 from mqframe_store_tools.checking.log_reading import installed_reading
 
 from mqframe.core.messages.batch import encode_element
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.net.clock import SystemClock
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
@@ -33,12 +37,12 @@ BODY = b"x" * 100
 BATCH = 16
 
 
-def opened(directory: Path) -> MessageStore:
+def opened(directory: Path, reading: type[LogReading] = LogReading) -> MessageStore:
     return MessageStore.open(
         StoreSettings(directory=directory, disk_limits=False),
         SystemClock(),
         open_index=INDEX,
-        log_reading=installed_reading(),
+        log_reading=reading,
     )
 
 
@@ -66,8 +70,9 @@ async def fill(directory: Path, count: int, queues: int) -> None:
 
 
 async def start(directory: Path, name: str) -> None:
+    reading = installed_reading()  # a broker has its services imported by then
     elapsed, processor = time.perf_counter(), time.process_time()
-    store = opened(directory)
+    store = opened(directory, reading)
     elapsed, processor = time.perf_counter() - elapsed, time.process_time() - processor
     held = sum(store.queues.max_offset(*place) for place in store.queues)
     print(
@@ -101,9 +106,14 @@ if __name__ == "__main__":
     parser.add_argument("--directory", type=Path, help="where to make a temporary store")
     parser.add_argument("--messages", type=int, default=4_000_000)
     parser.add_argument("--queues", type=int, default=8)
+    parser.add_argument("--speedups", type=Path, help="the folder with the compiled code")
     parser.add_argument("--fill", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--start", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.speedups is not None:
+        os.environ["PYTHONPATH"] = str(chosen.speedups.resolve())
+    elif not (chosen.fill or chosen.start):
+        os.environ["MQFRAME_SPEEDUPS"] = "0"
     if chosen.fill:
         asyncio.run(fill(chosen.directory, chosen.messages, chosen.queues))
     elif chosen.start:

@@ -1,17 +1,22 @@
-"""How long checks and rebuilds of a large store take: `python bench/store_tools.py [--messages N]`.
+"""How long checks and rebuilds of a large store take.
+
+    store_tools.py [--messages N] [--directory DIR] [--speedups FOLDER]
 
 A store of N messages with a unique key each is made and stopped. It is checked, and opened as after a kill
 with queues and index gone. Processor time is shown beside elapsed time, because elapsed time depends on what
 else the machine does; the memory is that of the process at its largest, pages of the mapped log included.
-`--directory` keeps the store for another run.
+`--directory` keeps the store for another run. With `--speedups` the compiled code that lies in that folder
+reads the log.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import resource
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -93,7 +98,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=Path)
     parser.add_argument("--messages", type=int, default=4_000_000)
+    parser.add_argument("--speedups", type=Path, help="the folder with the compiled code")
     options = parser.parse_args()
+    if options.speedups is None:
+        os.environ["MQFRAME_SPEEDUPS"] = "0"
+    else:
+        sys.path.insert(0, str(options.speedups.resolve()))
     root = options.directory or Path(tempfile.mkdtemp(prefix="store-tools-"))
     settings = StoreSettings(directory=root, disk_limits=False)
     try:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mqframe_index.settings import IndexSettings
 from mqframe_index.store.indexing import FileIndexing
 from mqframe_speedups.log_reading import SWITCH, NativeLogReading
 from mqframe_store_tools.checking.log_reading import installed_reading
+from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock
 from small_store import fill
 
@@ -82,3 +84,22 @@ def test_tools_find_it(tmp_path: Path) -> None:
     store = MessageStore.open(settings, ManualClock(), log_reading=installed_reading())
     assert store.recovered.records == 60
     store.abandon()
+
+
+async def test_the_start_of_a_broker_asks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    places: list[int] = []
+    read = NativeLogReading.read
+
+    def noted(
+        reading: NativeLogReading, buffer: memoryview, at: int, base: int, *arguments: Any, **options: Any
+    ) -> LogRuns | None:
+        places.append(base + at)
+        return read(reading, buffer, at, base, *arguments, **options)
+
+    monkeypatch.setattr(NativeLogReading, "read", noted)
+    async with ClusterScene(topics={"t": 1}) as scene:
+        await scene.client.ok_send("t", "UNIQ_KEY\x01K\x02")
+        end = scene.cluster.broker.store.log.max_offset
+        places.clear()
+        await scene.cluster.restart_broker()
+        assert places == [end]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 import struct
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import mqframe_speedups.log_reading as native
 import pytest
+import small_store
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mqframe_index.settings import IndexSettings
@@ -258,6 +260,33 @@ def test_a_start_and_a_check_find_the_same(tmp_path_factory: pytest.TempPathFact
 
     both(root, start)
     shutil.rmtree(root)
+
+
+@pytest.mark.parametrize("name", ["clean", "killed"])
+def test_a_recorded_log_is_read_as_by_python(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "AT_ONCE", 4000)
+    data = Path(small_store.__file__).parent / "data/store"
+    found = {}
+    for way, reading in (("python", LogReading), ("native", Counting)):
+        with tarfile.open(data / f"{name}.tar.xz") as archive:
+            archive.extractall(tmp_path / way, filter="data")
+        root = tmp_path / way / name
+        made = store_settings(root, commit_log_file_bytes=1 << 20, queue_file_bytes=20_000)
+        shutil.rmtree(root / "consumequeue")
+        shutil.rmtree(root / "index")
+        store = MessageStore.open(
+            made,
+            ManualClock(),
+            care=Care.THOROUGH,
+            open_index=FileIndexing(IndexSettings(slots=1000, entries=4000)).open,
+            log_reading=reading,
+        )
+        found[way] = store.recovered, tree(root)
+        store.abandon()
+    assert found["python"] == found["native"]
+    assert found["python"][0].records > 100
 
 
 def test_a_log_may_end_anywhere(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ import struct
 import pytest
 from mqframe_index.store.index_file import HEADER
 from mqframe_index.store.index_files import IndexFiles
-from mqframe_index.store.new_entries import ENTRY
+from mqframe_index.store.key_hashes import KeyHashes
+from mqframe_index.store.new_entries import ENTRY, PlainEntries
 from stores import put
+from timed_pairs import TimedPairs
 
 from mqframe.core.storage.record import decode_records
 from mqframe.store.files.log_file import allocate_really
@@ -233,3 +235,22 @@ def test_slots_that_lead_to_what_was_never_written_have_their_file_built_again(o
     assert offsets(again, "k") == []
     again.rewind(200, torn=True)
     assert (again.files, again.lost) == ([], True)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 20])
+def test_keys_with_times_of_their_own_are_noted_as_one_by_one(tmp_path, clock, at_once) -> None:
+    times = [5000, 5000, 5400, 5999, 6000, 7100, 7099, 9000, 9001, 9002, 12_000]
+    pairs = [KeyHashes().pairs("t", [(100 * n, ("a", f"b{n}"))], 0) for n in range(len(times))]
+    entries = [(*pair, time) for of_record, time in zip(pairs, times, strict=True) for pair in of_record]
+    files = []
+    for name, count in (("one by one", 1), ("together", at_once)):
+        index = IndexFiles(tmp_path / name, SLOTS, 6, allocate_really, clock.now_ms)
+        index.note_in(PlainEntries, TimedPairs)
+        for at in range(0, len(entries), count):
+            part = entries[at : at + count]
+            index.add("", TimedPairs(part, timed=count > 1), part[-1][2])
+        index.write()
+        index.close()
+        files.append([path.read_bytes() for path in sorted((tmp_path / name).iterdir())])
+    assert files[0] == files[1]
+    assert len(files[0]) == 5

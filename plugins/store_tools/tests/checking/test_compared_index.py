@@ -9,6 +9,7 @@ from mqframe_index.store.index_file import IndexFile
 from mqframe_index.store.key_hashes import KeyHashes
 from mqframe_store_tools.checking.compared_index import ComparedIndex, index_paths, index_sizes
 from mqframe_store_tools.checking.findings import Findings
+from timed_pairs import TimedPairs
 
 SIZES = (7, 50)
 KEYS = [(offset, (f"k{offset}", "all")) for offset in range(100, 2000, 100)]
@@ -40,6 +41,20 @@ def compared(folder: Path, keys, log_start: int = 0, *, killed: bool = False) ->
 
 def test_the_same_keys(folder: Path) -> None:
     assert compared(folder, KEYS).listed == []
+
+
+def test_keys_that_somebody_else_has_hashed(folder: Path) -> None:
+    pairs = [(*pair, pair[1] * 1000) for pair in KeyHashes().pairs("t", KEYS, 0)]
+    wrong = [*pairs[:6], (1, *pairs[6][1:]), *pairs[7:]]
+    for entries, count in ((pairs, 0), (wrong, 1)):
+        findings = Findings(folder.parent, killed=False)
+        index = ComparedIndex(index_paths(folder), SIZES, 0, findings)
+        index.note_in(None, TimedPairs)
+        index.add("", TimedPairs(entries[:9]), 0)
+        index.add("", TimedPairs(entries[9:]), 0)
+        index.finish(folder)
+        index.close()
+        assert (len(findings.listed) > 0) is (count > 0)
 
 
 def test_records_before_the_log_are_passed_over(folder: Path) -> None:

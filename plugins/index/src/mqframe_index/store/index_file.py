@@ -102,8 +102,10 @@ class IndexFile:
 
     def add_hashed(self, pairs: HashedPairs, timestamp: int, skip: int) -> int:
         """As `add`, as far as one time can be said; `timestamp` counts where pairs have no times."""
+        if self.full:
+            return 0
         begin = self.begin_timestamp if self.count > 1 else -1
-        found = pairs.of_one_second(skip, max(self.entries - self.count, 0), begin)
+        found = pairs.of_one_second(skip, self.entries - self.count, begin)
         most, stored = found or (len(pairs), timestamp)
         return self.add(cast("Pairs", pairs), stored, skip, most)
 
