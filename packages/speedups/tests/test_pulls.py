@@ -77,6 +77,13 @@ async def test_a_pull_brings_an_offset_along(tmp_path: Path, monkeypatch: pytest
     assert found.counts["offsets"][1]["t", "consumers"][0] == 32
 
 
+async def test_limits_may_be_any_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = dict.fromkeys(("pull_messages_max", "pull_bytes_max"), 10**30)
+    reads = [*STORED, pull(100, 0, maxMsgBytes=0), pull(101, 0, maxMsgBytes=0, maxMsgNums=8)]
+    found = await both(tmp_path, monkeypatch, reads, broker=most)
+    assert found.given == 32 + 8
+
+
 async def test_sends_and_pulls_in_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = send(200) + pull(201, 0) + send(203) + send(202) + pull(204, 1) + pull(205, 3, 1) + send(206)
     found = await both(tmp_path, monkeypatch, [*STORED, read])

@@ -136,6 +136,13 @@ async def test_a_broker_that_cannot_have_it_stores_all_by_python(
     assert found.counts["put"] == 5
 
 
+async def test_limits_may_be_any_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = dict.fromkeys(("body_bytes_max", "batch_messages_max", "message_keys_max"), 10**30)
+    reads = [*FIRST, send(11) + batch(12) + send(13), ask(14)]
+    found = await both(tmp_path, monkeypatch, reads, store=most)
+    assert found.native == 6
+
+
 async def test_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "short/index").mkdir(parents=True)
     (tmp_path / "long/index").mkdir(parents=True)

@@ -32,7 +32,7 @@ from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Damaged, Unsound
 from mqframe.store.reading.log_window import WaitsForDisk
 from mqframe_speedups._native import PullReader, choose
-from mqframe_speedups.served_read import ServedRead
+from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
 
 _BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,')
 """How the headers of pulls begin that are looked at: as clients write them in JSON."""
@@ -162,6 +162,7 @@ class PullPath:
         if fields.mqframe_bulk:
             most = settings.bulk_pull_messages_max, settings.bulk_pull_bytes_max
         count, size = pull_caps(fields.max_msg_nums, fields.max_msg_bytes, *most)
+        size = min(size, LIMIT_MAX)
         codes, entries = None, count
         if choice.codes is not None:
             codes, entries = list(choice.codes), max(self._store.settings.scan_entries_max, count)

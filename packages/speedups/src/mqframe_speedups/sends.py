@@ -29,7 +29,7 @@ from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
 from mqframe.net.frame_path import AlikeRequests, LateAnswers
 from mqframe.store.appending.appender import Appended
 from mqframe_speedups._native import Keys, Laid, NewEntries, SendLayout
-from mqframe_speedups.served_read import ServedRead
+from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
 
 _NOT_ORDINARY: Final = (
     DELAY_HINT,
@@ -132,7 +132,8 @@ class SendPath:
         """Where what comes of `born_host` goes in the log, and its limits there (`SendLayout.lay`)."""
         end, file = self._log.end, self._log.files[-1]
         room = file.base + file.size - BLANK_BYTES - end
-        return born_host, end, room, now, self._store.settings.body_bytes_max, self._store.files.queues.get
+        body_bytes_max = min(self._store.settings.body_bytes_max, LIMIT_MAX)
+        return born_host, end, room, now, body_bytes_max, self._store.files.queues.get
 
     def _ready(self, now: int) -> SendLayout | None:
         """What lays out, which knows the topics as they are; `None`: not at the moment."""
@@ -236,9 +237,9 @@ class SendPath:
             answer=(begin, marks, middle, end),
             frame_bytes_max=state.net.frame_bytes_max,
             header_bytes_max=state.net.header_bytes_max,
-            text_max=sends.keys_looked_at_from,
-            batch_messages_max=settings.batch_messages_max,
-            batch_keys_max=settings.message_keys_max,
+            text_max=min(sends.keys_looked_at_from, LIMIT_MAX),
+            batch_messages_max=min(settings.batch_messages_max, LIMIT_MAX),
+            batch_keys_max=min(settings.message_keys_max, LIMIT_MAX),
             size_bounds=list(SIZE_BOUNDS),
         )
         return layout

@@ -11,6 +11,8 @@ from mqframe.net.frame_path import AlikeRequests
 
 ANSWERS_BYTES_MAX: Final = 128 * 1024
 """Messages given with one read, bytes; the pulls behind them are served as ever."""
+LIMIT_MAX: Final = (1 << 63) - 1
+"""The largest limit that compiled code can be told, which nothing reaches; a setting may be any number."""
 
 
 @attrs.define(eq=False)
