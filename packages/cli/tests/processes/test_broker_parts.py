@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mqframe_cli.processes.broker_parts import BrokerParts, broker_of
+from mqframe_cli.processes.broker_parts import COMPILED, BrokerParts, broker_of
 from mqframe_cli.settings.configuration import load
 from mqframe_election.broker.role_by_election import RoleByElection
 from mqframe_replication.broker.role_by_operator import RoleByOperator
@@ -52,3 +53,17 @@ def test_an_elected_one_is_a_member_of_its_group(tmp_path: Path) -> None:
     plugins = PluginManager().configured({"sqlite": {"file": str(tmp_path / "group.sqlite")}})
     host = broker_of(chosen, ("127.0.0.1:1",), parts()._replace(plugins=plugins))
     assert isinstance(host.decider, RoleByElection)
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_the_log_says_that_there_is_no_compiled_code_unless_that_was_chosen(
+    installed: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, "mqframe.broker")
+    missing = frozenset() if installed else frozenset({f"mqframe-{COMPILED}"})
+    monkeypatch.setattr(PluginManager, "not_installed", lambda self: missing)
+    broker_of(settings(tmp_path, **{"broker.services_blocked": COMPILED}), (), parts())
+    assert caplog.messages == []
+    broker_of(settings(tmp_path), (), parts())
+    why = "mqframe-speedups is not installed; install it with: pip install mqframe-speedups"
+    assert caplog.messages == ([] if installed else [f"no speedups why='{why}'"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 
@@ -15,7 +15,10 @@ from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.store_opening import made_beside
 from mqframe.core.config.configuration import Resolved
 from mqframe.hooks.interfaces import BrokerRole
+from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.manager import PluginManager
+from mqframe.hooks.names import install_line
+from mqframe.log import get_logger
 from mqframe.net.access.access import Access
 from mqframe.net.clock import LoopClock
 from mqframe.net.settings import NetSettings
@@ -24,6 +27,10 @@ from mqframe.store.settings import StoreSettings
 from mqframe.store.upkeep.opening_progress import OpeningProgress
 from mqframe_cli.processes.serving import end_process
 from mqframe_cli.settings.configuration import added_kinds, given_origins, service_kinds
+
+log: Final = get_logger("broker")
+COMPILED: Final = "speedups"
+"""The service that is not there where there is no wheel of it, and that no broker needs."""
 
 
 class BrokerParts(NamedTuple):
@@ -41,9 +48,17 @@ class BrokerParts(NamedTuple):
 def broker_of(resolved: Resolved, nameservers: tuple[str, ...], parts: BrokerParts) -> BrokerHost:
     """The broker of these settings. `nameservers`: of its process, in addition to those of the settings."""
     sections = _sections(resolved, nameservers)
+    _tell_what_is_missing(sections.broker, parts.plugins)
     role: BrokerRole = parts.plugins.create("broker_role", sections.replication.plugin)
     decider: RoleDecider = role.decider(sections, parts.clock, parts.plugins, end_process)
     return BrokerHost(_maker(parts), decider)
+
+
+def _tell_what_is_missing(settings: BrokerSettings, plugins: PluginManager) -> None:
+    """Say in the log that Python serves all sends and pulls, where nobody chose that."""
+    brings = KNOWN_DISTRIBUTIONS["broker_service", COMPILED]
+    if brings in plugins.not_installed() and COMPILED not in settings.services_blocked:
+        log.info(f"no {COMPILED}", why=f"{brings} is not installed; install it with: {install_line(brings)}")
 
 
 def _sections(resolved: Resolved, nameservers: tuple[str, ...]) -> BrokerSections:
