@@ -99,5 +99,10 @@ def _distribution(project_file: dict[str, Any], extras: dict[str, list[str]]) ->
         offers=tuple((kind, name) for kind, _, name in offers),
         names=tuple(groups.get(NAMES_GROUP, {})),
         packages=tuple(Path(package).name for package in packages),
-        extras=tuple(extra for extra, needs in extras.items() if project["name"] in needs),
+        extras=tuple(extra for extra, needs in extras.items() if project["name"] in map(_named, needs)),
     )
+
+
+def _named(requirement: str) -> str:
+    """The distribution that a requirement without a version names, wherever it is asked for."""
+    return requirement.partition(";")[0].strip()

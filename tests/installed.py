@@ -1,4 +1,11 @@
-"""Programs that `test_packaging` runs where the wheels were installed, apart from this checkout."""
+"""What `test_packaging` runs where the wheels were installed, apart from this checkout."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 BARE_KERNEL = """
 import asyncio
@@ -98,3 +105,40 @@ for plugin in PluginManager().installed(options=True):
         print(plugin.distribution, plugin.problem or "loads")
 """
 """Writes a line for each plugin of another distribution."""
+
+
+def run(*command: object, cwd: Path | None = None, path: str = "") -> str:
+    """What a command says; it has to succeed. `path`: where programs are looked for first."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=outside(path) if path else None,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+@contextmanager
+def server(command: str, cwd: Path, path: str) -> Iterator[str]:
+    """Run README's server on free ports; gives its name server's address."""
+    more = ["--nameserver-port", "0", "--broker-port", "0", "--set", "store.disk_limits=false"]
+    words = [*command.split(), *more]
+    running = subprocess.Popen(words, cwd=cwd, env=outside(path), stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        assert line.startswith("ready "), line
+        yield re.findall(r"nameserver=(\S+)", line)[0]
+    finally:
+        running.terminate()
+        running.communicate(timeout=60)
+        assert running.returncode == 0
+
+
+def outside(path: str) -> dict[str, str]:
+    """An environment that says nothing about this checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MQFRAME", "PYTHON"))}
+    return {**kept, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "NAMESRV_ADDR": ""}

@@ -15,18 +15,18 @@ import tarfile
 import tomllib
 import venv
 import zipfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from installed import BARE_KERNEL, EVERY_HELP, EVERY_PLUGIN
+from installed import BARE_KERNEL, EVERY_HELP, EVERY_PLUGIN, run, server
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 COMPILED = ROOT / "packages/speedups"
-"""What only a machine with a compiler can build: it stands outside of the workspace and of all extras."""
+"""What only a machine with a compiler can build: it stands outside of the workspace."""
 PROJECTS = [
     ROOT,
     *sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml") if path.parent != COMPILED),
@@ -50,18 +50,10 @@ def title(project: Path) -> str:
     return str(table(project)["project"]["name"])
 
 
-def run(*command: object, cwd: Path | None = None, path: str = "") -> str:
-    """What a command says; it has to succeed. `path`: where programs are looked for first."""
-    done = subprocess.run(
-        [str(word) for word in command],
-        cwd=cwd,
-        env=outside(path) if path else None,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}"
-    return done.stdout
+def standard() -> set[str]:
+    """What the extra of this name brings to this machine."""
+    named = map(Requirement, table(ROOT)["project"]["optional-dependencies"]["standard"])
+    return {each.name for each in named if each.marker is None or each.marker.evaluate()}
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +65,20 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if offline.returncode:
         run(*build, cwd=ROOT)
     return folder
+
+
+@pytest.fixture(scope="session")
+def links(built: Path, tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    """Options by which pip and uv find all that `standard` names of this repository."""
+    if title(COMPILED) not in standard():
+        return ["--find-links", built]
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo, which builds a part of what `standard` brings, is not on PATH")
+    folder = tmp_path_factory.mktemp("compiled")
+    environment = {"CARGO_TARGET_DIR": str(ROOT / "build/speedups_target"), **os.environ}
+    words = [str(UV), "build", "--quiet", "--wheel", "--out-dir", str(folder), str(COMPILED)]
+    subprocess.run(words, env=environment, check=True)
+    return ["--find-links", built, "--find-links", folder]
 
 
 def wheel_of(project: Path, built: Path) -> zipfile.ZipFile:
@@ -139,11 +145,13 @@ def test_a_source_distribution_holds_sources_tests_and_license(project: Path, bu
 def test_what_has_to_be_compiled_is_built_by_itself_and_says_how() -> None:
     kernel, own = table(ROOT), table(COMPILED)
     assert kernel["tool"]["uv"]["workspace"]["exclude"] == [COMPILED.relative_to(ROOT).as_posix()]
-    extras = kernel["project"]["optional-dependencies"]
-    assert not any(title(COMPILED) in each for needs in extras.values() for each in needs)
+    locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    assert title(COMPILED) not in {each["name"] for each in locked}, "a clone needs no compiler"
     assert (COMPILED / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert own["project"]["license"] == "Apache-2.0"
     assert own["project"]["version"] == kernel["project"]["version"]
+    # It takes the place of parts of a broker, so it goes with the kernel that it was made for alone.
+    assert own["project"]["dependencies"] == [f"mqframe=={kernel['project']['version']}"]
 
     crate = tomllib.loads((COMPILED / own["tool"]["maturin"]["manifest-path"]).read_text())["package"]
     assert crate["version"] == own["project"]["version"]
@@ -151,6 +159,34 @@ def test_what_has_to_be_compiled_is_built_by_itself_and_says_how() -> None:
         text = page.read_text()
         assert f"pip install ./{COMPILED.relative_to(ROOT).as_posix()}" in text
         assert f"Rust {crate['rust-version']} or newer" in text
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "python", "is_asked_for"),
+    [
+        ("linux", "x86_64", "cpython", True),
+        ("linux", "aarch64", "cpython", True),
+        ("linux", "armv7l", "cpython", False),
+        ("linux", "riscv64", "cpython", False),
+        ("linux", "x86_64", "pypy", False),
+        ("darwin", "x86_64", "cpython", False),
+        ("darwin", "arm64", "cpython", False),
+        ("win32", "AMD64", "cpython", False),
+    ],
+)
+def test_what_has_to_be_compiled_is_asked_for_where_there_is_a_wheel(
+    system: str, machine: str, python: str, is_asked_for: bool
+) -> None:
+    named = {
+        extra: [each for each in map(Requirement, needs) if each.name == title(COMPILED)]
+        for extra, needs in table(ROOT)["project"]["optional-dependencies"].items()
+    }
+    (own,) = named.pop("standard")
+    assert not any(named.values())
+    assert (str(own.specifier), own.url) == ("", None), "its own pin chooses"
+    assert own.marker is not None
+    asked = {"sys_platform": system, "platform_machine": machine, "implementation_name": python}
+    assert own.marker.evaluate(asked) is is_asked_for
 
 
 @pytest.mark.long
@@ -168,23 +204,14 @@ def test_compiled_code_is_built_for_every_kind_of_machine(built: Path, tmp_path:
     ]
     venv.create(tmp_path / "env", with_pip=True)
     own = tmp_path / "env/bin"
-    run(
-        own / "pip",
-        "install",
-        "-q",
-        "--find-links",
-        built,
-        "--find-links",
-        tmp_path / "dist",
-        "mqframe-speedups",
-    )
-    said = run(
-        own / "python",
-        "-c",
-        "from mqframe_speedups._native import SendLayout; print(SendLayout)",
-        path=str(own),
-    )
-    assert "SendLayout" in said
+    links = ["--find-links", built, "--find-links", tmp_path / "dist"]
+    run(own / "pip", "install", "-q", *links, "mqframe[standard]", cwd=tmp_path, path=str(own))
+    run(own / "pip", "check", cwd=tmp_path, path=str(own))
+    (example,) = re.findall(r"```python\n(.*?)\n```", (COMPILED / "README.md").read_text(), re.DOTALL)
+    with server("mqframe server --data ./data", tmp_path, str(own)) as address:
+        shown = example.replace("127.0.0.1:9876", address)
+        counted = run(own / "python", "-c", shown, cwd=tmp_path, path=str(own))
+    assert 90 < int(counted) < 100, "all but the first ones"
 
 
 @pytest.mark.parametrize("project", PROJECTS[1:], ids=title)
@@ -200,9 +227,9 @@ def test_the_kernel_needs_four_things() -> None:
 
 def test_every_plugin_is_in_an_extra_and_in_the_workspace() -> None:
     extras = table(ROOT)["project"]["optional-dependencies"]
-    offered = {name for names in extras.values() for name in names if name.startswith("mqframe-")}
+    named = {Requirement(each).name for needs in extras.values() for each in needs}
     plugins = {title(project) for project in PROJECTS[1:]}
-    assert offered == plugins
+    assert {name for name in named if name.startswith("mqframe-")} == plugins | {title(COMPILED)}
     assert plugins | {"mqframe"} == set(table(ROOT)["tool"]["uv"]["sources"])
 
 
@@ -215,10 +242,10 @@ SUBJECTS = tuple(
 
 @pytest.mark.slow
 @slow
-def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp_path: Path) -> None:
+def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(links: list[object], tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env/bin/python"
-    install = [python, "-m", "pip", "install", "--quiet", "--find-links", built]
+    install = [python, "-m", "pip", "install", "--quiet", *links]
     make = (
         "from mqframe.hooks.manager import PluginManager as m\n"
         "try: print(m().create('allocation', 'consistent_hash').wire_name)\n"
@@ -251,8 +278,11 @@ def test_the_kernel_alone_and_then_with_plugins_works_elsewhere(built: Path, tmp
     assert run(python, "-c", make, cwd=tmp_path).strip().startswith("CONSISTENT_HASH")
     good = "[i for i in m().installed(options=True) if i.distribution != 'mqframe' and not i.problem]"
     names = f"print(len({good}))"
-    brought = {*table(ROOT)["project"]["optional-dependencies"]["standard"], "mqframe-plugin-consistenthash"}
-    stated = [table(each)["project"].get("entry-points", {}) for each in PROJECTS if title(each) in brought]
+    brought = {*standard(), "mqframe-plugin-consistenthash"}
+    all_of_them = [*PROJECTS, COMPILED]
+    stated = [
+        table(each)["project"].get("entry-points", {}) for each in all_of_them if title(each) in brought
+    ]
     offers = sum(len(each.get("mqframe", {})) for each in stated)
     assert run(python, "-c", make.splitlines()[0] + "\n" + names, cwd=tmp_path).strip() == str(offers)
     assert sys.executable != str(python)
@@ -298,29 +328,6 @@ def five_minutes() -> list[tuple[str, str]]:
     return re.findall(r"```(bash|python)\n(.*?)\n```", section, re.DOTALL)
 
 
-@contextmanager
-def server(command: str, cwd: Path, path: str) -> Iterator[str]:
-    """Run README's server on free ports; gives its name server's address."""
-    more = ["--nameserver-port", "0", "--broker-port", "0", "--set", "store.disk_limits=false"]
-    words = [*command.split(), *more]
-    running = subprocess.Popen(words, cwd=cwd, env=outside(path), stdout=subprocess.PIPE, text=True)
-    try:
-        assert running.stdout is not None
-        line = running.stdout.readline()
-        assert line.startswith("ready "), line
-        yield re.findall(r"nameserver=(\S+)", line)[0]
-    finally:
-        running.terminate()
-        running.communicate(timeout=60)
-        assert running.returncode == 0
-
-
-def outside(path: str) -> dict[str, str]:
-    """An environment that says nothing about this checkout."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MQFRAME", "PYTHON"))}
-    return {**kept, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "NAMESRV_ADDR": ""}
-
-
 @pytest.mark.slow
 @slow
 @pytest.mark.parametrize(
@@ -328,12 +335,11 @@ def outside(path: str) -> dict[str, str]:
 )
 @pytest.mark.parametrize("resolution", ["highest", "lowest-direct"])
 def test_the_newest_and_the_lowest_of_what_is_needed_do_their_work(
-    built: Path, tmp_path: Path, plugins: tuple[str, ...], resolution: str
+    links: list[object], tmp_path: Path, plugins: tuple[str, ...], resolution: str
 ) -> None:
     run(UV, "venv", "--quiet", "--python", sys.executable, tmp_path / "env")
     python = tmp_path / "env/bin/python"
-    install = [UV, "pip", "install", "--quiet", "--python", python, "--find-links", built]
-    install += ["--resolution", resolution]
+    install = [UV, "pip", "install", "--quiet", "--python", python, *links, "--resolution", resolution]
     needed = requirements(plugins) if resolution == "lowest-direct" else []
     run(*install, "mqframe[standard]", *needed, cwd=tmp_path)
 
@@ -354,11 +360,10 @@ def test_the_newest_and_the_lowest_of_what_is_needed_do_their_work(
     # What is for a framework is found by that, by entry points of its own.
     ours = {
         title(project)
-        for project in PROJECTS
+        for project in [*PROJECTS, COMPILED]
         if "mqframe" in table(project)["project"].get("entry-points", {})
     }
-    standard = table(ROOT)["project"]["optional-dependencies"]["standard"]
-    assert {line.split()[0] for line in loaded} == ours.intersection({*plugins, *standard})
+    assert {line.split()[0] for line in loaded} == ours.intersection({*plugins, *standard()})
     assert [line for line in loaded if not line.endswith(" loads")] == []
 
     suites = conformance_suites(set(plugins) - (NEEDS_SERVERS if plugins == LIGHT else set()), tmp_path)

@@ -122,7 +122,7 @@ def text() -> str:
     ours = {project["name"] for project in projects()}
     standard = sorted(ours & set(extras["standard"]))
     lines += [f"STANDARD: Final = frozenset({standard!r})"]
-    lines += ['"""Distributions that the extra `standard` brings."""']
+    lines += ['"""Distributions that the extra `standard` brings to every machine."""']
     formatting = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]
     done = subprocess.run(formatting, input="\n".join(lines), capture_output=True, text=True, check=True)
     return done.stdout

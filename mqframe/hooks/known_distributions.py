@@ -225,4 +225,4 @@ STANDARD: Final = frozenset(
         "mqframe-testing",
     ]
 )
-"""Distributions that the extra `standard` brings."""
+"""Distributions that the extra `standard` brings to every machine."""
