@@ -245,12 +245,11 @@ FLOORS: dict[str, list[set[str]]] = {
         {"broker"},
     ],
     "mqframe_speedups": [
-        {"_native", "served_read"},
-        {"pulls", "sends"},
+        {"_native", "served_read", "switch"},
+        {"elements", "messages", "pulls", "sends"},
         {"log_reading"},
         {"path"},
         {"service"},
-        {"elements", "messages"},
     ],
     "mqframe_spark": [
         {"catalog_table", "decoding", "deduplication", "durable_file", "java", "kafka_options", "lag"},

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from mqframe_index.settings import IndexSettings
 from mqframe_index.store.indexing import FileIndexing
-from mqframe_speedups.log_reading import SWITCH, NativeLogReading
+from mqframe_speedups.log_reading import NativeLogReading
+from mqframe_speedups.switch import SWITCH
 from mqframe_store_tools.checking.log_reading import installed_reading
 from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_testing.manual_clock import ManualClock

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_index.settings import IndexSettings
-from mqframe_speedups.log_reading import SWITCH
+from mqframe_speedups.switch import SWITCH
 from mqframe_testing.cluster_scene import ClusterScene
 from twins import service_of
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mqframe.core.messages.message import Message
 from mqframe.core.sending import encoding
 from mqframe_speedups._native import encode_elements
-from mqframe_speedups.service import SWITCH
+from mqframe_speedups.switch import is_off
 
 
 def encode_usual(messages: Sequence[Message], unique_ids: Sequence[str]) -> bytes:
@@ -19,7 +19,7 @@ def encode_usual(messages: Sequence[Message], unique_ids: Sequence[str]) -> byte
 
 def encoder(environment: Mapping[str, str]) -> Callable[[Sequence[Message], Sequence[str]], bytes]:
     """What producers make bodies with, by the switch in `environment`."""
-    return encoding.encode_elements if environment.get(SWITCH) == "0" else encode_usual
+    return encoding.encode_elements if is_off(environment) else encode_usual
 
 
 encode = encoder(os.environ)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, Final
 
 from mqframe.core.storage.log_reading import LogReading, LogRuns
 from mqframe_speedups._native import Keys, NewEntries, describe_log
 from mqframe_speedups.sends import NotesElsewhere
+from mqframe_speedups.switch import is_off
 
-SWITCH: Final = "MQFRAME_SPEEDUPS"
-"""An environment variable that leaves the compiled code out where it is 0."""
 AT_ONCE = 1 << 18
 """So many bytes of the log are described at once."""
 _NO_KEYS: Final = (1 << 63) - 1
 """The log offset from which keys are taken where there is no index."""
-
-
-def is_off() -> bool:
-    """Whether the environment leaves the compiled code out."""
-    return os.environ.get(SWITCH) == "0"
 
 
 class NativeLogReading(LogReading):

@@ -11,7 +11,7 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Body
 from mqframe_speedups._native import RecordMessage, read_messages
-from mqframe_speedups.service import SWITCH
+from mqframe_speedups.switch import is_off
 
 _HELD: Final = [name for name, kept in vars(ReceivedMessage).items() if type(kept) is MemberDescriptorType]
 
@@ -46,7 +46,7 @@ def read_records(records: Body, broker_name: str = "") -> Iterable[ReceivedMessa
 
 def reader(environment: Mapping[str, str]) -> Callable[[Body, str], Iterable[ReceivedMessage]]:
     """What clients read answers with, by the switch in `environment`."""
-    return decode_records if environment.get(SWITCH) == "0" else read_records
+    return decode_records if is_off(environment) else read_records
 
 
 _become_received()

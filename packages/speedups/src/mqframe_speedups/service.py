@@ -14,10 +14,11 @@ from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
 from mqframe_speedups._native import FieldReader, RecordVerdicts
-from mqframe_speedups.log_reading import NativeLogReading, is_off
+from mqframe_speedups.log_reading import NativeLogReading
 from mqframe_speedups.path import BrokerPath
 from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath, why_not
+from mqframe_speedups.switch import is_off
 
 log: Final = get_logger("broker")
 
