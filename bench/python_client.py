@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """Our Python clients against our broker in another process, 100 B messages, on the same machine.
 
-    python_client.py [--nameserver ADDRESS] [--only awaited,blocking,...]
+    python_client.py [--nameserver ADDRESS] [--only awaited,blocking,...] [--rounds N] [--speedups FOLDER]
 
-Prints one line a figure: what, messages, messages a second. Starts `mqframe server` unless told an address.
+Prints one line a figure: what, messages, messages a second, the client's processor time of a message; with
+rounds the medians. Starts `mqframe server` unless told an address. `--speedups`: where compiled code was
+installed, which client and server then have.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,8 +31,32 @@ from mqframe import AsyncProducer, ConsumeResult, Message, Producer, PushConsume
 BODY = b"x" * 100
 
 
-def report(what: str, count: int, seconds: float) -> None:
-    print(f"{what:22s} n={count:8d} {count / seconds:10.0f} msg/s", flush=True)
+FOUND: dict[str, list[tuple[int, float, float]]] = {}
+"""What was done, with messages, seconds, and seconds of the client's processor, of each round."""
+
+
+class Watch:
+    """Begins when it is made."""
+
+    def __init__(self) -> None:
+        self.began = time.perf_counter(), time.process_time()
+
+    def report(self, what: str, count: int) -> None:
+        """`what` was done for `count` messages."""
+        now = time.perf_counter(), time.process_time()
+        elapsed, processor = (end - begin for begin, end in zip(self.began, now, strict=True))
+        FOUND.setdefault(what, []).append((count, elapsed, processor))
+
+
+def tell() -> None:
+    """Print the medians."""
+    for what, rounds in FOUND.items():
+        rate = statistics.median(count / elapsed for count, elapsed, _ in rounds)
+        cost = statistics.median(processor / count * 1e6 for count, _, processor in rounds)
+        print(
+            f"{what:28s} n={rounds[0][0]:8d} {rate:10.0f} msg/s {cost:8.2f} us of the client a message",
+            flush=True,
+        )
 
 
 async def awaited(nameserver: str, topic: str, loop: str, count: int = 30_000) -> None:
@@ -36,10 +64,10 @@ async def awaited(nameserver: str, topic: str, loop: str, count: int = 30_000) -
         message = Message(topic, BODY, tag="T")
         for _ in range(200):
             await producer.send(message)
-        started = time.perf_counter()
+        watch = Watch()
         for _ in range(count):
             await producer.send(message)
-        report(f"awaited {loop}", count, time.perf_counter() - started)
+        watch.report(f"awaited {loop}", count)
 
 
 def blocking(nameserver: str, topic: str, count: int = 30_000) -> None:
@@ -47,10 +75,10 @@ def blocking(nameserver: str, topic: str, count: int = 30_000) -> None:
         message = Message(topic, BODY, tag="T")
         for _ in range(200):
             producer.send(message)
-        started = time.perf_counter()
+        watch = Watch()
         for _ in range(count):
             producer.send(message)
-        report("awaited blocking", count, time.perf_counter() - started)
+        watch.report("awaited blocking", count)
 
 
 async def concurrent(nameserver: str, topic: str, count: int = 100_000, width: int = 1024) -> None:
@@ -62,39 +90,41 @@ async def concurrent(nameserver: str, topic: str, count: int = 100_000, width: i
                 await producer.send(message)
 
         await asyncio.gather(*(worker(1) for _ in range(width)))
-        started = time.perf_counter()
+        watch = Watch()
         await asyncio.gather(*(worker(count // width) for _ in range(width)))
-        report(f"{width} awaited at once", count // width * width, time.perf_counter() - started)
+        watch.report(f"{width} awaited at once", count // width * width)
 
 
-async def submit(nameserver: str, topic: str, count: int = 1_000_000) -> None:
+async def submit(nameserver: str, topic: str, loop: str, count: int = 1_000_000) -> None:
     async with AsyncProducer(group="bench", nameserver=nameserver) as producer:
         message = Message(topic, BODY, tag="T")
         await asyncio.gather(*[await producer.submit(message) for _ in range(1000)])
-        started = time.perf_counter()
+        watch = Watch()
         futures = [await producer.submit(message) for _ in range(count)]
         for future in futures:
             await future
-        report("submit asyncio", count, time.perf_counter() - started)
+        watch.report(f"submit {loop}", count)
 
 
 def submit_blocking(nameserver: str, topic: str, count: int = 1_000_000) -> None:
     with Producer(group="bench", nameserver=nameserver) as producer:
         message = Message(topic, BODY, tag="T")
-        started = time.perf_counter()
+        watch = Watch()
         futures = [producer.submit(message) for _ in range(count)]
         for future in futures:
             future.result()
-        report("submit blocking", count, time.perf_counter() - started)
+        watch.report("submit blocking", count)
 
 
 def consume(
     nameserver: str, topic: str, batch: int, count: int = 1_000_000, *, ordered: bool = False
 ) -> None:
     seen = 0
-    first = 0.0
+    watch: Watch | None = None
     both = threading.Lock()
     done = threading.Event()
+    how = "one by one" if batch == 1 else f"by {batch}"
+    what = f"consumed {how}{', ordered' if ordered else ''}"
     consumer = PushConsumer(
         group=f"bench{batch}_{time.time_ns()}",
         nameserver=nameserver,
@@ -104,19 +134,17 @@ def consume(
 
     @consumer.on(topic, batch_max=batch)
     def handle(messages, context):  # type: ignore[no-untyped-def]
-        nonlocal seen, first
+        nonlocal seen, watch
         with both:
-            first = first or time.perf_counter()
+            watch = watch or Watch()
             seen += len(messages)
-            if seen >= count:
+            if seen >= count and not done.is_set():
+                watch.report(what, seen)
                 done.set()
         return ConsumeResult.SUCCESS
 
     with consumer:
         done.wait(120)
-        seconds = time.perf_counter() - first
-    how = "one by one" if batch == 1 else f"by {batch}"
-    report(f"consumed {how}{', ordered' if ordered else ''}", seen, seconds)
 
 
 @dataclass
@@ -138,12 +166,17 @@ def handlers(nameserver: str, topic: str, count: int = 300_000) -> None:
             future.result()
     for _ in range(2):
         for typed in (False, True):
-            seen: list[float] = []
+            what = f"handler of {'values' if typed else 'messages'}"
+            watch: list[Watch] = []
+            seen: list[int] = []
             done = threading.Event()
 
-            def handle(value, seen=seen, done=done):  # type: ignore[no-untyped-def]
-                seen.append(time.perf_counter())
-                if len(seen) >= count:
+            def handle(value, seen=seen, done=done, watch=watch, what=what):  # type: ignore[no-untyped-def]
+                if not watch:
+                    watch.append(Watch())
+                seen.append(1)
+                if len(seen) >= count and not done.is_set():
+                    watch[0].report(what, count)
                     done.set()
 
             group = f"bench_handlers_{time.time_ns()}"
@@ -154,8 +187,6 @@ def handlers(nameserver: str, topic: str, count: int = 300_000) -> None:
                 consumer.subscribe(topic, "*", handle)
             with consumer:
                 done.wait(120)
-            what = "values" if typed else "messages"
-            report(f"handler of {what}", len(seen), seen[-1] - seen[0])
 
 
 def main() -> None:
@@ -165,10 +196,15 @@ def main() -> None:
     parser.add_argument("--nameserver")
     parser.add_argument(
         "--only",
-        default="awaited,uvloop,blocking,concurrent,submit,submit_blocking,consume32,ordered32,consume1,ordered1,"
-        "handlers",
+        default="awaited,uvloop,blocking,concurrent,submit,submit_uvloop,submit_blocking,consume512,consume32,"
+        "ordered32,consume1,ordered1,handlers",
     )
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--speedups", type=pathlib.Path)
     arguments = parser.parse_args()
+    if arguments.speedups and str(arguments.speedups) not in sys.path:
+        environment = {**os.environ, "PYTHONPATH": str(arguments.speedups)}
+        os.execve(sys.executable, [sys.executable, *sys.argv], environment)
     topic = f"bench{time.time_ns()}"
     server, data = None, tempfile.mkdtemp(prefix="mqframe-bench")
     nameserver = arguments.nameserver
@@ -184,8 +220,10 @@ def main() -> None:
         "uvloop": lambda: uvloop.run(awaited(nameserver, topic, "uvloop")),
         "blocking": lambda: blocking(nameserver, topic),
         "concurrent": lambda: asyncio.run(concurrent(nameserver, topic)),
-        "submit": lambda: asyncio.run(submit(nameserver, topic)),
+        "submit": lambda: asyncio.run(submit(nameserver, topic, "asyncio")),
+        "submit_uvloop": lambda: uvloop.run(submit(nameserver, topic, "uvloop")),
         "submit_blocking": lambda: submit_blocking(nameserver, topic),
+        "consume512": lambda: consume(nameserver, topic, 512),
         "consume32": lambda: consume(nameserver, topic, 32),
         "consume1": lambda: consume(nameserver, topic, 1),
         "ordered32": lambda: consume(nameserver, topic, 32, ordered=True),
@@ -193,8 +231,10 @@ def main() -> None:
         "handlers": lambda: handlers(nameserver, f"{topic}_values"),
     }
     try:
-        for name in arguments.only.split(","):
-            runs[name]()
+        for _ in range(arguments.rounds):
+            for name in arguments.only.split(","):
+                runs[name]()
+        tell()
     finally:
         if server:
             server.terminate()
