@@ -18,8 +18,8 @@ from mqframe.store.log.commit_log import CommitLog
 from mqframe.store.log.log_view import LogView
 
 _STORED: Final = attrgetter("store_timestamp")
-LEFT_BYTES = 1 << 15
-"""So much Python reads before it asks again what can be said ahead."""
+ALONE_BYTES, LEFT_BYTES = 1 << 18, 1 << 12
+"""So much Python reads at once: until something was said ahead; then, before it asks again what can be."""
 ReadAhead = Callable[[memoryview, int, int, bool], LogRuns | None]
 """As `LogReading.read`: given a view, a byte of it, the log offset of the view, whether CRCs are checked."""
 _ADVICE: Final = (
@@ -73,14 +73,17 @@ class LogCheck:
 
         With what `ahead` says of neighbours comes the last of them alone.
         """
-        self.end = start
+        self.end, left = start, ALONE_BYTES
         while (file := self._log.file_at(self.end)) is not None:
             base, crc = file.base, self._check_crc
             while True:
                 at = self.end - base
                 runs = ahead(file.view, at, base, crc)
-                first, stop = (at, at + LEFT_BYTES) if runs is None else (runs.last - base, runs.end - base)
-                records = read_records(file.view, first, base, stop, crc=crc)
+                if runs is None:
+                    records = read_records(file.view, at, base, at + left, crc=crc)
+                else:
+                    left = LEFT_BYTES
+                    records = read_records(file.view, runs.last - base, base, runs.end - base, crc=crc)
                 if not records:
                     break
                 self.records += len(records) if runs is None else runs.records

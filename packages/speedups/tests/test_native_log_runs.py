@@ -71,7 +71,9 @@ class Counting(native.NativeLogReading):
 def _windows() -> Iterator[None]:
     """Both ways read so little at once that they take turns in small logs."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "AT_LEAST", SMALL_WINDOW)
         patch.setattr(native, "AT_ONCE", SMALL_WINDOW)
+        patch.setattr(log_check, "ALONE_BYTES", 1)
         patch.setattr(log_check, "LEFT_BYTES", 1)
         yield
 
@@ -266,6 +268,7 @@ def test_a_start_and_a_check_find_the_same(tmp_path_factory: pytest.TempPathFact
 def test_a_recorded_log_is_read_as_by_python(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(native, "AT_LEAST", 1000)
     monkeypatch.setattr(native, "AT_ONCE", 4000)
     data = Path(small_store.__file__).parent / "data/store"
     found = {}

@@ -103,6 +103,19 @@ def test_one_damaged_record_costs_itself_alone(opened, message, filled, tmp_path
     assert len(Quarantine(root / "quarantine").reports()) == 1
 
 
+def test_the_report_names_the_time_of_the_record_before(opened, message, tmp_path, clock):
+    store = opened(commit_log_file_bytes=FILE)
+    places, times = [], []
+    for number in range(9):
+        places.append(store.writes.put(message("t", 0, b"%d|" % number * 50)).commit_log_offset)
+        times.append(clock.now_ms())
+        clock.advance(1)
+    store.abandon()
+    flip(tmp_path / "store", places[4] + 90)
+    (report,) = opened(commit_log_file_bytes=FILE).recovered.set_aside
+    assert (report.start, report.after_ms) == (places[4], times[3])
+
+
 def test_a_damaged_record_without_queues_to_tell_of_it(opened, filled, tmp_path):
     places = filled()
     flip(tmp_path / "store", places[40] + 100)
