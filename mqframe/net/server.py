@@ -126,7 +126,8 @@ class Server:
         self._listeners.append(listener)
         self._group.start()
         if self._group.busy_poll is None and self._busy_poll_seconds:
-            self._group.busy_poll = BusyPoll(asyncio.get_running_loop(), self._busy_poll_seconds)
+            loop, monotonic = asyncio.get_running_loop(), self._group.clock.monotonic
+            self._group.busy_poll = BusyPoll(loop, self._busy_poll_seconds, monotonic)
         return port_of(listener)
 
     async def stop(self) -> None:

@@ -8,7 +8,7 @@ class Loop:
         self.now = 0.0
         self.calls = []
 
-    def time(self) -> float:
+    def monotonic(self) -> float:
         return self.now
 
     def call_soon(self, call) -> None:
@@ -23,7 +23,7 @@ class Loop:
 
 def test_a_lone_request_keeps_the_loop_awake_for_a_moment() -> None:
     loop = Loop()
-    poll = BusyPoll(loop, 0.001)
+    poll = BusyPoll(loop, 0.001, loop.monotonic)
     poll.turn(1)
     assert poll.polling
     loop.pass_time(0.0005)
@@ -36,7 +36,7 @@ def test_a_lone_request_keeps_the_loop_awake_for_a_moment() -> None:
 
 def test_each_request_that_comes_meanwhile_prolongs_it() -> None:
     loop = Loop()
-    poll = BusyPoll(loop, 0.001)
+    poll = BusyPoll(loop, 0.001, loop.monotonic)
     poll.turn(1)
     for _ in range(20):
         loop.pass_time(0.0009)
@@ -47,7 +47,7 @@ def test_each_request_that_comes_meanwhile_prolongs_it() -> None:
 
 def test_many_requests_at_once_end_it() -> None:
     loop = Loop()
-    poll = BusyPoll(loop, 0.001)
+    poll = BusyPoll(loop, 0.001, loop.monotonic)
     poll.turn(16)
     assert not poll.polling
     poll.turn(1)
@@ -59,7 +59,7 @@ def test_many_requests_at_once_end_it() -> None:
 
 def test_where_nothing_follows_looks_become_rare() -> None:
     loop = Loop()
-    poll = BusyPoll(loop, 0.001)
+    poll = BusyPoll(loop, 0.001, loop.monotonic)
     looks = 0
     for _ in range(1 + 10 * TRY_EVERY):
         poll.turn(1)
