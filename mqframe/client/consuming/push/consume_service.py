@@ -132,22 +132,19 @@ class ConsumeService:
             self._put(held, list(same), meant, now)
 
     def _put(
-        self, held: ProcessQueue, messages: list[ReceivedMessage], subscription: ListenedTopic, now: float
-    ) -> None:
-        kind, size = ConsumeCall, subscription.batch_max
-        if size == 1 and not (subscription.is_async or self._is_watched) and self._threads.quick:
-            kind, size = Bundle, BUNDLE_MAX
-        self._have_called(held, messages, subscription, now, (kind, size))
-
-    def _have_called(
         self,
         held: ProcessQueue,
         messages: list[ReceivedMessage],
         subscription: ListenedTopic,
         now: float,
-        how: tuple[type[ConsumeCall], int],
+        *,
+        bundled: bool = True,
     ) -> None:
-        kind, size = how
+        """Have `messages` consumed, those for a quick listener of one in bundles unless not `bundled`."""
+        kind, size = ConsumeCall, subscription.batch_max
+        plain = size == 1 and not (subscription.is_async or self._is_watched)
+        if bundled and plain and self._threads.quick:
+            kind, size = Bundle, BUNDLE_MAX
         starts = range(0, len(messages), size)
         calls = [kind(held, messages[at : at + size], subscription, now) for at in starts]
         self._open.update(dict.fromkeys(calls))
@@ -168,8 +165,7 @@ class ConsumeService:
 
     def _singly(self, bundle: Bundle, messages: list[ReceivedMessage]) -> None:
         if messages and not (bundle.over or bundle.held.dropped or self._stopping):
-            now = self._clock.monotonic()
-            self._have_called(bundle.held, messages, bundle.subscription, now, (ConsumeCall, 1))
+            self._put(bundle.held, messages, bundle.subscription, self._clock.monotonic(), bundled=False)
 
     async def stop(self, seconds: float) -> bool:
         """Begin nothing more, wait up to `seconds` for listeners that run. Whether all of them ended.

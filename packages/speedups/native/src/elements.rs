@@ -69,12 +69,14 @@ fn put_properties(out: &mut Vec<u8>, message: &Bound<'_, PyAny>, unique_id: &Bou
         && out.len() <= BYTES_MAX
 }
 
+/// What is exactly a string of Python, without halves of surrogates.
+fn text_of<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a str> {
+    value.cast_exact::<PyString>().ok()?.to_str().ok()
+}
+
 /// Puts a pair behind others, unless its value is empty. Whether that is text.
 fn put_pair(out: &mut Vec<u8>, name: &[u8], value: &Bound<'_, PyAny>) -> bool {
-    let Ok(value) = value.cast_exact::<PyString>() else {
-        return false;
-    };
-    let Ok(value) = value.to_str() else {
+    let Some(value) = text_of(value) else {
         return false;
     };
     if !value.is_empty() {
@@ -95,10 +97,7 @@ fn put_keys(out: &mut Vec<u8>, keys: &Bound<'_, PyAny>) -> bool {
         return false;
     };
     for (number, word) in words.iter().enumerate() {
-        let Ok(word) = word.cast_exact::<PyString>() else {
-            return false;
-        };
-        let Ok(word) = word.to_str() else {
+        let Some(word) = text_of(word) else {
             return false;
         };
         out.extend_from_slice(if number == 0 { b"KEYS\x01" } else { b" " });
@@ -114,14 +113,9 @@ fn put_own(out: &mut Vec<u8>, own: &Bound<'_, PyAny>) -> bool {
     let Ok(own) = own.cast_exact::<PyDict>() else {
         return false;
     };
-    own.iter().all(|(name, value)| {
-        let Ok(name) = name.cast_exact::<PyString>() else {
-            return false;
-        };
-        match name.to_str() {
-            Ok("") => value.is_exact_instance_of::<PyString>(),
-            Ok(name) => put_pair(out, name.as_bytes(), &value),
-            Err(_) => false,
-        }
+    own.iter().all(|(name, value)| match text_of(&name) {
+        Some("") => value.is_exact_instance_of::<PyString>(),
+        Some(name) => put_pair(out, name.as_bytes(), &value),
+        None => false,
     })
 }

@@ -11,15 +11,11 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::entry::{int, long};
 use crate::keys::{note_keys, Keys};
-use crate::properties::{named, BYTES_MAX, PAIR_END};
-use crate::record::{put_entry, BORN_HOST_V6, MAGIC_V1, STORE_HOST_V6};
+use crate::properties::{named, PAIR_END};
+use crate::record::{put_entry, Parts, HEAD_BYTES};
 use crate::send::TRANSACTION_MASK;
 use crate::text::java_hash;
 
-const HEAD_BYTES: usize = 88;
-/// Length of the topic and of the properties.
-const LENGTHS_BYTES: usize = 3;
-const NOT_ORDINARY: i32 = BORN_HOST_V6 | STORE_HOST_V6 | TRANSACTION_MASK;
 /// The property that a CRC over a whole record is kept in, its last bytes.
 const RECORD_CRC: &[u8] = b"__CRC32#\x01";
 const RECORD_CRC_BYTES: usize = 20;
@@ -148,38 +144,25 @@ impl<'a> Described<'a> {
 /// The record at the beginning of `rest`, which is at log offset `physical`; `None`: it is none, or no ordinary
 /// one. What Python checks is checked (`read_record` in mqframe/core/storage/log_scan.py).
 fn ordinary(rest: &[u8], physical: i64, crc: bool) -> Option<Ordinary<'_>> {
-    let head = rest.get(..HEAD_BYTES)?;
-    let size = usize::try_from(int(head, 0)).ok()?;
-    let queue_offset = long(head, 20);
-    let topic_at = HEAD_BYTES.checked_add(usize::try_from(int(head, 84)).ok()?)?;
-    if int(head, 4) != MAGIC_V1
-        || int(head, 36) & NOT_ORDINARY != 0
-        || long(head, 28) != physical
-        || !(0..i64::MAX).contains(&queue_offset)
-        || size < topic_at.checked_add(LENGTHS_BYTES)?
-    {
-        return None;
-    }
-    let record = rest.get(..size)?;
-    let topic_end = topic_at + 1 + usize::from(record[topic_at]);
-    let topic = record.get(topic_at + 1..topic_end)?;
-    let length = record.get(topic_end..topic_end + 2)?;
-    let text = record.get(topic_end + 2..)?;
-    let is_whole = text.len() == usize::from(u16::from_be_bytes([length[0], length[1]]));
+    let parts = Parts::of(rest)?;
+    let record = &rest[..parts.end];
+    let (queue_offset, text) = (long(record, 20), &record[parts.topic_end + 2..]);
+    let is_ordinary = int(record, 36) & TRANSACTION_MASK == 0
+        && long(record, 28) == physical
+        && (0..i64::MAX).contains(&queue_offset);
     // Where properties hold a zero, the disk may have lost a part of them.
-    if !is_whole || text.len() > BYTES_MAX || memchr(0, text).is_some() || std::str::from_utf8(text).is_err()
-    {
+    if !is_ordinary || memchr(0, text).is_some() || std::str::from_utf8(text).is_err() {
         return None;
     }
-    if crc && (crc_of(&record[HEAD_BYTES..topic_at]) != int(head, 8) || !agrees(record)) {
+    if crc && (crc_of(&record[HEAD_BYTES..parts.body_end]) != int(record, 8) || !agrees(record)) {
         return None;
     }
     Some(Ordinary {
-        size,
-        topic,
-        queue_id: int(head, 12),
+        size: parts.end,
+        topic: &record[parts.body_end + 1..parts.topic_end],
+        queue_id: int(record, 12),
         queue_offset,
-        stored: long(head, 56),
+        stored: long(record, 56),
         text,
     })
 }

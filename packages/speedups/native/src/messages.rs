@@ -8,44 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::entry::{int, long};
-use crate::properties::{named, Named, BYTES_MAX};
-use crate::record::{BORN_HOST_V6, MAGIC_V1, STORE_HOST_V6};
+use crate::properties::named;
+use crate::record::{Parts, HEAD_BYTES};
 
-const HEAD_BYTES: usize = 88;
 /// `UNPACKED_BYTES_MAX` of mqframe/core/messages/compression.py.
 const UNPACKED_BYTES_MAX: i64 = 64 << 20;
-
-/// Where the parts of a record of the usual kind lie: version 1, IPv4 hosts.
-struct Parts {
-    body_end: usize,
-    topic_end: usize,
-    end: usize,
-}
-
-impl Parts {
-    /// Of the record at the beginning of `rest`; `None` where none of the usual kind is there, or not all of it.
-    fn of(rest: &[u8]) -> Option<Self> {
-        let usual = rest.len() > HEAD_BYTES
-            && int(rest, 4) == MAGIC_V1
-            && int(rest, 36) & (BORN_HOST_V6 | STORE_HOST_V6) == 0;
-        if !usual {
-            return None;
-        }
-        let end = usize::try_from(int(rest, 0)).ok()?;
-        let body_end = HEAD_BYTES + usize::try_from(int(rest, 84)).ok()?;
-        let topic_end = body_end + 1 + usize::from(*rest.get(body_end)?);
-        let text = topic_end + 2;
-        if text > end || end > rest.len() || end - text > BYTES_MAX {
-            return None;
-        }
-        let text_bytes = usize::from(rest[topic_end]) << 8 | usize::from(rest[topic_end + 1]);
-        (text_bytes == end - text).then_some(Self {
-            body_end,
-            topic_end,
-            end,
-        })
-    }
-}
 
 /// A message as `ReceivedMessage` has it, made from `record`.
 #[pyclass(module = "mqframe_speedups._native")]
@@ -121,13 +88,20 @@ impl RecordMessage {
         PyBytes::new(py, &self.record.bind(py).as_bytes()[64..72])
     }
 
-    /// The tag, or `None`.
+    /// The tag, or `None`. Python looks where properties were split, or are odd.
     #[getter]
     fn tag<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if let Some(found) = Self::found(slf, |named| named.tags) {
-            return Ok(found.map(Bound::into_any));
-        }
         let py = slf.py();
+        let message = slf.borrow();
+        if message._properties.is_none() {
+            let text = &message.record.bind(py).as_bytes()[message.text_start..];
+            match named(text).map(|named| named.tags.map(std::str::from_utf8)) {
+                Some(None) => return Ok(None),
+                Some(Some(Ok(tag))) => return Ok(Some(PyString::new(py, tag).into_any())),
+                _ => {}
+            }
+        }
+        drop(message); // splitting the properties keeps them in it
         let properties = slf.getattr(intern!(py, "properties"))?;
         let tag = properties.call_method1(intern!(py, "get"), (intern!(py, "TAGS"),))?;
         Ok((!tag.is_none()).then_some(tag))
@@ -136,26 +110,6 @@ impl RecordMessage {
     /// Whether `name` stands anywhere in the text of the properties, which is quicker than to split it.
     fn may_have(&self, py: Python<'_>, name: &[u8]) -> bool {
         memchr::memmem::find(&self.record.bind(py).as_bytes()[self.text_start..], name).is_some()
-    }
-}
-
-impl RecordMessage {
-    /// What `of` finds in the text of the properties; `None` where Python has to look: they were split, or are odd.
-    fn found<'py>(
-        slf: &Bound<'py, Self>,
-        of: impl for<'a> Fn(Named<'a>) -> Option<&'a [u8]>,
-    ) -> Option<Option<Bound<'py, PyString>>> {
-        let (py, message) = (slf.py(), slf.borrow());
-        if message._properties.is_some() {
-            return None;
-        }
-        let text = &message.record.bind(py).as_bytes()[message.text_start..];
-        match of(named(text)?) {
-            None => Some(None),
-            Some(value) => std::str::from_utf8(value)
-                .ok()
-                .map(|value| Some(PyString::new(py, value))),
-        }
     }
 }
 

@@ -1,12 +1,49 @@
 //! Records (mqframe/core/storage/record.py) and the queue entries that list them.
 
+use crate::entry::int;
+use crate::properties::BYTES_MAX;
+
 pub const MAGIC_V1: i32 = -626_843_481;
 /// `TOPIC_V1_BYTES_MAX`: topics that are longer take another magic, and are left to Python.
 pub const TOPIC_BYTES_MAX: usize = 127;
 pub const BORN_HOST_V6: i32 = 0x10;
 pub const STORE_HOST_V6: i32 = 0x20;
+/// Of the fixed part where both hosts are IPv4.
+pub const HEAD_BYTES: usize = 88;
 const HOST_V6_BYTES: usize = 20;
 const NUMBERS_BYTES: usize = 72;
+
+/// Where the parts of a record of the usual kind lie: version 1, IPv4 hosts.
+pub struct Parts {
+    pub body_end: usize,
+    pub topic_end: usize,
+    pub end: usize,
+}
+
+impl Parts {
+    /// Of the record at the beginning of `rest`; `None` where none of the usual kind is there, or not all of it.
+    pub fn of(rest: &[u8]) -> Option<Self> {
+        let usual = rest.len() > HEAD_BYTES
+            && int(rest, 4) == MAGIC_V1
+            && int(rest, 36) & (BORN_HOST_V6 | STORE_HOST_V6) == 0;
+        if !usual {
+            return None;
+        }
+        let end = usize::try_from(int(rest, 0)).ok()?;
+        let body_end = HEAD_BYTES + usize::try_from(int(rest, 84)).ok()?;
+        let topic_end = body_end + 1 + usize::from(*rest.get(body_end)?);
+        let text = topic_end + 2;
+        if text > end || end > rest.len() || end - text > BYTES_MAX {
+            return None;
+        }
+        let text_bytes = usize::from(rest[topic_end]) << 8 | usize::from(rest[topic_end + 1]);
+        (text_bytes == end - text).then_some(Self {
+            body_end,
+            topic_end,
+            end,
+        })
+    }
+}
 
 /// Where a record comes from and is kept.
 #[derive(Clone, Copy)]
