@@ -19,7 +19,7 @@ PORT_MAX: Final = 65_535
 
 def offset_id(host: bytes, commit_log_offset: int) -> str:
     """The id of the record at `commit_log_offset` (bytes) of the broker whose packed address is `host`."""
-    return (host + commit_log_offset.to_bytes(8, "big")).hex().upper()
+    return (host + commit_log_offset.to_bytes(8, "big", signed=True)).hex().upper()
 
 
 def parse_offset_id(message_id: str) -> tuple[str, int]:
@@ -32,7 +32,7 @@ def parse_offset_id(message_id: str) -> tuple[str, int]:
         raise FixError(f"message id {message_id!r} is not hexadecimal") from None
     if int.from_bytes(raw[-12:-8], "big") > PORT_MAX:  # a sender's id is as long, with other things there
         raise FixError(f"message id {message_id!r} names no port of a broker; is it the sender's id?")
-    return decode_host(raw[:-8]), int.from_bytes(raw[-8:], "big")
+    return decode_host(raw[:-8]), int.from_bytes(raw[-8:], "big", signed=True)
 
 
 class UniqueIds:

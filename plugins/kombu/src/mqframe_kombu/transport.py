@@ -148,7 +148,7 @@ def nameservers_of(client: Any) -> list[str]:
 
 def _address(host: str, port: int | None) -> str:
     name, colon, number = host.rpartition(":")
-    if colon and number.isdigit() and (":" not in name or name.startswith("[")):
+    if colon and number.isdecimal() and (":" not in name or name.startswith("[")):
         return host
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
