@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
+from functools import partial
 
 import pytest
 from echo import run
@@ -51,6 +53,21 @@ def test_a_sleep_that_is_cancelled_leaves_no_alarm() -> None:
         sleeper.cancel()
         await loop.settle()
         assert loop.clock.alarms == 0
+
+    run(scenario)
+
+
+def test_an_alarm_that_is_cancelled_keeps_nothing() -> None:
+    class Service:
+        def call(self) -> None:
+            raise AssertionError
+
+    async def scenario(loop: SimulatedLoop) -> None:
+        service = Service()
+        loop.clock.call_later(1e9, partial(service.call)).cancel()
+        kept = weakref.ref(service)
+        del service
+        assert kept() is None
 
     run(scenario)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from random import Random
 
 import pytest
@@ -41,6 +43,22 @@ def test_bytes_go_both_ways_and_the_end_comes_behind_them() -> None:
         server.close()
         with pytest.raises(ConnectionRefusedError):
             await loop.create_connection(Echo, "127.0.0.1", PORT)
+
+    run(scenario)
+
+
+def test_whoever_has_closed_is_not_kept_by_a_side_that_does_not_read() -> None:
+    async def scenario(loop: SimulatedLoop) -> None:
+        near, far = await connected(loop)
+        far.transport.pause_reading()
+        near.transport.close()
+        await loop.settle()
+        assert near.events == ["lost"]
+        assert loop.network.connections, "its end has not been read"
+        kept = weakref.ref(near)
+        del near
+        gc.collect()
+        assert kept() is None
 
     run(scenario)
 

@@ -17,6 +17,10 @@ START_MS: Final = 1_700_000_000_000
 """Wall time at which simulations begin, milliseconds since 1970-01-01 UTC."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class Alarm:
     """A call to come at `when` (monotonic seconds of right time)."""
 
@@ -36,8 +40,9 @@ class Alarm:
         return f"<Alarm at {self.when:g} s: {self._callback!r}>"
 
     def cancel(self) -> None:
-        """Prevent the call."""
+        """Prevent the call, and let go of what was to be called: `when` may be far off."""
         self.is_over = True
+        self._callback = _nothing
 
     def fire(self) -> None:
         """Make the call, unless it was made or prevented."""

@@ -195,8 +195,9 @@ class Side(asyncio.Transport):
         self.clear()
         self.is_lost = self._closing = True
         self.network.forget(self)
-        if not self.is_dead and self.protocol is not None:
-            self.host.call(self.protocol.connection_lost, None)
+        protocol, self.protocol = self.protocol, None  # the other side may be there for long
+        if not self.is_dead and protocol is not None:
+            self.host.call(protocol.connection_lost, None)
 
     def end(self) -> None:
         """The connection is over here. What was written before still arrives, then its end."""

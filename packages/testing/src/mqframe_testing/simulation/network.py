@@ -154,7 +154,7 @@ class Network:
         near, far = Side(self, self._current(), (own, port)), Side(self, listener.host, (port, own))
         near.other, far.other = far, near
         self.connections.append((near, far))
-        near.protocol = protocol_factory()
+        protocol = near.protocol = protocol_factory()
 
         def accept() -> None:
             if not far.is_lost:
@@ -162,8 +162,8 @@ class Network:
                 far.protocol.connection_made(far)
 
         listener.host.call(accept)
-        near.protocol.connection_made(near)
-        return near, near.protocol
+        protocol.connection_made(near)
+        return near, protocol
 
     async def passable(self, one: str, other: str) -> None:
         """Return when neither way between two hosts is blocked, and both have power."""
