@@ -64,7 +64,7 @@ class ConnectionBudgets:
         self.refused = 0
         self.made_room = 0
 
-    def is_full(self, peers: set[OpenPeer]) -> bool:
+    def is_full(self, peers: dict[OpenPeer, None]) -> bool:
         """Whether `peers` are as many as may be, and none of them may go for another one."""
         if len(peers) + len(self.arriving) < self.connections_max or self._make_room(peers):
             return False
@@ -97,7 +97,7 @@ class ConnectionBudgets:
             each.most = each.used
         return True
 
-    def counters(self, peers: set[OpenPeer], held_bytes: int) -> dict[str, str]:
+    def counters(self, peers: dict[OpenPeer, None], held_bytes: int) -> dict[str, str]:
         """What operators are shown."""
         settings, half, answers = self._settings, self.half_frames, self.answers
         used = len(peers) + len(self.arriving)
@@ -114,7 +114,7 @@ class ConnectionBudgets:
         for trouble in self.troubles:
             trouble.tell(last=last)
 
-    def _make_room(self, peers: set[OpenPeer]) -> bool:
+    def _make_room(self, peers: dict[OpenPeer, None]) -> bool:
         """Close the connection that was idle the longest; whether there was one."""
         now = self._clock.monotonic()
         if not self._idle and now - self._looked >= LOOK_SECONDS:
@@ -124,7 +124,7 @@ class ConnectionBudgets:
         while self._idle:
             peer = self._idle.pop()
             if peer in peers and now - peer.last_used >= IDLE_SECONDS:
-                peers.discard(peer)
+                del peers[peer]
                 peer.close("idle, and others want to connect (net.connections_max)")
                 self.made_room += 1
                 return True

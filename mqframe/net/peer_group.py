@@ -57,7 +57,7 @@ class PeerGroup:
         self.endpoint = endpoint
         self.turn_end, self.on_close = events
         self.throttle = limits is not None
-        self.peers: set[OpenPeer] = set()
+        self.peers: dict[OpenPeer, None] = {}  # in the order in which they came
         self._limits = limits
         self.deadlines = Deadlines()
         self.armed_at = float("inf")
@@ -75,7 +75,7 @@ class PeerGroup:
         """A connection was opened; whether a server has room for it."""
         if self.is_full:
             return False
-        self.peers.add(peer)
+        self.peers[peer] = None
         return True
 
     @property
@@ -85,7 +85,7 @@ class PeerGroup:
 
     def leave(self, peer: OpenPeer, calls: Iterable[tuple[asyncio.Future[Any], Exception]]) -> None:
         """A connection ended, and with it what waited for its `calls`, each with its error."""
-        self.peers.discard(peer)
+        self.peers.pop(peer, None)
         self.half_frame(peer, 0)
         self.unsent(peer, 0)
         for future, problem in calls:

@@ -64,7 +64,7 @@ def test_refused_connections_are_told_once_a_minute_and_none_is_left_out(caplog)
     for _ in range(6):
         caplog.clear()
         for _ in range(3):
-            assert budgets.is_full(set())
+            assert budgets.is_full({})
         budgets.tell()
         lines = re.findall(r"connections refused(?: count=(\d+))? most=1", caplog.text)
         counts.append([int(n or 1) for n in lines])

@@ -63,6 +63,24 @@ async def test_stopping_ends_what_is_served_and_closes_connections() -> None:
     await raw.close()
 
 
+async def test_connections_end_in_the_order_in_which_they_came() -> None:
+    closed: list[Peer] = []
+    came: list[Peer] = []
+    async with serving({1: echo}, ManualClock(), on_close=closed.append) as (server, first, port):
+        raws = [first]
+        while len(came) < 20:
+            raws[-1].send(Frame(1, 1))
+            await raws[-1].frame()
+            [new] = server.peers.difference(came)
+            came.append(new)
+            raws.append(await Raw.open(port))
+        await raws.pop().close()
+        await server.stop()
+        for raw in raws:
+            await raw.close()
+    assert [peer for peer in closed if peer in came] == came
+
+
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_connection_that_comes_while_the_server_stops_is_closed(turns: int) -> None:
     """It is accepted in one turn of the loop, and the server hears of it in a later one."""

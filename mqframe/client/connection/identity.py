@@ -64,9 +64,14 @@ def packed_ip(ip: str) -> bytes:
         return bytes((127, 0, 0, 1))
 
 
+def own_instance() -> str:
+    """The instance of a client that is given no name: pid#nanotime (ClientConfig.buildMQClientId)."""
+    return f"{os.getpid()}#{time.monotonic_ns()}"
+
+
 def client_id(settings: ClientSettings, ip: str) -> str:
-    """`ip@instance[@unit]`; the instance is pid#nanotime unless named (ClientConfig.buildMQClientId)."""
-    instance = settings.instance_name or f"{os.getpid()}#{time.monotonic_ns()}"
+    """`ip@instance[@unit]`; the instance is `own_instance` unless named."""
+    instance = settings.instance_name or own_instance()
     return f"{ip}@{instance}" + (f"@{settings.unit_name}" if settings.unit_name else "")
 
 

@@ -72,8 +72,9 @@ def test_a_run_replays_by_its_seed(tmp_path: Path) -> None:
 
 
 REPLAYED = """
-import sys
+import os, sys, time
 from pathlib import Path
+os.getpid, time.monotonic_ns = lambda: {process}, lambda: {process} ** 2
 sys.path[:0] = {folders!r}
 from test_simulation import shop
 from mqframe_testing.simulation import Simulation
@@ -85,11 +86,11 @@ for name in ("first", "again"):
 """
 
 
-def test_a_run_replays_in_another_process_whose_hashes_differ(tmp_path: Path) -> None:
+def test_a_run_replays_in_another_process_whose_hashes_and_numbers_differ(tmp_path: Path) -> None:
     here, told = Path(__file__), []
     searched = [str(here.parent), str(here.parents[4] / "tests")]
-    for seed, folder in zip(("1", "2"), folders(tmp_path), strict=False):
-        source = REPLAYED.format(folders=searched, folder=str(folder))
+    for seed, process, folder in zip(("1", "2"), (9_999, 10_000), folders(tmp_path), strict=False):
+        source = REPLAYED.format(folders=searched, folder=str(folder), process=process)
         done = subprocess.run(
             [sys.executable, "-c", source], env={"PYTHONHASHSEED": seed}, capture_output=True, check=False
         )

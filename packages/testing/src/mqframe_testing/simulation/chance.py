@@ -1,15 +1,20 @@
-"""Chance that follows from a seed, for code that takes it from the module `random`."""
+"""Chance that follows from a seed, and names of clients that follow from their number."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import count
+from typing import Any, Final
 
 # The first event that is logged imports it, with libraries that draw from `random` as they load: the first
 # run of a process would go on with other draws than the next one.
 import structlog  # noqa: F401
+
+from mqframe.client.connection import identity
+
+FIRST_INSTANCE: Final = 10**12
 
 
 @contextmanager
@@ -31,3 +36,18 @@ def seeded(seed: int) -> Iterator[None]:
     finally:
         random.Random.seed = before  # type: ignore[method-assign]
         random.setstate(state)
+
+
+@contextmanager
+def numbered_clients() -> Iterator[None]:
+    """Inside, clients that are given no instance name are named by their number, from `FIRST_INSTANCE` on.
+
+    A process id, and the time since the machine was started, have more or fewer digits: frames would be of
+    other sizes, and so be split in other places, and what is drawn behind that would be for something else.
+    """
+    own, numbers = identity.own_instance, count(FIRST_INSTANCE)
+    identity.own_instance = lambda: f"1#{next(numbers)}"
+    try:
+        yield
+    finally:
+        identity.own_instance = own

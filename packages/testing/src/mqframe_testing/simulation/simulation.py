@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from random import Random
 from typing import Any, Final, TypeVar
 
-from mqframe_testing.simulation.chance import seeded
+from mqframe_testing.simulation.chance import numbered_clients, seeded
 from mqframe_testing.simulation.clock import SimulatedClock, instead_of_system_clocks
 from mqframe_testing.simulation.host import OUTSIDE, Host
 from mqframe_testing.simulation.loop import SimulatedLoop
@@ -32,7 +32,8 @@ class Simulation:
 
     All that is left to chance follows from `seed`, so that a run replays: the network's chance, the module
     `random`, and how right the clocks of hosts are. `drift`: by what share their rates may be wrong, in
-    either direction, 0.001 for ±0.1 %. A failure inside carries the seed and the steps (`add_note`).
+    either direction, 0.001 for ±0.1 %. Clients without an instance name are named by their number. A failure
+    inside carries the seed and the steps (`add_note`).
 
     Inside, work of thread pools is done at once; other threads and real sockets have no place here, so use
     the asyncio clients, and handlers that are async functions. Whoever was given no clock goes by that of
@@ -107,6 +108,7 @@ class Simulation:
     def __enter__(self) -> Simulation:
         self._stack.enter_context(work_at_once())
         self._stack.enter_context(seeded(self.seed))
+        self._stack.enter_context(numbered_clients())
         self._stack.enter_context(instead_of_system_clocks(self._loop.current_clock))
         self._stack.callback(asyncio.set_event_loop, None)
         asyncio.set_event_loop(self._loop)
