@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.store.appending.appender import Appender
 from mqframe.store.appending.dispatching import Dispatching
 from mqframe.store.appending.inline_dispatch import InlineDispatch
@@ -20,7 +21,8 @@ from mqframe.store.upkeep.quarantine import Quarantine
 class CopyParts(NamedTuple):
     """Of the store of a slave; they belong to its loop and its thread.
 
-    `log`: where it ends, and what is on disk; `quarantine`: what was taken out of it; `now_ms`: the time.
+    `log`: where it ends, and what is on disk; `quarantine`: what was taken out of it; `now_ms`: the time;
+    `reading`: another way to read records.
     """
 
     files: MessageFiles
@@ -34,6 +36,7 @@ class CopyParts(NamedTuple):
     log: LogOffsets
     confirming: Confirming
     now_ms: Callable[[], int]
+    reading: LogReading
 
 
 MakeCopy = Callable[[CopyParts], object]

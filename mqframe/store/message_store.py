@@ -140,6 +140,7 @@ class MessageStore:
             self.log,
             self.confirming,
             self._clock.now_ms,
+            recovered.reading(self.files.key_index),
         )
 
     @classmethod

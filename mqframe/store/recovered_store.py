@@ -44,6 +44,7 @@ class RecoveredStore:
         self.files: MessageFiles
         self.setting_aside: SettingAside
         self.outcome: Recovered
+        self.reading = LogReading
         self.is_copy = False
         self.is_taken = False
 
@@ -53,6 +54,7 @@ class RecoveredStore:
         """Bring the files into agreement. `care`, `reading`: see `Recovery`. Raises `StoreError`, OSError."""
         layout, files = self.layout, self.files
         _, self.is_copy = care
+        self.reading = reading
         self.setting_aside = SettingAside(files.log, files.queues, self.quarantine, clock.now_ms)
         killed = bring_back(layout) or self.ownership.was_killed
         recovery = Recovery(layout, self.settings, files, self.setting_aside, care)

@@ -1,4 +1,4 @@
-"""Reading the log's records at starts and checks of a store in another way than Python does (store.md §4).
+"""Reading records of the log in another way than Python does: at starts and checks of a store, and at slaves.
 
 A broker service brings it: its factory names a `LogReading` in the attribute `LogReading`.
 """
@@ -28,7 +28,7 @@ class LogRuns(NamedTuple):
 
 
 class LogReading:
-    """Made for one start or check; this one leaves all to Python."""
+    """Made for one start or check, or for a slave; this one leaves all to Python."""
 
     def __init__(self, index: Any) -> None:
         """`index`: the `TakesKeys` that keys are entered into; `None`: none is kept."""

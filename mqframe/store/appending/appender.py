@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -97,6 +99,15 @@ class Copied(NamedTuple):
     def singly(self) -> list[Placed]:
         """The same, one by one."""
         return [placed(record, queue) for record, queue in zip(self.records, self.queues, strict=True)]
+
+    def parted(self, end: int) -> tuple[Copied, Copied] | None:
+        """Those that end at or before log offset `end`, and the others; `None` where no record does."""
+        records, queues = self.records, self.queues
+        count = bisect_right(records, end, key=attrgetter("end"))
+        if not count:
+            return None
+        before = Copied(records[count - 1].end, records[:count], queues[:count])
+        return before, Copied(self.end, records[count:], queues[count:])
 
 
 class Appender:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable
-from operator import attrgetter
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from mqframe.core.errors import StoreUnavailable
@@ -58,8 +56,8 @@ class InlineDispatch:
         # Up to which log offset keys were handed over: what comes once more after an error is passed over.
         self._indexed = 0
         self._on_arrival = on_arrival
-        self.describe_copied: Callable[[Copied], list[Appended]] = lambda copied: [
-            describe(each) for each in copied.singly()
+        self.describe_copied: Callable[[Sequence[Copied]], list[Appended]] = lambda many: [
+            describe(each) for copied in many for each in copied.singly()
         ]
         self.on_failure: OnFailure = log_failure
         self.done = 0
@@ -100,28 +98,23 @@ class InlineDispatch:
     def _part(self, confirmed: int) -> bool:
         """Part the first of those that wait at `confirmed`, where some of its records end before it."""
         first = self._waiting[0]
-        if not isinstance(first, Copied) or first.records[0].end > confirmed:
+        parts = first.parted(confirmed) if isinstance(first, Copied) else None
+        if parts is None:
             return False
-        end, records, queues = first
-        count = bisect_right(records, confirmed, key=attrgetter("end"))
-        self._waiting[0] = Copied(end, records[count:], queues[count:])
-        self._waiting.appendleft(Copied(records[count - 1].end, records[:count], queues[:count]))
+        before, self._waiting[0] = parts
+        self._waiting.appendleft(before)
         return True
 
     def _copied(self, first: Copied, confirmed: int) -> list[Appended]:
         """All copied records that may be dispatched, from `first` on."""
-        waiting, (end, records, queues) = self._waiting, first
-        records, queues = list(records), list(queues)
+        waiting, many = self._waiting, [first]
         while waiting and isinstance(more := waiting[0], Copied) and more.end <= confirmed:
-            end = more.end
-            records += more.records
-            queues += more.queues
+            many.append(more)
             waiting.popleft()
-        copied = Copied(end, records, queues)
         try:
-            return self.describe_copied(copied)
+            return self.describe_copied(many)
         except Exception:  # isolation boundary: of others' messages
-            return [self._described(each) for each in copied.singly()]
+            return [self._described(each) for copied in many for each in copied.singly()]
 
     def _described(self, placed: Placed) -> Appended:
         try:

@@ -6,28 +6,37 @@ from typing import Final
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.errors import StoreError
+from mqframe.core.messages.names import SCHEDULE_TOPIC, is_queue_place
+from mqframe.core.storage.log_reading import LogReading, LogRuns
 from mqframe.core.storage.log_scan import LogRecord
 from mqframe.store.appending.appender import Appender, Copied
 from mqframe.store.appending.inline_dispatch import InlineDispatch
 from mqframe.store.appending.refusals import WriteRefusals
 from mqframe.store.message_files import MessageFiles
-from mqframe.store.queues.consume_queue import ConsumeQueue, behind
+from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue, behind
+from mqframe_replication.store.copied import CopiedRuns
 from mqframe_replication.store.log_copy import LogCopy
 
 _KIND: Final = SysFlag.TRANSACTION_MASK
 
 
 class CopyAppender:
-    """Appends what the master's log holds, as it is."""
+    """Appends what the master's log holds, as it is. `reading`: another way to read its records."""
 
     def __init__(
-        self, files: MessageFiles, appender: Appender, dispatch: InlineDispatch, refusals: WriteRefusals
+        self,
+        files: MessageFiles,
+        appender: Appender,
+        dispatch: InlineDispatch,
+        refusals: WriteRefusals,
+        reading: LogReading,
     ) -> None:
         self._log, self._queues, _, _ = files
         self._appender = appender
         self._dispatch = dispatch
         self._refusals = refusals
-        self._copy = LogCopy(files.log)
+        self._reading = reading
+        self._copy = LogCopy(files.log, self._ahead)
         self._broken: StoreError | None = None
 
     def append(self, offset: int, *parts: bytes | memoryview) -> None:
@@ -46,11 +55,30 @@ class CopyAppender:
                 f"log offset {offset} does not follow on {self._copy.received}, where this log ends"
             )
         for records in self._copy.take(*parts):
-            self._enter(records)
+            self._enter_runs(records) if isinstance(records, LogRuns) else self._enter(records)
 
     def forget_partial(self) -> None:
         """Drop what has come of a record that is not whole: what follows the log's end is taken next."""
         self._copy.forget()
+
+    def _ahead(self, view: memoryview, at: int, base: int) -> LogRuns | None:
+        """What is said of the records that follow, where all of them go on in their queues."""
+        deleted, get = self._queues.deleted, self._queues.get
+        apart = (SCHEDULE_TOPIC, *(deleted if base + at < deleted.newest else ()))
+        said = self._reading.read(view, at, base, apart, crc=True)
+        for key, first, _, _ in () if said is None else said.runs:
+            queue = get(key)
+            follows = is_queue_place(*key) and not first if queue is None else queue.next_offset == first
+            if not follows:
+                return None
+        return said
+
+    def _enter_runs(self, said: LogRuns) -> None:
+        queues = {key: self._queues.queue(*key) for key, _, _, _ in said.runs}
+        for key, first, entries, _ in said.runs:
+            queues[key].next_offset = first + len(entries) // ENTRY.size
+        self._appender.store_time = max(self._appender.store_time, said.newest)
+        self._appender.waiting.append(CopiedRuns.of(said, queues, self._log))
 
     def _enter(self, records: list[LogRecord]) -> None:
         get, deleted_before = self._queues.get, self._queues.deleted.newest

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from mqframe.core.errors import StoreError
+from mqframe.core.storage.log_reading import LogRuns
 from mqframe.core.storage.log_scan import LogRecord, is_blank, read_records
 from mqframe.core.storage.record import BLANK_BYTES, HEAD, MAGIC_V1, MAGIC_V2
 from mqframe.store.log.commit_log import CommitLog
 
 _SIZE_MAGIC: Final = struct.Struct(">ii")
+ALONE_BYTES, LEFT_BYTES = 1 << 18, 1 << 12
+"""So much Python reads at once: until something was said ahead; then, before it asks again what can be."""
+Ahead = Callable[[memoryview, int, int], LogRuns | None]
+"""As `LogReading.read`: given a view, a byte of it, the log offset of the view."""
 
 
 class LogCopy:
     """Appends to `log` what comes of its master's, in whole records: so the log never ends inside of one.
 
-    What has come of the next record is kept in memory; whoever reconnects asks for it again.
+    What has come of the next record is kept in memory; whoever reconnects asks for it again. `ahead`: says
+    what the records that follow hold, or leaves them to Python.
     """
 
-    def __init__(self, log: CommitLog) -> None:
+    def __init__(self, log: CommitLog, ahead: Ahead = lambda view, at, base: None) -> None:
         self._log = log
+        self._ahead = ahead
         self._parts: list[bytes] = []
         self._size = 0
         self._wanted = 0
@@ -39,8 +46,9 @@ class LogCopy:
         self._parts = [rest] if rest else []
         self._size, self._wanted = len(rest), wanted
 
-    def take(self, *parts: bytes | memoryview) -> Iterator[list[LogRecord]]:
-        """Append the records that are whole now, and the blank ends of files; the records, many at a time.
+    def take(self, *parts: bytes | memoryview) -> Iterator[list[LogRecord] | LogRuns]:
+        """Append the records that are whole now, and the blank ends of files; the records, many at a time, or
+        what is said of them.
 
         `parts`: what came, one behind the other. Raises `StoreError` where no record lies in the place of
         one; it and what follows is not appended. `StoreUnavailable` when the disk is full.
@@ -51,13 +59,16 @@ class LogCopy:
             self._parts += map(bytes, parts)
             return
         some, at, log = b"".join([*self._parts, *parts]), 0, self._log
-        view, wanted = memoryview(some), 0
+        view, wanted, left = memoryview(some), 0, ALONE_BYTES
         try:
             while at < len(some):
                 room = log.file_bytes - log.end % log.file_bytes
+                said = self._ahead(view[: at + room], at, log.end - at)
                 of_file = some if len(some) - at <= room else some[: at + room]
-                records = read_records(of_file, at, log.end - at)
-                if records:
+                records: list[LogRecord] | LogRuns
+                if said is not None:
+                    records, size, left = said, said.end - log.end, LEFT_BYTES
+                elif records := read_records(of_file, at, log.end - at, at + left):
                     size = records[-1].end - log.end
                 elif is_blank(of_file, at):
                     size = room

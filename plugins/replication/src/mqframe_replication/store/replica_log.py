@@ -38,7 +38,7 @@ class ReplicaLog:
         """That of a store of these parts."""
         files, levels = parts.files, parts.files.queues.delays
         parts.inline.describe_copied = CopiedDispatch(levels).describe
-        appender = CopyAppender(files, parts.appender, parts.inline, parts.refusals)
+        appender = CopyAppender(files, parts.appender, parts.inline, parts.refusals, parts.reading)
         putting_back = PuttingBack(files.log, files.queues, parts.quarantine, levels, parts.now_ms)
         missing = MissingRecords(files, parts.search, parts.damage, parts.dispatch, putting_back)
         return cls(appender, missing, parts.dispatch, parts.log, parts.confirming)

@@ -17,7 +17,7 @@ from mqframe_replication.stream.copy_rules import CopyRules, CopyTarget
 from mqframe_replication.stream.dialing import Dialer
 
 log = get_logger("replication")
-_BUFFER_BYTES: Final = 1 << 17
+_BUFFER_BYTES: Final = 1 << 18
 _PAUSE_SECONDS_MAX: Final = 20.0
 LACKS: Final = "a part of this log was damaged and set aside; it is fetched from the master before all else"
 
