@@ -94,7 +94,7 @@ class Lookup:
                 entries, offset, max_messages, choice.codes, bytes_max, self._log.start, self._log.file_bytes,
                 choice.records, fetch, ahead,
             )  # fmt: skip
-            parts = self.parts(queue, entries, offset, chosen, bytes_max, mapped_from, choice)
+            parts = self._checked(queue, entries, offset, chosen, bytes_max, mapped_from, choice)
         except WaitsForDisk:
             return None
         except Unsound as damage:
@@ -108,7 +108,7 @@ class Lookup:
             return self.get(topic, queue_id, offset, max_messages, choice, bytes_max, mapped_from)
         return Found(chosen.status, chosen.following, low, high, parts, chosen.found, chosen.size_bytes)
 
-    def parts(
+    def _checked(
         self, queue: ConsumeQueue, entries: bytes, offset: int, chosen: Chosen, bytes_max: int,
         mapped_from: int, choice: RecordChoice,
     ) -> list[Body]:  # fmt: skip
@@ -121,17 +121,21 @@ class Lookup:
         parts = self._parts(chosen.stretches, mapped_from)
         if self._is_old(queue, offset, chosen) and not fit(queue, entries, offset, chosen, parts):
             raise Damaged
-        self._need_sound(queue, offset, chosen, parts, whole=choice == EVERY)
+        self.need_sound(queue, offset, chosen.following, chosen.stretches, parts, choice)
         return parts
 
-    def _need_sound(
-        self, queue: ConsumeQueue, offset: int, chosen: Chosen, parts: list[Body], *, whole: bool
-    ) -> None:
-        """Check what this process did not write, once. `whole`: nothing from `offset` on was filtered out."""
-        if offset < queue.loaded and not queue.checked.has(offset, chosen.following):
-            need_sound(chosen.stretches, parts)
-            if whole:
-                queue.checked.add(offset, chosen.following)
+    def need_sound(
+        self, queue: ConsumeQueue, offset: int, following: int, stretches: Sequence[Stretch],
+        parts: Sequence[Body], choice: RecordChoice,
+    ) -> None:  # fmt: skip
+        """Check what this process did not write, once: what `choice` left of `queue` between two offsets.
+
+        Raises `Unsound`.
+        """
+        if offset < queue.loaded and not queue.checked.has(offset, following):
+            need_sound(stretches, parts)
+            if choice == EVERY:
+                queue.checked.add(offset, following)
 
     def _is_old(self, queue: ConsumeQueue, offset: int, chosen: Chosen) -> bool:
         """Whether entries may have been on the disk alone since they were written."""
@@ -233,7 +237,7 @@ class Lookup:
                 return self.get_elsewhere(queue, offset, max_messages, choice, bytes_max, low)
             # Nothing is wrong with the entries: their records went from the log meanwhile.
             return Found(GetStatus.MESSAGE_WAS_REMOVING, offset + 1, low, queue.end)
-        self._need_sound(queue, offset, chosen, parts, whole=choice == EVERY)
+        self.need_sound(queue, offset, chosen.following, chosen.stretches, parts, choice)
         if len(parts) > _PARTS_JOINED_FROM:
             parts = [b"".join(parts)]  # here rather than on the loop
         return Found(chosen.status, chosen.following, low, queue.end, parts, chosen.found, chosen.size_bytes)

@@ -13,7 +13,7 @@ from twins import FIRST, opened, pull, send
 from mqframe.core.storage.record import decode_records
 
 
-@pytest.mark.parametrize("what", ["choose", "PullPath._admit"])
+@pytest.mark.parametrize("what", ["PullPath._serve", "PullPath._admit"])
 async def test_a_pull_that_fails_is_served_as_ever(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from twins import FIRST, Found, Scene, batch, both, heartbeat, opened, pull, send, service_of
 
+from mqframe.broker.state import BrokerState
+from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import FLAG_ONEWAY, PullFlag
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.storage.record import decode_records
-from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm
+from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_frame
 from mqframe.store.files.log_file import LogFile
 
 STORED = [heartbeat(1), *FIRST, *(send(10 + n, body=b"%d" % n * 9) for n in range(60)), batch(90, 40)]
@@ -26,6 +31,10 @@ def frames(answers: bytes) -> dict[int, Frame]:
     while (frame := decoder.next_frame()) is not None:
         found[frame.opaque] = frame
     return found
+
+
+def frames_of(raw: bytes) -> list[Frame]:
+    return list(frames(raw).values())
 
 
 def offsets(found: Found, opaque: int) -> list[int]:
@@ -255,6 +264,81 @@ async def test_what_is_changed_meanwhile_counts(tmp_path: Path) -> None:
         }
         assert answers[101].ext["topicSysFlag"] == "5"
         assert {m.properties["TAGS"] for m in decode_records(answers[103].body)} == {"b"}
+
+
+Change = Callable[[BrokerState], object]
+
+
+def member(**fields: object) -> bytes:
+    """A heartbeat of the same member that says something else of its group."""
+    frame = frames_of(heartbeat(2))[0]
+    body = json.loads(bytes(frame.body))
+    body["consumerDataSet"][0] |= fields
+    return encode_frame(Frame(34, 2, 0, None, {}, json.dumps(body).encode(), "JAVA", 479))
+
+
+CHANGES: dict[str, Sequence[Change | bytes]] = {
+    "the broker's permission": [lambda state: state.live.change("brokerPermission=2")],
+    "fewer messages at once": [lambda state: state.live.change("maxTransferCountOnMessageInMemory=3")],
+    "the topic's permission": [lambda state: state.topics.put(TopicConfig(topic_name="t", perm=2))],
+    "a topic without queues": [
+        lambda state: state.topics.put(TopicConfig(topic_name="t", read_queue_nums=0))
+    ],
+    "a topic that goes": [lambda state: state.topics.remove("t")],
+    "a group that may not consume": [
+        lambda state: state.groups.put(SubscriptionGroupConfig("consumers", consume_enable=False))
+    ],
+    "a group that another broker suits": [
+        lambda state: state.groups.put(
+            SubscriptionGroupConfig("consumers", which_broker_when_consume_slowly=3, group_sys_flag=9)
+        )
+    ],
+    "a group that may not read the topic": [lambda state: state.groups.forbid("consumers", "t", True)],
+    "and may again": [
+        lambda state: state.groups.forbid("consumers", "t", True),
+        pull(99, 0),
+        lambda state: state.groups.forbid("consumers", "t", False),
+    ],
+    "a group that goes": [lambda state: state.groups.remove("consumers")],
+    "members of which each gets all": [
+        lambda state: state.groups.put(SubscriptionGroupConfig("consumers", consume_broadcast_enable=False)),
+        member(messageModel="BROADCASTING"),
+    ],
+    "other topics": [member(subscriptionDataSet=[])],
+    "another tag": [heartbeat(2, "b", subVersion=8)],
+    "a filter of records": [
+        heartbeat(2, subVersion=8, expressionType="SQL92", subString="TAGS = 'b'"),
+    ],
+    "no member": [lambda state: state.clients.drop(next(iter(state.clients.consumers["consumers"].members)))],
+    "another member of the same name": [
+        lambda state: state.clients.drop(next(iter(state.clients.consumers["consumers"].members))),
+        heartbeat(2, "b"),
+    ],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_is_changed_between_two_pulls_counts_for_the_second(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = []
+    for way in ("1", "0"):
+        monkeypatch.setenv("MQFRAME_SPEEDUPS", way)
+        async with opened(tmp_path / way) as scene:
+            await given(scene, *STORED, pull(100, 0), pull(101, 3, 1))
+            for step in CHANGES[change]:
+                if isinstance(step, bytes):
+                    await given(scene, step)
+                else:
+                    step(scene.broker.service_port)
+            await given(scene, pull(102, 0), pull(103, 2, 1), pull(104, 1) + pull(105, 0))
+            table = scene.broker.service_port.offsets
+            left.append((scene.wire.written, table._committed, table._pulled, table.changes))
+            served = scene.broker.service_port.counts.get.total
+            assert (counters(scene).get("speedups.pulls", "0") != "0") == (way == "1")
+    assert left[0] == left[1]
+    assert served >= 32 + 28
+    assert {100, 101, 102, 103, 104, 105} <= set(frames(left[0][0]))
 
 
 async def test_a_store_that_was_closed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

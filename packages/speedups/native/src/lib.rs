@@ -10,6 +10,7 @@ mod binary;
 mod elements;
 mod entry;
 mod fields;
+mod given;
 mod hasher;
 mod header;
 mod index;
@@ -30,7 +31,7 @@ mod words;
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 4;
+const INTERFACE: u32 = 5;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -42,9 +43,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fields::FieldReader>()?;
     module.add_class::<verdicts::RecordVerdicts>()?;
     module.add_class::<pulls::PullReader>()?;
+    module.add_class::<given::PullAnswers>()?;
     module.add_class::<messages::RecordMessage>()?;
     module.add_function(wrap_pyfunction!(elements::encode_elements, module)?)?;
     module.add_function(wrap_pyfunction!(messages::read_messages, module)?)?;
-    module.add_function(wrap_pyfunction!(pulls::choose, module)?)?;
     module.add_function(wrap_pyfunction!(log_runs::describe_log, module)?)
 }

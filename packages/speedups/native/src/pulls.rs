@@ -9,7 +9,6 @@ use memchr::memmem::Finder;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::entry::entries as entries_of;
 use crate::header::{whole_frame, Limits};
 use crate::text::number;
 
@@ -40,8 +39,6 @@ struct Pull {
 
 /// Where a pull ends, what was said of its pattern, queue id, queue offset, commit offset, opaque.
 type Read = (usize, Option<Py<PyAny>>, i64, i64, i64, i64);
-/// How many entries are done with, stretches of the log, numbers of their last entries, records, their bytes.
-type Chosen = (usize, Vec<(i64, i64)>, Vec<usize>, usize, i64);
 
 /// Reads pulls, and keeps what was said of their patterns.
 #[pyclass(module = "mqframe_speedups._native")]
@@ -131,51 +128,4 @@ impl PullReader {
             numbers,
         })
     }
-}
-
-/// `choose` (mqframe/store/queues/choosing.py) without filters of records; `None` where Python has to look: an
-/// entry is a filler or none at all, lies outside of the log, or nothing matches.
-#[pyfunction]
-pub fn choose(
-    entries: &Bound<'_, PyBytes>,
-    max_messages: usize,
-    codes: Option<Vec<i64>>,
-    bytes_max: i64,
-    log: (i64, i64),
-    file_bytes: i64,
-) -> Option<Chosen> {
-    let (log_start, log_end) = log;
-    let (mut stretches, mut lasts) = (Vec::<(i64, i64)>::new(), Vec::new());
-    let (mut done, mut found, mut size_all) = (0, 0, 0);
-    for entry in entries_of(entries.as_bytes()) {
-        let (physical, size) = (entry.physical, i64::from(entry.size));
-        let end = physical.checked_add(size)?;
-        if size <= 0 || size == i64::from(i32::MAX) || physical < log_start || end > log_end {
-            return None;
-        }
-        if codes.as_ref().is_none_or(|codes| codes.contains(&entry.code)) {
-            if found > 0 && (found >= max_messages || size_all + size > bytes_max) {
-                break;
-            }
-            if size > bytes_max {
-                return None;
-            }
-            match (stretches.last_mut(), lasts.last_mut()) {
-                (Some((_, stop)), Some(last))
-                    if *stop == physical && *last + 1 == done && (physical - log_start) % file_bytes != 0 =>
-                {
-                    *stop = end;
-                    *last = done;
-                }
-                _ => {
-                    stretches.push((physical, end));
-                    lasts.push(done);
-                }
-            }
-            found += 1;
-            size_all += size;
-        }
-        done += 1;
-    }
-    (found > 0).then_some((done, stretches, lasts, found, size_all))
 }

@@ -3,7 +3,7 @@
 Python is the reference, and has the unusual."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from typing_extensions import Buffer
 
@@ -12,8 +12,8 @@ from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
-    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullReader", "RecordMessage", "RecordVerdicts",
-    "SendLayout", "choose", "describe_log", "encode_elements", "read_messages",
+    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullAnswers", "PullReader", "RecordMessage",
+    "RecordVerdicts", "SendLayout", "describe_log", "encode_elements", "read_messages",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
@@ -249,6 +249,45 @@ class PullReader:
     def know(self, data: bytes, start: int, what: Any) -> None:
         """Keep `what` of the pattern of the pull that begins at byte `start` of `data`."""
 
+class _LogFile(Protocol):
+    """As `LogFile`."""
+
+    @property
+    def view(self) -> memoryview: ...
+    def read_now(self, at: int, size: int, /) -> bytearray | None: ...
+
+@final
+class PullAnswers:
+    """Makes the answers to pulls of one kind."""
+
+    def __new__(
+        cls,
+        codes: list[int] | None,
+        messages: int,
+        size_bytes: int,
+        topic: tuple[int, bytes] | None,
+        header: list[bytes],
+    ) -> PullAnswers:
+        """`codes`: tags codes of which messages are given, `None`: all; `messages`, `size_bytes`: at most.
+
+        `topic`: as `topic_part` has it, what records are to say; `None` where they may be of any. `header`:
+        of an answer, what stands before, between and behind next, lowest and highest offset and opaque.
+        """
+    def answer(
+        self,
+        entries: bytes,
+        pull: tuple[int, int, int, int, int],
+        log: tuple[Sequence[_LogFile], int, int, int, int],
+    ) -> tuple[bytes, int, int, int, list[tuple[int, int]]] | None:
+        """What one gets of `entries`, as `mqframe.store.queues.choosing.choose` and `Lookup.get` have it.
+
+        `pull`: queue id, offset of the first entry, lowest and highest offset, opaque. `log`: its files, the
+        offsets at which it begins and ends, bytes of a file, the offset from which on maps are read.
+
+        The whole frame, how many entries are done with, records, their bytes, their stretches of the log;
+        `None` where nothing is found, the disk has to be waited for, or anything is unusual.
+        """
+
 @final
 class RecordMessage:
     """A message made from its record, of which it takes what somebody looks at.
@@ -272,20 +311,6 @@ def encode_elements(messages: Sequence[Message], unique_ids: list[str], usual: t
     """The body of a batch request with `messages`, all of the class `usual`, and their unique keys.
 
     `None` where one is in some way unusual: something of it is no text, it is too long, or it is a reply.
-    """
-
-def choose(
-    entries: bytes,
-    max_messages: int,
-    codes: list[int] | None,
-    bytes_max: int,
-    log: tuple[int, int],
-    file_bytes: int,
-) -> tuple[int, list[tuple[int, int]], list[int], int, int] | None:
-    """As `choose` of `mqframe.store.queues.choosing`, where something is found and nothing is unusual.
-
-    `log`: the log offsets at which it begins and ends. How many entries are done with, stretches, the number
-    of the last entry of each, records found, their bytes.
     """
 
 def describe_log(

@@ -12,11 +12,8 @@ from typing import Final, NamedTuple
 import attrs
 
 from mqframe.broker.consuming.processor import PullProcessor
-from mqframe.broker.settings import BrokerSettings
 from mqframe.broker.state import BrokerState
-from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import PullFlag, ResponseCode
-from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.consuming.pull import pull_caps
 from mqframe.core.errors import FrameError, HeaderError, Refusal
@@ -24,14 +21,14 @@ from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import TAG, is_tag_type
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
+from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.found import GetStatus
+from mqframe.core.storage.record import topic_part
 from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
 from mqframe.net.frame_path import AlikeRequests
-from mqframe.store.queues.choosing import Chosen
 from mqframe.store.queues.consume_queue import ConsumeQueue
-from mqframe.store.reading.fitting import Damaged, Unsound
-from mqframe.store.reading.log_window import WaitsForDisk
-from mqframe_speedups._native import PullReader, choose
+from mqframe.store.reading.fitting import Unsound
+from mqframe_speedups._native import PullAnswers, PullReader
 from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
 
 _BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,')
@@ -46,21 +43,17 @@ _CODES: Final = (PullMessage.CODE, LitePullMessage.CODE)
 
 
 class Admitted(NamedTuple):
-    """How pulls of one kind are served, as long as the first four are what they are.
+    """How pulls of one kind are served, as long as what decided is as it was `seen`.
 
-    `messages`, `size_bytes`: what one gets at most; `entries`: of a queue that are looked at for it;
-    `answer`: the header of its answer, with places for next, lowest and highest offset and opaque.
+    `queues`: of their topic that may be read; `entries`: of a queue that are looked at for one; `answers`:
+    makes its answer.
     """
 
-    settings: BrokerSettings
-    group: SubscriptionGroupConfig
-    topic: TopicConfig
+    seen: tuple[object, ...]
     choice: RecordChoice
-    codes: list[int] | None
-    messages: int
-    size_bytes: int
+    queues: int
     entries: int
-    answer: bytes
+    answers: PullAnswers
 
 
 @attrs.define(eq=False)
@@ -81,7 +74,9 @@ class PullPath:
 
     def __init__(self, state: BrokerState, pulls: PullProcessor) -> None:
         self._state, self._pulls = state, pulls
-        self._store, self._log = state.store, state.store.files.log
+        store = state.store
+        self._queues, self._log, self._reads = store.files.queues, store.files.log, store.reads
+        self._monotonic = state.clock.monotonic
         self._reader = PullReader()
         self.served = 0
 
@@ -100,7 +95,7 @@ class PullPath:
                 return  # whoever serves it says what is wrong
             if known is None:
                 self._reader.know(made.data, made.start, kind)
-            queue = self._store.files.queues.get((kind.fields.topic, numbers[0]))
+            queue = self._queues.get((kind.fields.topic, numbers[0]))
             if not kind.usual or queue is None or numbers[1] >= queue.end:
                 return  # most often it waits for messages
             if kind is not asked:
@@ -133,31 +128,25 @@ class PullPath:
 
     def _admit(self, kind: PullKind) -> Admitted | None:
         """How to serve pulls of this kind in this read; `None`: not here."""
+        state, fields = self._state, kind.fields
+        members = state.clients.consumers.get(fields.consumer_group)
+        if members is None:
+            return None
+        live, subscription = state.live, members.subscriptions.get(fields.topic)
+        changes = state.topics.changes, state.groups.changes
+        seen = live.current, live.replication, changes, members, members.message_model, subscription
+        if kind.admitted is None or kind.admitted.seen != seen:
+            kind.admitted = self._admitted(fields, seen)
+        return kind.admitted
+
+    def _admitted(self, fields: PullFields, seen: tuple[object, ...]) -> Admitted | None:
+        settings = self._state.live.current
         if self._pulls.at_slave or self._state.live.replication.slave_reads:
             return None
         try:
-            group, topic, choice = self._pulls.admit(kind.fields)
+            group, topic, choice = self._pulls.admit(fields)
         except Refusal:
             return None
-        settings, last = self._state.live.current, kind.admitted
-        if (
-            last is None
-            or last.settings is not settings
-            or last.group is not group
-            or last.topic is not topic
-            or last.choice != choice
-        ):
-            kind.admitted = last = self._admitted(kind.fields, settings, group, topic, choice)
-        return last
-
-    def _admitted(
-        self,
-        fields: PullFields,
-        settings: BrokerSettings,
-        group: SubscriptionGroupConfig,
-        topic: TopicConfig,
-        choice: RecordChoice,
-    ) -> Admitted | None:
         most = settings.pull_messages_max, settings.pull_bytes_max
         if fields.mqframe_bulk:
             most = settings.bulk_pull_messages_max, settings.bulk_pull_bytes_max
@@ -165,51 +154,63 @@ class PullPath:
         size = min(size, LIMIT_MAX)
         codes, entries = None, count
         if choice.codes is not None:
-            codes, entries = list(choice.codes), max(self._store.settings.scan_entries_max, count)
+            codes, entries = list(choice.codes), max(self._state.store.settings.scan_entries_max, count)
         if choice.records is not None or entries > _ENTRIES_MAX:
             return None
         ext = self._pulls.where(fields, group, topic, _PLACES)
-        header = encode_answer(_OPAQUE, ResponseCode.SUCCESS, ext, GetStatus.FOUND.value, 0)[_WORDS_BYTES:]
-        header = header.replace(b"%", b"%%")
+        rest = encode_answer(_OPAQUE, ResponseCode.SUCCESS, ext, GetStatus.FOUND.value, 0)[_WORDS_BYTES:]
+        header = []
         for number in (*_PLACES, _OPAQUE):
-            header = header.replace(b"%d" % number, b"%d")
-        return Admitted(settings, group, topic, choice, codes, count, size, entries, header)
+            before, _, rest = rest.partition(b"%d" % number)
+            header.append(before)
+        named = None if fields.topic.startswith(LIGHT_PREFIX) else topic_part(fields.topic)
+        answers = PullAnswers(codes, count, size, named, [*header, rest])
+        return Admitted(seen, choice, topic.read_queue_nums, entries, answers)
 
     def _serve(
         self, fields: PullFields, how: Admitted, queue: ConsumeQueue, numbers: list[int], answers: list[Body]
     ) -> int:
         """Serve one pull: how many bytes are given; 0 where it is left to others."""
         queue_id, offset, commit, opaque = numbers
-        group, topic = fields.consumer_group, fields.topic
-        low, high, offsets = queue.min_offset(self._log.start), queue.end, self._state.offsets
+        group, topic, log = fields.consumer_group, fields.topic, self._log
+        start, high, offsets = log.start, queue.end, self._state.offsets
+        low = queue.min_offset(start)
         commits = fields.sys_flag & PullFlag.COMMIT_OFFSET
         if (
-            queue_id >= how.topic.read_queue_nums
+            queue_id >= how.queues
             or offset < low
             or offsets.reset_pending(group, topic, queue_id)
             or (commits and commit_problem(commit, high))
-            or self._store.reads.is_cold(topic, queue_id, offset)
+            or self._reads.is_cold(topic, queue_id, offset)
         ):
             return 0
-        began = self._state.clock.monotonic()
+        began = self._monotonic()
+        place = log.files, start, log.end, log.file_bytes, self._reads.lookup.recent
         entries = queue.read(offset, how.entries)
-        log = self._log
-        found = choose(entries, how.messages, how.codes, how.size_bytes, (log.start, log.end), log.file_bytes)
-        if found is None:
+        given = how.answers.answer(entries, (queue_id, offset, low, high, opaque), place)
+        if given is None:
             return 0
-        done, stretches, lasts, count, size = found
-        chosen = Chosen(GetStatus.FOUND, offset + done, stretches, count, size, lasts)
-        lookup = self._store.reads.lookup
+        answer, done, count, size, stretches = given
+        following = offset + done
         try:
-            parts = lookup.parts(queue, entries, offset, chosen, how.size_bytes, lookup.recent, how.choice)
+            if offset < queue.loaded:
+                parts = _parts(answer, size, stretches)
+                self._reads.lookup.need_sound(queue, offset, following, stretches, parts, how.choice)
             if commits:
                 offsets.commit(group, topic, queue_id, commit)
-            offsets.pulled(group, topic, queue_id, chosen.following)
-        except (Damaged, Unsound, WaitsForDisk, Refusal):
+            offsets.pulled(group, topic, queue_id, following)
+        except (Unsound, Refusal):
             return 0
-        self._state.counts.got(group, topic, count, size, self._state.clock.monotonic() - began)
-        header = how.answer % (chosen.following, low, high, opaque)
-        words = (len(header) + size + 4).to_bytes(4) + len(header).to_bytes(4)
-        answers += [words, header, *parts]
+        self._state.counts.got(group, topic, count, size, self._monotonic() - began)
+        answers.append(answer)
         self.served += count
         return size
+
+
+def _parts(answer: bytes, size: int, stretches: list[tuple[int, int]]) -> list[memoryview]:
+    """The last `size` bytes of an answer, as the records of each stretch."""
+    records, parts = memoryview(answer)[-size:], []
+    for start, end in stretches:
+        parts.append(records[: end - start])
+        records = records[end - start :]
+    return parts
