@@ -171,7 +171,8 @@ class AsyncPeer(asyncio.Protocol):
             self._group.half_frame(self, left)
 
     def _shorten(self, data: bytes, path: FramePath) -> tuple[bytes, int]:
-        """Serve by `path` what it takes of `data`: what is left of that, how many requests were served."""
+        """Serve by `path` what it takes of `data`: what is left of that, and how many requests were served
+        after which the next one is not far."""
         decoder, buffer = self._decoder, self._buffer
         if buffer.held or self._stalled_since is not None or not self._taking:
             return data, 0
@@ -190,7 +191,7 @@ class AsyncPeer(asyncio.Protocol):
         else:
             self._requests.hold_alike(number, found.size)
             found.answers(partial(self._answer_late, found, number, self._received))
-        return data[found.size :], number
+        return data[found.size :], 0 if found.gave_work else number
 
     def _answer_late(
         self, found: FramesServed, number: int, received: float, answers: bytes, code: int

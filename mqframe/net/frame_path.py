@@ -24,11 +24,15 @@ LateAnswers: TypeAlias = Callable[[Callable[[bytes, int], None]], None]
 
 
 class FramesServed(NamedTuple):
-    """What was done with a read: its first `size` bytes were served, with `answers`, joined."""
+    """What was done with a read: its first `size` bytes were served, with `answers`, joined.
+
+    `gave_work`: whoever asked is busy with the answers, and in no hurry to send more.
+    """
 
     size: int
     answers: bytes | LateAnswers
     requests: list[AlikeRequests]
+    gave_work: bool = False
 
 
 class FramePath(Protocol):

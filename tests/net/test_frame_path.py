@@ -102,6 +102,31 @@ async def test_nothing_is_asked_for_what_it_leaves_and_it_is_asked_again_with_th
         assert path.asked == [encode_frame(Frame(LONG, 1)), encode_frame(Frame(SHORT, 2))]
 
 
+class Turns(list[int]):
+    """Stands for a `BusyPoll`: how many requests came with each read after which more may be near."""
+
+    turn = list[int].append
+
+
+async def test_where_answers_give_work_the_next_request_is_not_looked_for() -> None:
+    class Giving(Short):
+        def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+            found = super().take(data, peer, received)
+            return found and found._replace(gave_work=True)
+
+    for path, expected in ((Short(), [1, 2, 1]), (Giving(), [1])):
+        async with serving({SHORT: long, LONG: long}) as (server, raw, _):
+            server._group.busy_poll = turns = Turns()
+            server.shorten(path)
+            raw.send(Frame(SHORT, 1))
+            assert await remarks(raw, 1) == [(1, "short")]
+            raw.send(Frame(SHORT, 2), Frame(LONG, 3))
+            assert await remarks(raw, 2) == [(2, "short"), (3, "long")]
+            raw.send(Frame(SHORT, 4))
+            assert await remarks(raw, 1) == [(4, "short")]
+            assert turns == expected
+
+
 @pytest.mark.parametrize("cut", [1, 3, 4, 7, 8, 30])
 async def test_a_frame_in_two_reads_is_put_together_for_it(cut: int) -> None:
     path, whole = Short(), encode_frame(Frame(SHORT, 2, ext={"a": "b"}))

@@ -36,7 +36,7 @@ class BrokerPath:
         joined = b"".join(made.answers)
         if made.sent and self._sends is not None:
             return FramesServed(made.start, self._sends.answered(made.sent, received, joined), made.requests)
-        return FramesServed(made.start, joined, made.requests)
+        return FramesServed(made.start, joined, made.requests, gave_work=not made.sent)
 
     def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
         """As `FramePath.take_one`."""
