@@ -82,6 +82,7 @@ impl SendLayout {
             return Ok(Step::Stopped);
         };
         let physical = work.end;
+        work.expect(run, batch.elements.len(), size);
         for (element, queue_offset) in batch.elements.iter().zip(first..) {
             let record = Record {
                 topic: send.topic,
@@ -129,6 +130,7 @@ impl<'a> Batch<'a> {
     fn read(&mut self, body: &'a [u8], is_followed: bool, limits: &BatchLimits) -> bool {
         self.elements.clear();
         self.joined.clear();
+        self.joined.reserve(body.len());
         let mut rest = body;
         while !rest.is_empty() && self.elements.len() < limits.messages {
             let Some((element, behind)) = first_of(rest) else {

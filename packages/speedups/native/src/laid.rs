@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::entry::ENTRY_BYTES;
 use crate::hasher::NumberState;
 use crate::keys::Keys;
 use crate::record::{put_entry, put_record, Hosts, Record};
@@ -105,6 +106,15 @@ impl Work {
         self.queues.insert(key, run);
         self.last_run = (key, run);
         run
+    }
+
+    /// Makes room for `count` messages of a run, whose records have `size` bytes.
+    pub fn expect(&mut self, run: usize, count: usize, size: usize) {
+        self.records.reserve(size);
+        let run = &mut self.runs[run];
+        run.entries.reserve(count * ENTRY_BYTES);
+        run.codes.reserve(count);
+        self.keys.reserve(2 * count); // a unique key and another one
     }
 
     /// Lays out a record of `size` bytes for a queue; `code`: its tags code.
