@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -29,6 +30,7 @@ class Layout:
         self.cursors = root / "config" / "dispatchers.json"
 
 
+@lru_cache(maxsize=1024)
 def file_name(offset: int) -> str:
     """The name of the file that starts at `offset`: 20 digits."""
     return f"{offset:020d}"
