@@ -60,10 +60,11 @@ class Admitted(NamedTuple):
 class PullKind:
     """Pulls that are alike but for their queue and offsets. `fields`: of the first of them.
 
-    `usual`: whether they are served here at all; `admitted`: how they were served last.
+    `one`: what is counted of each; `usual`: whether they are served here at all; `admitted`: how they were
+    served last.
     """
 
-    code: int
+    one: AlikeRequests
     fields: PullFields
     usual: bool
     admitted: Admitted | None = None
@@ -103,7 +104,7 @@ class PullPath:
             size = 0 if how is None else self._serve(kind.fields, how, queue, numbers, made.answers)
             if not size:
                 return
-            made.requests.append(AlikeRequests(kind.code, 0, 1))
+            made.requests.append(kind.one)
             made.start, made.room = end, made.room - size
 
     def _kind_of(self, frame: bytes) -> PullKind | None:
@@ -124,7 +125,7 @@ class PullPath:
             and not fields.sys_flag & PullFlag.SUBSCRIPTION
             and is_tag_type(fields.expression_type or TAG)
         )
-        return PullKind(request.code, fields, usual)
+        return PullKind(AlikeRequests(request.code, 0, 1), fields, usual)
 
     def _admit(self, kind: PullKind) -> Admitted | None:
         """How to serve pulls of this kind in this read; `None`: not here."""
