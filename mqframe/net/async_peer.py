@@ -185,13 +185,13 @@ class AsyncPeer(asyncio.Protocol):
         if found is None:
             return data, 0
         self._last_frame = self._received
-        number, buffer.gathering = sum(each.number for each in found.requests), True
+        number, buffer.gathering = sum([each.number for each in found.requests]), True
         if isinstance(found.answers, bytes):
             self._answer_alike(found.answers, 0, found.requests, self._received)
         else:
             self._requests.hold_alike(number, found.size)
             found.answers(partial(self._answer_late, found, number, self._received))
-        return data[found.size :], 0 if found.gave_work else number
+        return data[found.size :], 0 if found.unhurried else number
 
     def _answer_late(
         self, found: FramesServed, number: int, received: float, answers: bytes, code: int

@@ -26,13 +26,13 @@ LateAnswers: TypeAlias = Callable[[Callable[[bytes, int], None]], None]
 class FramesServed(NamedTuple):
     """What was done with a read: its first `size` bytes were served, with `answers`, joined.
 
-    `gave_work`: whoever asked is busy with the answers, and in no hurry to send more.
+    `unhurried`: whoever asked has work to do before it sends more, on what it was given or is to send.
     """
 
     size: int
     answers: bytes | LateAnswers
     requests: list[AlikeRequests]
-    gave_work: bool = False
+    unhurried: bool = False
 
 
 class FramePath(Protocol):

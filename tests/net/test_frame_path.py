@@ -108,13 +108,13 @@ class Turns(list[int]):
     turn = list[int].append
 
 
-async def test_where_answers_give_work_the_next_request_is_not_looked_for() -> None:
-    class Giving(Short):
+async def test_the_next_request_is_not_looked_for_where_it_is_not_near() -> None:
+    class Unhurried(Short):
         def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
             found = super().take(data, peer, received)
-            return found and found._replace(gave_work=True)
+            return found and found._replace(unhurried=True)
 
-    for path, expected in ((Short(), [1, 2, 1]), (Giving(), [1])):
+    for path, expected in ((Short(), [1, 2, 1]), (Unhurried(), [1])):
         async with serving({SHORT: long, LONG: long}) as (server, raw, _):
             server._group.busy_poll = turns = Turns()
             server.shorten(path)

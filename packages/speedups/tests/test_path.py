@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from test_pulls import STORED, counters, frames, given
-from twins import FIRST, opened, pull, send
+from twins import FIRST, batch, opened, pull, send
 
 from mqframe.core.storage.record import decode_records
 
@@ -58,3 +58,23 @@ async def test_pulls_have_it_where_sends_have_not(tmp_path: Path) -> None:
         assert {"speedups.sends", "speedups.pulls"} & counters(scene).keys() == {"speedups.pulls"}
         assert counters(scene)["speedups.pulls"] == "32"
         assert list(frames(scene.wire.written))[-3:] == [100, 101, 102]
+
+
+class Turns(list[int]):
+    """Stands for a `BusyPoll`: how many requests came with each read after which more may be near."""
+
+    turn = list[int].append
+
+
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+async def test_after_which_reads_the_next_request_is_looked_for(flush: str, tmp_path: Path) -> None:
+    async with opened(tmp_path, store={"flush": flush}) as scene:
+        await given(scene, *STORED, pull(100, 0))
+        scene.peer._group.busy_poll = turns = Turns()  # type: ignore[assignment]
+        await given(scene, send(200))
+        assert turns == [1], "it may be one that is waited for before the next one"
+        await given(scene, pull(201, 0), pull(202, 0) + pull(203, 1), batch(204, 3), batch(205, 1))
+        assert turns == [1, 1], "who got messages has work, and who sent several"
+        await given(scene, send(206) + send(207), send(208) + batch(209, 2), pull(210, 10**6))
+        assert turns == [1, 1, 2, 1], "nobody knows of what Python serves"
+        assert counters(scene) == {"speedups.sends": "110", "speedups.pulls": "128"}

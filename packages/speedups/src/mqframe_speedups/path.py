@@ -10,7 +10,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
-from mqframe.net.frame_path import FramesServed
+from mqframe.net.frame_path import FramesServed, LateAnswers
 from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath
 from mqframe_speedups.served_read import ServedRead
@@ -34,9 +34,12 @@ class BrokerPath:
         if not made.start:
             return None
         joined = b"".join(made.answers)
+        answers: bytes | LateAnswers = joined
         if made.sent and self._sends is not None:
-            return FramesServed(made.start, self._sends.answered(made.sent, received, joined), made.requests)
-        return FramesServed(made.start, joined, made.requests, gave_work=not made.sent)
+            answers = self._sends.answered(made.sent, received, joined)
+        # Consumers have messages to work on, and who sent a batch has another one to pack.
+        unhurried = made.batched or not made.sent
+        return FramesServed(made.start, answers, made.requests, unhurried)
 
     def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
         """As `FramePath.take_one`."""

@@ -156,7 +156,9 @@ class SendPath:
             if laid.count:
                 if not self._write(laid, now):
                     break
-                made.sent += sum(number for _, _, number in laid.kinds)
+                number = sum([number for _, _, number in laid.kinds])
+                made.sent += number
+                made.batched = made.batched or laid.count > number
                 made.answers.append(laid.answers)
                 made.requests += [
                     AlikeRequests(code, FLAG_ONEWAY if oneway else 0, number)

@@ -19,6 +19,7 @@ LIMIT_MAX: Final = (1 << 63) - 1
 class ServedRead:
     """Of a read, `data`, all before byte `start` is served: `requests` with these `answers`; `sent`: sends.
 
+    `batched`: whether some of these are batches.
     `room`: bytes of messages that may still be given with this read; those of sends' answers do not count.
     It moves on with every step, so that nothing is served twice when one fails.
     """
@@ -26,6 +27,7 @@ class ServedRead:
     data: bytes
     start: int = 0
     sent: int = 0
+    batched: bool = False
     room: int = ANSWERS_BYTES_MAX
     answers: list[Body] = attrs.field(factory=list)
     requests: list[AlikeRequests] = attrs.field(factory=list)
