@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from twins import FIRST, Found, Scene, batch, both, heartbeat, opened, pull, send, service_of
+from twins import FIRST, LOG_BYTES, Found, Scene, batch, both, heartbeat, opened, pull, send, service_of
 
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfig
@@ -180,10 +180,25 @@ async def test_pulls_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found.given == sum(len(offsets(found, 100 + n)) for n in range(40)) == 120
 
 
-async def test_records_that_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = [*STORED, *(pull(100 + n, 7 * n, n % 2) for n in range(8))]
-    found = await both(tmp_path, monkeypatch, reads, store={"mapped_read_bytes": 0})
-    assert found.given == sum(len(offsets(found, 100 + n)) for n in range(8)) > 150
+@pytest.mark.parametrize("mapped", [0, 3000, 9000, 15_000])
+@pytest.mark.parametrize("tags", [[], ["b", "c"]])
+async def test_records_that_are_copied(
+    mapped: int, tags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them, or those that lie too far before the end of the log, in the same answer too."""
+    reads = [*STORED, heartbeat(2, *tags, subVersion=8), *(pull(100 + n, 7 * n, n % 2) for n in range(8))]
+    found = await both(tmp_path, monkeypatch, reads, store={"mapped_read_bytes": mapped})
+    assert found.given == sum(len(offsets(found, 100 + n)) for n in range(8)) > 60
+
+
+async def test_copied_records_of_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = ["t", "other", "t"]
+    sends = [send(10 + n, topics[n % 3], b"%d" % n * 400, e="0") for n in range(400)]
+    reads = [heartbeat(1), *FIRST, b"".join(sends[:200]), b"".join(sends[200:])]
+    reads += [pull(500 + n, 15 * n, topic=topic) for topic in ("t", "other") for n in range(8)]
+    found = await both(tmp_path, monkeypatch, reads, store={"mapped_read_bytes": 200_000})
+    assert len(found.log) > 6 * LOG_BYTES
+    assert found.given == found.counts["found"][0] > 400
 
 
 async def test_a_read_that_would_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
