@@ -6,7 +6,7 @@
     QUEUED     begin, nothing waits             RESTING
     QUEUED     begin, no valid lease            PAUSED (UNLOCKED)
     QUEUED     begin, 60 s without a pause      PAUSED (LONG)
-    LISTENING  end, good                        QUEUED, with the same worker
+    LISTENING  end, good                        QUEUED, with the same worker; what is left waits first
     LISTENING  end, not good                    PAUSED (FAILED)
     PAUSED     resume, messages wait            QUEUED: a worker is to be sent
     PAUSED     resume, nothing waits            RESTING
@@ -24,7 +24,7 @@ client.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Reversible
 from enum import Enum
 from typing import Final
 
@@ -115,11 +115,20 @@ class OrderedTurn:
         self.state = _LISTENING
         return [waiting.popleft() for _ in range(min(count_max, len(waiting)))]
 
-    def end(self, good: bool) -> None:
-        """The listener answered. After anything but `good` the queue pauses, and `why` says so."""
+    def goes_on(self, now: float) -> bool:
+        """Whether the listener that runs may be called for the rest of its batch. Needs no lock."""
+        leased = self._lease is None or self._lease.valid(now)
+        return leased and self.state is _LISTENING and now - self._began <= CONTINUOUS_SECONDS_MAX
+
+    def end(self, good: bool, left: Reversible[ReceivedMessage] = ()) -> None:
+        """The listener answered, and did not get what is `left` of the batch.
+
+        After anything but `good` the queue pauses, and `why` says so.
+        """
         if self.state is _CLOSING:
             self.state, self.why = _CLOSED, Why.CLOSED
         elif self.state is _LISTENING:
+            self._waiting.extendleft(reversed(left))
             if good:
                 self.state = _QUEUED
             else:

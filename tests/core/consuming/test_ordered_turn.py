@@ -95,6 +95,51 @@ class TestTurns:
         assert not turn.offer(messages(2), 0.0)
         assert turn.close()
 
+    def test_what_is_left_of_a_batch_waits_before_all_others(self) -> None:
+        for good in (True, False):
+            turn = OrderedTurn(held())
+            turn.offer(messages(0, 1, 2, 3), 0.0)
+            batch = turn.begin(3, 0.0)
+            turn.offer(messages(4), 0.0)
+            turn.end(good, batch[1:])
+            assert turn.waiting_count == 4
+            if not good:
+                assert turn.resume(0.0)
+            assert offsets(turn.begin(9, 0.0)) == [1, 2, 3, 4]
+
+    def test_what_is_left_is_forgotten_where_the_queue_closed_meanwhile(self) -> None:
+        turn = OrderedTurn(held())
+        turn.offer(messages(0, 1, 2), 0.0)
+        batch = turn.begin(3, 0.0)
+        turn.close()
+        turn.end(True, batch[1:])
+        assert (turn.waiting_count, turn.state) == (0, Turn.CLOSED)
+
+    def test_the_rest_of_a_batch_goes_on_as_long_as_one_could_begin(self) -> None:
+        lease = held()
+        turn = OrderedTurn(lease)
+        assert not turn.goes_on(0.0), "nothing was begun"
+        turn.offer(messages(0, 1), 0.0)
+        turn.begin(2, 0.0)
+        assert turn.goes_on(30.0)
+        assert not turn.goes_on(30.1), "the lease"
+        lease.granted(30.0)
+        assert turn.goes_on(60.0)
+        lease.granted(60.0)
+        assert not turn.goes_on(60.1), "without a pause for so long"
+        lease.doubted()
+        assert not turn.goes_on(50.0)
+        lease.granted(60.0)
+        assert turn.goes_on(50.0)
+        turn.close()
+        assert not turn.goes_on(50.0)
+
+    def test_a_batch_of_a_queue_without_locks_goes_on(self) -> None:
+        turn = OrderedTurn(None)
+        turn.offer(messages(0, 1), 0.0)
+        turn.begin(2, 0.0)
+        assert turn.goes_on(59.0)
+
     def test_closed_before_a_worker_came(self) -> None:
         turn = OrderedTurn(held())
         turn.offer(messages(0), 0.0)
@@ -156,13 +201,18 @@ class Comparison(RuleBasedStateMachine):
         self.paused = why in (Why.UNLOCKED, Why.LONG)
 
     @precondition(lambda self: self.out is not None)
-    @rule(good=st.booleans())
-    def end(self, good: bool) -> None:
+    @rule(good=st.booleans(), left=st.integers(0, 2))
+    def end(self, good: bool, left: int) -> None:
         assert self.out is not None
-        self.real.end(good)
+        done, rest = self.out[: len(self.out) - left], self.out[len(self.out) - left :]
+        if not done:
+            done, rest = self.out, []
+        self.real.end(good, messages(*rest))
+        if not self.closed:
+            self.waiting = rest + self.waiting
         if not good and not self.closed:
             self.has_worker, self.paused = False, True
-            self.waiting = self.out + self.waiting
+            self.waiting = done + self.waiting
         self.out = None
 
     @precondition(lambda self: self.paused)

@@ -141,6 +141,10 @@ class Bundle(ConsumeCall):
                 taken.append(self.waiting.popleft())
         return taken
 
+    def single(self, message: ReceivedMessage) -> ConsumeCall:
+        """The call of `message` alone."""
+        return ConsumeCall(self.held, [message], self.subscription, self.since)
+
     def undone(self) -> list[ReceivedMessage]:
         """The message that the handler is at, if it is at one, and those that are taken back."""
         current, done = self.current, self.messages
@@ -183,14 +187,14 @@ class ListenerCaller:
         if watched is not None:
             self._end(call, watched)
 
-    def call_each(self, bundle: Bundle) -> None:
+    def call_each(self, bundle: Bundle, goes_on: Callable[[float], bool] | None = None) -> None:
         """Call a plain listener, which no hook watches, with one message after the other, as long as all
-        goes well and is quick. Requests are left to `call`."""
+        goes well, is quick, and `goes_on` at that time. Requests are left to `call`."""
         held, function, waiting = bundle.held, bundle.subscription.function, bundle.waiting
         bundle.started, bundle.result = True, ConsumeResult.SUCCESS
         bundle.context = ListenerContext(held.queue, self._group)
         began = now = self._monotonic()
-        while waiting and not (bundle.over or held.dropped or bundle.odd) and now - began < BUNDLE_SECONDS:
+        while waiting and not (bundle.over or held.dropped) and now - began < BUNDLE_SECONDS:
             try:
                 message = waiting.popleft()
             except IndexError:
@@ -209,13 +213,16 @@ class ListenerCaller:
             if result is ConsumeResult.SUCCESS and context.ack_index >= 0:
                 bundle.messages.append(message)
                 bundle.spent += now - before
-                continue
-            bundle.odd = odd = ConsumeCall(held, [message], bundle.subscription, bundle.since)
+                if goes_on is None or goes_on(now):
+                    continue
+                break
+            bundle.odd = odd = bundle.single(message)
             odd.context, odd.started, odd.elapsed = context, True, now - before
             if error is None:
                 odd.returned(result)
             else:
                 odd.raised(error)
+            break
         bundle.elapsed = (now - began) / max(1, len(bundle.messages) + (bundle.odd is not None))
 
     async def call_async(self, call: ConsumeCall) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.client.consuming.push.signature import (
@@ -27,7 +28,7 @@ DELAY_LEVEL_MAX: Final = 1_000_000
 """Far beyond every broker's last level, which counts for all above it."""
 
 
-class ListenerContext:
+class ListenerContext(msgspec.Struct, eq=False):
     """What a listener gets besides the messages, and where it may answer more than its result says.
 
     `queue`: where the messages come from; `group`: whom they were consumed for; `ack_index`: set it to the
@@ -37,14 +38,11 @@ class ListenerContext:
     `suspend_current_queue_time_millis`: in order, for how long the queue pauses after a failure.
     """
 
-    __slots__ = ("_delay_level", "ack_index", "group", "queue", "suspend_current_queue_time_millis")
-
-    def __init__(self, queue: MessageQueue, group: str) -> None:
-        self.queue = queue
-        self.group = group
-        self.ack_index = ACKNOWLEDGE_ALL
-        self.suspend_current_queue_time_millis: float | None = None
-        self._delay_level = 0
+    queue: MessageQueue
+    group: str
+    ack_index: int = ACKNOWLEDGE_ALL
+    suspend_current_queue_time_millis: float | None = None
+    _delay_level: int = 0
 
     @property
     def delay_level_when_next_consume(self) -> int:

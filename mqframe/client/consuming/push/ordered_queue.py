@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from mqframe.client.consuming.push.consume_call import ConsumeCall
+from mqframe.client.consuming.push.consume_call import BUNDLE_MAX, Bundle
 from mqframe.client.consuming.push.listener import ListenedTopic
 from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.ordered_turn import OrderedTurn, Why
@@ -25,55 +25,66 @@ class OrderedQueue:
         self.turn = OrderedTurn(lease)
 
 
-class OrderedCall(ConsumeCall):
-    """One batch of `queue`.
+class OrderedCall(Bundle):
+    """One batch of `queue`, or a row of messages for a listener that gets each by itself, as in a bundle.
 
     With `why` it is none: it says that the worker let go of the queue, for what reason, and after which batch
-    when that one `failed`.
+    when that one `failed`. `settled`: messages of a row that the loop has counted as consumed before its end.
     """
 
-    __slots__ = ("failed", "queue", "why")
+    __slots__ = ("failed", "queue", "settled", "why")
+
+    odd: OrderedCall | None
 
     def __init__(
         self,
         queue: OrderedQueue,
-        messages: list[ReceivedMessage],
         subscription: ListenedTopic,
         since: float,
         why: Why | None = None,
         failed: OrderedCall | None = None,
     ) -> None:
-        super().__init__(queue.held, messages, subscription, since)
+        super().__init__(queue.held, [], subscription, since)
         self.queue = queue
         self.why = why
         self.failed = failed
+        self.settled = 0
 
     @property
     def good(self) -> bool:
         """Whether the listener is done with the messages."""
         return self.result is ConsumeResult.SUCCESS and self.error is None
 
-    def begin(self, now: float) -> None:
-        """Cut the batch of a turn that was handed to a worker; `why` is set where there is none."""
-        queue = self.queue
-        with queue.lock:
-            self.messages = queue.turn.begin(self.subscription.batch_max, now)
-            if not self.messages:
-                self.why = queue.turn.why
+    def begin(self, now: float, *, rows: bool = False) -> None:
+        """Cut the batch of a turn that a worker has, a row with `rows`; `why` is set where there is none."""
+        turn, subscription = self.queue.turn, self.subscription
+        with self.queue.lock:
+            batch = turn.begin(BUNDLE_MAX if rows else subscription.batch_max, now)
+            self.why = None if batch else turn.why
+        if rows:
+            self.waiting.extend(batch)
+        else:
+            self.messages = batch
+
+    def single(self, message: ReceivedMessage) -> OrderedCall:
+        """The call of `message` alone."""
+        alone = OrderedCall(self.queue, self.subscription, self.since)
+        alone.messages = [message]
+        return alone
 
     def abandon(self) -> None:
         """The listener was broken off."""
         with self.queue.lock:
             self.queue.turn.end(False)
 
-    def next(self, subscription: ListenedTopic, now: float) -> OrderedCall:
+    def next(self, subscription: ListenedTopic, now: float, *, rows: bool = False) -> OrderedCall:
         """What comes after this batch, whose listener has answered: another one, or the end of the turn."""
-        queue = self.queue
-        good = self.good
-        with queue.lock:
-            turn = queue.turn
-            turn.end(good)
-            messages = turn.begin(subscription.batch_max, now) if turn.queued else []
-            why = None if messages else turn.why
-        failed = self if why is Why.FAILED else None
-        return OrderedCall(queue, messages, subscription, now, why, failed)
+        last = self.odd or self
+        turn = self.queue.turn
+        with self.queue.lock:
+            turn.end(last.good, self.waiting)
+            why = None if turn.queued else turn.why
+        after = OrderedCall(self.queue, subscription, now, why, last if why is Why.FAILED else None)
+        if why is None:
+            after.begin(now, rows=rows)
+        return after

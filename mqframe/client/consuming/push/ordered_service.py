@@ -3,7 +3,8 @@
 Three locks keep the order. The broker's lock says which member has a queue (`group.queue_locks`). A queue's
 turn (`OrderedTurn`) says which worker has it here, one at a time. While a listener runs the turn is
 LISTENING, and the broker's lock is not released before it ends. A worker stays with its queue for as many
-batches as there are, without a way through the loop between them; what it did is settled in the loop.
+batches as there are, without a way through the loop between them; what it did is settled in the loop. Quick
+listeners of one message get a row of them, as long as between them all holds that lets a batch begin.
 """
 
 from __future__ import annotations
@@ -74,6 +75,9 @@ class OrderedService:
         self._tasks: WorkerTasks[OrderedCall] = WorkerTasks(
             self._call_async, self._finished, clock, settings.consume_tasks, self
         )
+        self._threads.on_stuck = self._settle_rows
+        self._is_watched = bool(plan.hooks)  # each message by itself
+        self._rows: set[OrderedCall] = set()
         self._queues: dict[MessageQueue, OrderedQueue] = {}
         self._unlock_later: set[MessageQueue] = set()
         self._timers: dict[OrderedQueue, Timer] = {}
@@ -91,10 +95,7 @@ class OrderedService:
 
     def arrived(self, assigned: AssignedQueue) -> None:
         """Have everything consumed that waits in the process queue of `assigned`, after what came before."""
-        self.submit(assigned.held)
-
-    def submit(self, held: ProcessQueue) -> None:
-        """Have everything that waits in `held` consumed, after what came before."""
+        held = assigned.held
         subscription = self._find(held.queue.topic)
         if subscription is None or held.dropped or self._stopping:
             return
@@ -103,7 +104,7 @@ class OrderedService:
         if queue is None or queue.held is not held:
             if queue is not None and not self._close(queue):
                 # The queue was begun anew while a listener is at it; that one has to end first.
-                self._clock.call_later(UNLOCKED_SECONDS, lambda: self.submit(held))
+                self._clock.call_later(UNLOCKED_SECONDS, lambda: self.arrived(assigned))
                 return
             lease = self._locks.lease(held.queue) if self._locks is not None else None
             queue = self._queues[held.queue] = OrderedQueue(held, lease)
@@ -124,6 +125,7 @@ class OrderedService:
             self._close(queue)
         ended_threads = await self._threads.stop(seconds)
         ended_tasks = await self._tasks.stop(seconds)
+        self._settle_rows()
         under_way = tuple(self._under_way)
         for task in under_way:
             task.cancel()
@@ -135,13 +137,7 @@ class OrderedService:
     async def lock(self, queues: Sequence[MessageQueue]) -> list[MessageQueue]:
         """Get the locks of queues that are to be consumed; returns those that may be begun now."""
         self.collect()
-        free = []
-        for each in queues:
-            queue = self._queues.get(each)
-            # A listener that still runs since the queue was dropped has to end first.
-            if queue is None or self._close(queue):
-                self._queues.pop(each, None)
-                free.append(each)
+        free = [each for each in queues if self._leave(each)]
         return await self._locks.lock(free) if self._locks is not None and free else free
 
     async def release(self, queues: Iterable[MessageQueue]) -> None:
@@ -153,9 +149,7 @@ class OrderedService:
         self.collect()
         idle = []
         for each in queues:
-            queue = self._queues.get(each)
-            if queue is None or self._close(queue):
-                self._queues.pop(each, None)
+            if self._leave(each):
                 idle.append(each)
             elif self._locks is not None:
                 self._locks.drop(each)
@@ -167,6 +161,7 @@ class OrderedService:
         """Settle what listeners have consumed, so that it is committed before queues are dropped."""
         self._threads.collect()
         self._tasks.collect()
+        self._settle_rows()
 
     # What workers call
 
@@ -176,7 +171,7 @@ class OrderedService:
         newest = self._find(subscription.topic)
         if newest is not None and newest.is_async is subscription.is_async:
             subscription = newest
-        return work.next(subscription, self._clock.monotonic())
+        return work.next(subscription, self._clock.monotonic(), rows=self._in_rows(subscription))
 
     def ends(self, work: OrderedCall) -> bool:
         """Whether `work` is the end of a turn."""
@@ -186,10 +181,22 @@ class OrderedService:
         """Whether the queue stands still until the loop has seen to it."""
         return work.why is not Why.EMPTY
 
+    def _in_rows(self, subscription: ListenedTopic) -> bool:
+        single = subscription.batch_max == 1 and not (subscription.is_async or self._is_watched)
+        return single and self._threads.quick
+
     def _call(self, call: OrderedCall) -> None:
-        if not call.messages:
-            call.begin(self._clock.monotonic())
-        if call.why is None:
+        if not (call.messages or call.waiting):
+            call.begin(self._clock.monotonic(), rows=self._in_rows(call.subscription))
+        if call.waiting:
+            self._rows.add(call)
+            turn, meant, find = call.queue.turn, call.subscription, self._find
+            self._caller.call_each(call, lambda now: turn.goes_on(now) and find(meant.topic) is meant)
+            if not (call.messages or call.odd):  # its first is a request, or the queue was dropped
+                call.odd = call.single(call.waiting.popleft())
+                self._caller.call(call.odd)
+                call.elapsed = call.odd.elapsed
+        elif call.why is None:
             self._caller.call(call)
 
     async def _call_async(self, call: OrderedCall) -> None:
@@ -207,7 +214,7 @@ class OrderedService:
     def _finished(self, calls: list[OrderedCall]) -> None:
         done: dict[ProcessQueue, list[ReceivedMessage]] = {}
         now = self._clock.monotonic()
-        for call in calls:
+        for call in [each for row in calls for each in ((row, row.odd) if row.odd else (row,))]:
             held = call.held
             if call.why is not None:
                 self._settle(held, done.pop(held, []))
@@ -216,19 +223,26 @@ class OrderedService:
                 held.last_consume = now
                 self._answers.answered(call)
                 good, count = call.good, len(call.messages)
+                seconds, times = (call.spent, count) if call.current else (call.elapsed, 1)
                 if count:
                     ok = count if good else 0
-                    self._statistics.consumed(held.queue.topic, ok, count - ok, call.elapsed)
+                    self._statistics.consumed(held.queue.topic, ok, count - ok, seconds, times)
                 if good:
-                    if held in done:
-                        done[held] += call.messages
-                    else:
-                        done[held] = list(call.messages)
+                    done.setdefault(held, []).extend(call.messages[call.settled :])
                 if call.expired:
                     self._expired.note(call.expired)
-                    done[held] = done.get(held, []) + call.expired
+                    done.setdefault(held, []).extend(call.expired)
+                self._rows.discard(call)
         for held, messages in done.items():
             self._settle(held, messages)
+        self._settle_rows()
+
+    def _settle_rows(self) -> None:
+        """Settle what is done of rows that workers are at: who hangs with a message holds that back alone."""
+        for row in list(self._rows):  # a worker may add one
+            done = row.messages[row.settled :]
+            row.settled += len(done)
+            self._settle(row.held, done)
 
     def _let_go(self, call: OrderedCall, why: Why) -> None:
         """A worker let go of the queue."""
@@ -236,17 +250,15 @@ class OrderedService:
         if why is Why.LONG:
             self._later(queue, PAUSE_SECONDS, self._resume)
         elif why is Why.UNLOCKED:
-            self._later(queue, UNLOCKED_SECONDS, self._lock_again)
+            self._later(queue, UNLOCKED_SECONDS, lambda queue: self._spawn(self._relock(queue)))
         elif why is Why.FAILED and call.failed is not None:
             self._failed(call.failed)
         elif why is Why.CLOSED:
             self._ended(queue.held.queue)
 
     def _ended(self, each: MessageQueue) -> None:
-        queue = self._queues.get(each)
-        if each in self._unlock_later and queue is not None and self._close(queue):
+        if each in self._unlock_later and each in self._queues and self._leave(each):
             self._unlock_later.discard(each)
-            del self._queues[each]
             if self._locks is not None:
                 self._spawn(self._locks.unlock([each]))
 
@@ -320,11 +332,7 @@ class OrderedService:
         return messages
 
     def _send(self, queue: OrderedQueue, subscription: ListenedTopic, now: float) -> None:
-        call = OrderedCall(queue, [], subscription, now)
-        if subscription.is_async:
-            self._tasks.put([call])
-        else:
-            self._threads.put([call])
+        (self._tasks if subscription.is_async else self._threads).put([OrderedCall(queue, subscription, now)])
 
     def _resume(self, queue: OrderedQueue) -> None:
         """Begin a paused queue again at the smallest offset that is not done with."""
@@ -343,9 +351,6 @@ class OrderedService:
             begins = turn.resume(now)
         if begins:
             self._send(queue, subscription, now)
-
-    def _lock_again(self, queue: OrderedQueue) -> None:
-        self._spawn(self._relock(queue))
 
     async def _relock(self, queue: OrderedQueue) -> None:
         """The lease of a queue has ended. It goes on where the broker still has us for the holder."""
@@ -376,6 +381,13 @@ class OrderedService:
             timer.cancel()
         with queue.lock:
             return queue.turn.close()
+
+    def _leave(self, each: MessageQueue) -> bool:
+        """Begin nothing more of `each`; whether it is left: a listener that still runs has to end first."""
+        free = (queue := self._queues.get(each)) is None or self._close(queue)
+        if free:
+            self._queues.pop(each, None)
+        return free
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -154,7 +154,7 @@ class Handled:
         return answer(context) if callable(answer) else answer
 
 
-def carried_out(function, messages=None, clock=None, before=lambda bundle: None) -> Bundle:
+def carried_out(function, messages=None, clock=None, before=lambda bundle: None, goes_on=None) -> Bundle:
     """A bundle of five messages, or these, once its worker is done with it."""
     clock = clock or ManualClock()
     bundle = Bundle(
@@ -164,7 +164,7 @@ def carried_out(function, messages=None, clock=None, before=lambda bundle: None)
         clock.monotonic(),
     )
     before(bundle)
-    ListenerCaller("g", ListenerHooks(), clock.monotonic, 10.0).call_each(bundle)
+    ListenerCaller("g", ListenerHooks(), clock.monotonic, 10.0).call_each(bundle, goes_on)
     return bundle
 
 
@@ -213,6 +213,20 @@ class TestBundle:
         bundle = carried_out(handled, [received(0), SECOND, received(2)])
         assert handled.offsets == [0]
         assert offsets(bundle.take_back()) == [1, 2]
+
+    def test_one_behind_which_it_must_not_go_on_is_the_last(self) -> None:
+        clock, asked = ManualClock(), []
+
+        def goes_on(now: float) -> bool:
+            asked.append(now - began)
+            return len(asked) < 3
+
+        began = clock.monotonic()
+        handled = Handled(each=lambda offset: clock.advance(0.001))
+        bundle = carried_out(handled, clock=clock, goes_on=goes_on)
+        assert handled.offsets == offsets(bundle.messages) == [0, 1, 2]
+        assert asked == pytest.approx([0.001, 0.002, 0.003])
+        assert (offsets(bundle.take_back()), bundle.odd) == ([3, 4], None)
 
     def test_one_that_is_slow_is_the_last(self) -> None:
         clock = ManualClock()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mqframe_testing.consuming import received
 
+from mqframe.client.consuming.push.consume_call import BUNDLE_MAX
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.ordered_queue import OrderedCall, OrderedQueue
 from mqframe.core.consuming.consume_result import ConsumeResult
@@ -26,7 +27,7 @@ def queue_with(*offsets: int, lease: LockLease | None = None) -> OrderedQueue:
 
 
 def first_call(queue: OrderedQueue, now: float = 0.0) -> OrderedCall:
-    call = OrderedCall(queue, [], TWO_AT_ONCE, now)
+    call = OrderedCall(queue, TWO_AT_ONCE, now)
     call.begin(now)
     return call
 
@@ -110,3 +111,70 @@ def test_a_listener_that_was_broken_off_counts_as_one_that_failed() -> None:
     call.result = OK
     call.abandon()
     assert (queue.turn.state, queue.turn.why) == (Turn.PAUSED, Why.FAILED)
+
+
+ONE = subscription("orders", "*", lambda messages, context: OK, 1, 1)
+
+
+def first_row(queue: OrderedQueue) -> OrderedCall:
+    row = OrderedCall(queue, ONE, 0.0)
+    row.begin(0.0, rows=True)
+    return row
+
+
+def carry_out(row: OrderedCall, count: int) -> None:
+    """The listener was called for `count` messages, which went well."""
+    row.result = OK
+    row.messages += [row.waiting.popleft() for _ in range(count)]
+
+
+def test_a_row_is_many_messages_that_wait_for_their_call() -> None:
+    queue = queue_with(*range(BUNDLE_MAX + 2))
+    row = first_row(queue)
+    assert (row.messages, row.why, row.settled) == ([], None, 0)
+    assert [message.queue_offset for message in row.waiting] == list(range(BUNDLE_MAX))
+    carry_out(row, BUNDLE_MAX)
+    second = row.next(ONE, 1.0, rows=True)
+    assert [message.queue_offset for message in second.waiting] == [BUNDLE_MAX, BUNDLE_MAX + 1]
+
+
+def test_what_a_row_left_comes_first_in_the_next_one_or_by_itself() -> None:
+    queue = queue_with(0, 1, 2, 3)
+    row = first_row(queue)
+    queue.turn.offer([received(4)], 0.0)
+    carry_out(row, 2)
+    second = row.next(ONE, 1.0, rows=True)
+    assert [message.queue_offset for message in second.waiting] == [2, 3, 4]
+    carry_out(second, 1)
+    third = second.next(ONE, 2.0)
+    assert (offsets(third), list(third.waiting)) == ([3], [])
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_the_last_of_a_row_decides_what_comes_after_it(good: bool) -> None:
+    queue = queue_with(0, 1, 2, 3)
+    row = first_row(queue)
+    carry_out(row, 1)
+    odd = row.odd = row.single(row.waiting.popleft())
+    assert (odd.queue, odd.subscription, odd.since, offsets(odd)) == (queue, ONE, row.since, [1])
+    odd.result = OK if good else LATER
+    after = row.next(ONE, 1.0)
+    if good:
+        assert (offsets(after), after.why, after.failed) == ([2], None, None)
+    else:
+        assert (offsets(after), after.why, after.failed) == ([], Why.FAILED, odd)
+        assert queue.turn.waiting_count == 2
+
+
+def test_a_row_of_a_queue_that_closes_ends_the_turn() -> None:
+    queue = queue_with(0, 1, 2)
+    row = first_row(queue)
+    carry_out(row, 1)
+    queue.turn.close()
+    end = row.next(ONE, 1.0, rows=True)
+    assert (end.messages, list(end.waiting), end.why) == ([], [], Why.CLOSED)
+
+
+def test_no_row_without_a_valid_lease() -> None:
+    row = first_row(queue_with(0, 1, lease=LockLease()))
+    assert (row.messages, list(row.waiting), row.why) == ([], [], Why.UNLOCKED)
