@@ -23,7 +23,7 @@ from enum import Enum
 from operator import lt
 from typing import Final
 
-from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage, many_of
 
 PULL_IDLE_SECONDS_MAX: Final = 120.0
 """A queue that was not pulled for so long is dropped and taken again."""
@@ -96,7 +96,8 @@ class ProcessQueue:
     def put(self, messages: Sequence[ReceivedMessage]) -> int:
         """Take in what was pulled; returns how many were new. One that is held already is left alone."""
         held, order, waiting = self._held, self._order, self._waiting
-        offsets = [message.queue_offset for message in messages]
+        many = many_of(messages)
+        offsets = many.offsets(messages)
         # As pulls bring them: behind all others, in order.
         if offsets and offsets[0] > self._highest and all(map(lt, offsets, offsets[1:])):
             held.update(zip(offsets, messages, strict=True))
@@ -113,7 +114,7 @@ class ProcessQueue:
                     new.append(message)
         if order:
             self._highest = max(self._highest, order[-1])
-        self.byte_count += sum([message.store_size for message in new])
+        self.byte_count += many.store_bytes(new)
         return len(new)
 
     def passed(self, next_offset: int) -> None:
@@ -153,7 +154,7 @@ class ProcessQueue:
             taken.clear()
         return count
 
-    def remove(self, messages: Iterable[ReceivedMessage]) -> int | None:
+    def remove(self, messages: Sequence[ReceivedMessage]) -> int | None:
         """Let go of `messages`; returns the offset that may be committed now, `None` when nothing was held.
 
         The offset is the smallest still held; when nothing is, where the next pull begins, or one past the
@@ -162,13 +163,14 @@ class ProcessQueue:
         held, taken, order = self._held, self._taken, self._order
         if not held:
             return None
-        offsets = [message.queue_offset for message in messages]
+        many = many_of(messages)
+        offsets = many.offsets(messages)
         if not taken.issuperset(offsets):
             for offset in (held.keys() & offsets) - taken:
                 self._waiting.remove(offset)
         taken.difference_update(offsets)
-        gone = [held.pop(offset, None) for offset in offsets]
-        self.byte_count -= sum([message.store_size for message in gone if message is not None])
+        gone = [message for offset in offsets if (message := held.pop(offset, None)) is not None]
+        self.byte_count -= many.store_bytes(gone)
         if not held:
             order.clear()
         while order and order[0] not in held:

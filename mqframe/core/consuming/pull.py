@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import BadAnswer, HeaderError, answer_error
 from mqframe.core.filtering.filter_expression import MessageChoice, check_version
-from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage, many_of
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullAnswer, PullFields, PullMessage
 from mqframe.core.storage.record import RecordError, decode_records
@@ -131,7 +131,7 @@ def read_answer(
             for message in found:
                 message.queue_offset += answer.offset_delta
                 message.queue_id = queue.queue_id  # a proxy counts queues anew, too (PullAPIWrapper.java)
-        _check_asked_for(found, queue, address, offset, answer.next_begin_offset)
+        check_asked_for(found, queue, address, offset, answer.next_begin_offset)
         messages = wanted.choose(found)
     return PullResult(
         status,
@@ -143,7 +143,7 @@ def read_answer(
     )
 
 
-def _check_asked_for(
+def check_asked_for(
     messages: Sequence[ReceivedMessage], queue: MessageQueue, address: str, first: int, end: int
 ) -> None:
     """Raise `BadAnswer` unless these are messages of `queue`, from `first` on, in order.
@@ -151,6 +151,8 @@ def _check_asked_for(
     They may lie behind `end`: where a log has lost messages, Apache RocketMQ builds queues without a gap, so
     that a message's own offset is higher than its place.
     """
+    if many_of(messages).rise_in(messages, queue, first):
+        return
     topic, _, queue_id = queue
     last = first - 1
     for message in messages:

@@ -13,14 +13,29 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from mqframe_speedups import messages
-from mqframe_speedups._native import RecordMessage, read_messages
+from mqframe_speedups._native import (
+    RecordMessage,
+    any_may_have,
+    guard,
+    offsets_of,
+    read_messages,
+    store_bytes_of,
+)
 from mqframe_speedups.messages import read_records
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.errors import BodyUnreadable
+from mqframe.core.consuming.pull import check_asked_for
+from mqframe.core.errors import BadAnswer, BodyUnreadable
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.compression import Compression, compress
-from mqframe.core.messages.message import ReceivedMessage, guard_bodies, unreadable
+from mqframe.core.messages.message import (
+    ManyMessages,
+    MessageQueue,
+    ReceivedMessage,
+    guard_bodies,
+    many_of,
+    unreadable,
+)
 from mqframe.core.storage.record import RecordError, decode_records, encode_record
 
 V4, V6 = encode_host("10.0.0.1:80"), encode_host("[::1]:80")
@@ -31,8 +46,10 @@ TEXTS = [
 ]  # fmt: skip
 SIGNED = st.integers(-(2**63), 2**63 - 1)
 INTS = st.integers(-(2**31), 2**31 - 1)
-PLAIN_NAMES = [name for name in dir(ReceivedMessage) if not name.startswith(("__", "_abc", "_properties"))]
-"""All that a message has, but for when its properties were split."""
+PLAIN_NAMES = [
+    name for name in dir(ReceivedMessage) if not name.startswith(("__", "_abc", "_properties", "_many"))
+]
+"""All that a message has, but for when its properties were split, and what is asked of many."""
 
 
 def record(**other: Any) -> bytes:
@@ -124,7 +141,9 @@ def test_the_usual_kind_is_read_by_compiled_code_and_the_rest_by_python() -> Non
 def test_they_are_received_messages_and_have_nothing_else() -> None:
     assert isinstance(one(), ReceivedMessage)
     assert issubclass(RecordMessage, ReceivedMessage)
-    assert [name for name in dir(RecordMessage) if not name.startswith(("__", "_properties"))] == PLAIN_NAMES
+    assert [
+        name for name in dir(RecordMessage) if not name.startswith(("__", "_properties", "_many"))
+    ] == PLAIN_NAMES
     with pytest.raises(AttributeError):
         one().other = 1  # type: ignore[attr-defined]
     for name in PLAIN_NAMES:
@@ -190,3 +209,87 @@ def test_the_environment_leaves_it_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert messages.reader({}) is read_records
     assert messages.reader({"MQFRAME_SPEEDUPS": "1"}) is read_records
     assert messages.reader({"MQFRAME_SPEEDUPS": "0"}) is decode_records
+
+
+NAMES = st.sampled_from([b"", b"TAGS", b"KEYS\x01k", b"REPLY_TO_CLIENT", b"\xff", b"\x02T"])
+PLACES = st.tuples(
+    st.sampled_from(["orders", "orders", "orders", "t", "m" * 128]), st.sampled_from([3, 3, 3, 4, -1]),
+    st.integers(-3, 6) | st.sampled_from([-(2**63), 2**63 - 1]), st.sampled_from([V4, V4, V4, V4, V6]),
+)  # fmt: skip
+
+
+def drawn_ones(
+    places: list[tuple[str, int, int, bytes]],
+) -> tuple[list[ReceivedMessage], list[ReceivedMessage]]:
+    """Messages at such places as either code has them: those that are not usual are Python's in both."""
+    mine: list[ReceivedMessage] = []
+    theirs: list[ReceivedMessage] = []
+    for number, (topic, queue_id, offset, host) in enumerate(places):
+        text = TEXTS[number % len(TEXTS)]
+        data = record(topic=topic, queue_id=queue_id, queue_offset=offset, born_host=host, properties=text)
+        mine += read_records(data, "broker-a")
+        theirs += decode_records(data, "broker-a")
+    return mine, theirs
+
+
+def asked(messages: list[ReceivedMessage], queue: MessageQueue, first: int) -> str:
+    try:
+        check_asked_for(messages, queue, "broker:1", first, 9)
+    except BadAnswer as problem:
+        return str(problem)
+    return ""
+
+
+@given(st.lists(PLACES, max_size=6), NAMES, st.integers(-(2**65), 2**65), st.integers(-4, 6))
+@example([("orders", 3, n, V4) for n in range(4)], b"TAGS", 99, 0)
+@example([("orders", 3, 2**63 - 1, V4), ("orders", 3, 2**63 - 1, V4)], b"TAGS", 99, 0)
+@example([("orders", 3, 1, V4), ("orders", 3, 2, V6), ("orders", 3, 3, V4)], b"T", 99, 0)
+def test_what_is_asked_of_many_is_what_each_says(
+    places: list[tuple[str, int, int, bytes]], name: bytes, most: int, first: int
+) -> None:
+    mine, theirs = drawn_ones(places)
+    many, plain = many_of(mine), many_of(theirs)
+    assert many.offsets(mine) == plain.offsets(theirs) == [each.queue_offset for each in theirs]
+    assert many.store_bytes(mine) == plain.store_bytes(theirs) == sum(each.store_size for each in theirs)
+    assert many.may_have(mine, name) is plain.may_have(theirs, name) is any(m.may_have(name) for m in theirs)
+    queue = MessageQueue("orders", "broker-a", 3)
+    assert asked(mine, queue, first) == asked(theirs, queue, first)
+    if -(2**63) <= most < 2**63:
+        for checks in (True, False):
+            guard_bodies(mine, most, checks)
+            assert [(each.unpacked_bytes_max, each.checks_crc) for each in mine] == [(most, checks)] * len(
+                mine
+            )
+
+
+def test_many_usual_ones_are_known_at_once_and_others_are_not() -> None:
+    usual, _ = drawn_ones([("orders", 3, n, V4) for n in (0, 1, 5)])
+    queue, many = MessageQueue("orders", "broker-a", 3), many_of(usual)
+    assert type(many) is messages.ManyRecords
+    assert many.rise_in(usual, queue, 0)
+    assert many.rise_in([], queue, 0)
+    assert not many.rise_in(usual, queue, 1)
+    assert not many.rise_in(usual[::-1], queue, 0)
+    assert not many.rise_in(usual[:1] * 2, queue, 0)
+    assert not many.rise_in(usual, queue._replace(queue_id=4), 0)
+    assert not many.rise_in(usual, queue._replace(queue_id=2**40), 0)
+    assert not many.rise_in(usual, queue._replace(topic="order"), 0)
+    assert not many.rise_in(usual, queue, 2**70)
+    assert not many.rise_in(tuple(usual), queue, 0), "Python looks"
+    usual[1].topic = "others"
+    assert not many.rise_in(usual, queue, 0)
+    others = [*usual, *decode_records(record(), "broker-a")]
+    for ask in (offsets_of, store_bytes_of, lambda each: any_may_have(each, b"TAGS")):
+        assert ask(others) is None
+        assert ask(usual) is not None
+    assert not guard(others, 9, True)
+    assert not guard(usual, 2**70, True)
+    with pytest.raises(OverflowError):
+        guard_bodies(usual, 2**70, True)
+
+
+def test_tuples_of_them_and_none_are_many_too() -> None:
+    usual = tuple(read_records(record() + record(queue_offset=6), "broker-a"))
+    assert many_of(usual).offsets(usual) == [5, 6]
+    assert many_of(()).offsets(()) == []
+    assert type(many_of(())) is ManyMessages

@@ -13,7 +13,7 @@ from mqframe.client.consuming.push.watched_call import ListenerHooks, WatchedCal
 from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult, outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
-from mqframe.core.messages.message import ReceivedMessage, unreadable
+from mqframe.core.messages.message import ReceivedMessage, many_of, unreadable
 from mqframe.core.sending.request_reply import REQUEST_MARK, ReplyMessage, is_expired, is_request
 
 BUNDLE_MAX: Final = 64
@@ -56,10 +56,7 @@ class ConsumeCall:
 
     def take_out_expired(self, now_ms: Callable[[], int]) -> bool:
         """Take the requests out that are over by `now_ms`; whether anything is left for the listener."""
-        for message in self.messages:
-            if message.may_have(REQUEST_MARK):
-                break
-        else:
+        if not many_of(self.messages).may_have(self.messages, REQUEST_MARK):
             return True
         now = now_ms()
         expired: list[ReceivedMessage] = []
@@ -113,12 +110,13 @@ class ConsumeCall:
 class Bundle(ConsumeCall):
     """Messages that a quick listener, which takes one, gets one after the other.
 
-    `waiting`: those that it has not got yet, which the loop may take back at any time; `current`: the one
-    that it got last. `messages`: those that went well. `odd`: the call of the one that did not, behind which
-    nothing was done. `elapsed`: seconds for each, on average; `spent`: for `messages` together.
+    `waiting`: those that it has not got yet, which the loop may take back at any time; `may_ask`: whether
+    requests may be among them; `current`: the one that it got last. `messages`: those that went well. `odd`:
+    the call of the one that did not, behind which nothing was done. `elapsed`: seconds for each, on average;
+    `spent`: for `messages` together.
     """
 
-    __slots__ = ("current", "odd", "spent", "waiting")
+    __slots__ = ("current", "may_ask", "odd", "spent", "waiting")
 
     def __init__(
         self,
@@ -129,6 +127,7 @@ class Bundle(ConsumeCall):
     ) -> None:
         super().__init__(held, [], subscription, since)
         self.waiting = deque(messages)
+        self.may_ask = many_of(messages).may_have(messages, REQUEST_MARK)
         self.current: ReceivedMessage | None = None
         self.odd: ConsumeCall | None = None
         self.spent = 0.0
@@ -199,7 +198,7 @@ class ListenerCaller:
                 message = waiting.popleft()
             except IndexError:
                 break  # the loop was quicker
-            if message.may_have(REQUEST_MARK):
+            if bundle.may_ask and message.may_have(REQUEST_MARK):
                 waiting.appendleft(message)
                 break
             bundle.current = message

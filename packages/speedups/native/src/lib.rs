@@ -19,6 +19,7 @@ mod keys;
 mod laid;
 mod layout;
 mod log_runs;
+mod many;
 mod messages;
 mod properties;
 mod pulls;
@@ -47,5 +48,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<messages::RecordMessage>()?;
     module.add_function(wrap_pyfunction!(elements::encode_elements, module)?)?;
     module.add_function(wrap_pyfunction!(messages::read_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(many::offsets_of, module)?)?;
+    module.add_function(wrap_pyfunction!(many::store_bytes_of, module)?)?;
+    module.add_function(wrap_pyfunction!(many::any_may_have, module)?)?;
+    module.add_function(wrap_pyfunction!(many::rise_in, module)?)?;
+    module.add_function(wrap_pyfunction!(many::guard, module)?)?;
     module.add_function(wrap_pyfunction!(log_runs::describe_log, module)?)
 }

@@ -24,17 +24,17 @@ pub struct RecordMessage {
     #[pyo3(get, set)]
     _properties: Option<Py<PyDict>>,
     #[pyo3(get, set)]
-    topic: Py<PyString>,
+    pub topic: Py<PyString>,
     #[pyo3(get, set)]
     broker_name: Py<PyString>,
     #[pyo3(get, set)]
-    queue_id: i32,
+    pub queue_id: i32,
     #[pyo3(get, set)]
-    queue_offset: i64,
+    pub queue_offset: i64,
     #[pyo3(get, set)]
     commit_log_offset: i64,
     #[pyo3(get, set)]
-    store_size: i64,
+    pub store_size: i64,
     #[pyo3(get, set)]
     born_timestamp: i64,
     #[pyo3(get, set)]
@@ -50,9 +50,16 @@ pub struct RecordMessage {
     #[pyo3(get, set)]
     prepared_transaction_offset: i64,
     #[pyo3(get, set)]
-    unpacked_bytes_max: i64,
+    pub unpacked_bytes_max: i64,
     #[pyo3(get, set)]
-    checks_crc: bool,
+    pub checks_crc: bool,
+}
+
+impl RecordMessage {
+    /// The text of its properties.
+    pub fn text_of<'a>(&'a self, py: Python<'a>) -> &'a [u8] {
+        &self.record.bind(py).as_bytes()[self.text_start..]
+    }
 }
 
 #[pymethods]
@@ -75,7 +82,7 @@ impl RecordMessage {
 
     #[getter(_raw_properties)]
     fn text<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.record.bind(py).as_bytes()[self.text_start..])
+        PyBytes::new(py, self.text_of(py))
     }
 
     #[getter]
@@ -94,8 +101,7 @@ impl RecordMessage {
         let py = slf.py();
         let message = slf.borrow();
         if message._properties.is_none() {
-            let text = &message.record.bind(py).as_bytes()[message.text_start..];
-            match named(text).map(|named| named.tags.map(std::str::from_utf8)) {
+            match named(message.text_of(py)).map(|named| named.tags.map(std::str::from_utf8)) {
                 Some(None) => return Ok(None),
                 Some(Some(Ok(tag))) => return Ok(Some(PyString::new(py, tag).into_any())),
                 _ => {}
@@ -109,7 +115,7 @@ impl RecordMessage {
 
     /// Whether `name` stands anywhere in the text of the properties, which is quicker than to split it.
     fn may_have(&self, py: Python<'_>, name: &[u8]) -> bool {
-        memchr::memmem::find(&self.record.bind(py).as_bytes()[self.text_start..], name).is_some()
+        memchr::memmem::find(self.text_of(py), name).is_some()
     }
 }
 

@@ -12,8 +12,9 @@ from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
-    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullAnswers", "PullReader", "RecordMessage",
-    "RecordVerdicts", "SendLayout", "describe_log", "encode_elements", "read_messages",
+    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullAnswers", "PullReader",
+    "RecordMessage", "RecordVerdicts", "SendLayout", "any_may_have", "describe_log", "encode_elements",
+    "guard", "offsets_of", "read_messages", "rise_in", "store_bytes_of",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
@@ -306,6 +307,21 @@ def read_messages(records: bytes, broker_name: str) -> list[RecordMessage] | Non
 
     `None` where one is not of the usual kind: version 1, IPv4 hosts, whole.
     """
+
+def offsets_of(messages: Sequence[object]) -> list[int] | None:
+    """The queue offsets of `messages`; `None`, here as below: they are no list of `RecordMessage` alone."""
+
+def store_bytes_of(messages: Sequence[object]) -> int | None:
+    """Bytes of their records together."""
+
+def any_may_have(messages: Sequence[object], name: bytes) -> bool | None:
+    """Whether `name` stands anywhere in the text of the properties of any."""
+
+def rise_in(messages: Sequence[object], topic: str, queue_id: int, first: int) -> bool:
+    """Whether all are known to be of the queue `queue_id` of `topic`, from offset `first` on, in order."""
+
+def guard(messages: Sequence[object], bytes_max: int, check_crc: bool) -> bool:
+    """Has bodies unpack to `bytes_max` at most, `check_crc`: not without a check; whether that is done."""
 
 def encode_elements(messages: Sequence[Message], unique_ids: list[str], usual: type[Message]) -> bytes | None:
     """The body of a batch request with `messages`, all of the class `usual`, and their unique keys.

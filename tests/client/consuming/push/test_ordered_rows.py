@@ -18,15 +18,15 @@ from mqframe.client.configuration.consumer_settings import ConsumerSettings
 from mqframe.client.consuming.push.consume_call import BUNDLE_MAX, ListenerCaller
 from mqframe.client.consuming.push.consumer import AsyncPushConsumer
 from mqframe.core.consuming.consume_result import ConsumeResult
-from mqframe.core.errors import CallTimeout
+from mqframe.core.errors import CallTimeout, ConnectionLost
 from mqframe.core.requests.consumers import LockBatchMq
-from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.requests.messages import PullMessage, SendMessageV2
 from mqframe.hooks.interfaces import ConsumeHook
 
 GROUP = "billing"
 OK, LATER = ConsumeResult.SUCCESS, ConsumeResult.RECONSUME_LATER
 SUSPEND = ConsumeResult.SUSPEND_CURRENT_QUEUE_A_MOMENT
-WAIT = 120.0
+WAIT = 60.0
 ASKED = {"CLUSTER": "C", "REPLY_TO_CLIENT": "shop@1", "CORRELATION_ID": "r1", "TTL": "3000"}
 
 
@@ -228,6 +228,25 @@ async def test_nothing_is_begun_after_the_lease_until_it_is_renewed() -> None:
         assert listener.began == list(range(41))
         await scene.until(lambda: len(listener.ended) == 101, 0.1)
         assert listener.began == list(range(101))
+
+
+async def test_nothing_is_begun_once_the_lock_is_doubted() -> None:
+    """A connection that broke in the middle of a row: no time passes."""
+    async with staged() as scene:
+        listener = Listener(stuck=40)
+        await scene.warm_up(listener)
+        scene.broker.put("orders", 0, *[b"x"] * 100)
+        await scene.until(lambda: 40 in listener.began)
+        scene.broker.script(PullMessage, ConnectionLost("gone"))
+        scene.broker.script(LockBatchMq, *[ConnectionLost("gone")] * 2)
+        scene.broker.put("orders", 0, b"x")
+        await scene.pass_time()
+        before = scene.held()
+        listener.let_go.set()
+        await scene.until(lambda: scene.held() == before - 1)
+        assert listener.began == list(range(41))
+        await scene.until(lambda: len(listener.ended) == 102, 0.1)
+        assert listener.began == list(range(102))
 
 
 async def test_a_listener_that_was_replaced_gets_nothing_more() -> None:
