@@ -13,8 +13,9 @@ from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
     "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullAnswers", "PullReader",
-    "RecordMessage", "RecordVerdicts", "SendLayout", "any_may_have", "describe_log", "encode_elements",
-    "guard", "offsets_of", "read_messages", "rise_in", "store_bytes_of",
+    "ReceivedTranslator", "RecordMessage", "RecordVerdicts", "SendLayout", "any_may_have",
+    "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
+    "store_bytes_of",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
@@ -288,6 +289,24 @@ class PullAnswers:
         The whole frame, how many entries are done with, records, their bytes, their stretches of the log;
         `None` where nothing is found, the disk has to be waited for, or anything is unusual.
         """
+
+@final
+class ReceivedTranslator:
+    """Messages of a pop as clients of gRPC get them: `Translates` in mqframe_grpc/calls/translated.py.
+
+    `reserved`: properties that clients are not shown; `left`: with one of these Python looks at the message;
+    `kinds`: numbers of MD5, of a plain body, of messages without and with a group.
+    """
+
+    def __init__(
+        self, reserved: frozenset[str], left: frozenset[str], kinds: tuple[int, int, int, int]
+    ) -> None: ...
+    def translate(
+        self, records: bytes, topic: str, resource: bytes, places: tuple[str, str], words: tuple[str, str]
+    ) -> list[tuple[bytes, str, int, int, int, int]] | None:
+        """The messages in `records`, all of `topic`; `None` where one is not ordinary, or not where the pop
+        says. `resource`: the topic as the client named it; `places`: where the pop began in each queue, and
+        what it took; `words`: of each handle those behind the start, and the broker's name."""
 
 @final
 class RecordMessage:

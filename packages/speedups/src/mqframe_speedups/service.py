@@ -13,7 +13,7 @@ from mqframe.core.measuring.family import Family, Metric, MetricKind
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
-from mqframe_speedups._native import FieldReader, RecordVerdicts
+from mqframe_speedups._native import FieldReader, ReceivedTranslator, RecordVerdicts
 from mqframe_speedups.log_reading import NativeLogReading
 from mqframe_speedups.path import BrokerPath
 from mqframe_speedups.pulls import PullPath
@@ -49,10 +49,14 @@ class SpeedupsService(BrokerService):
         return BrokerPath(self._sends, self._pulls)
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
-        """What reads header fields of HTTP/2, and what remembers verdicts of filters."""
+        """What reads header fields, translates for clients of gRPC, and remembers verdicts of filters."""
         if self._is_off:
             return {}
-        return {"speedups.fields": FieldReader, REMEMBERING: RecordVerdicts}
+        return {
+            "speedups.fields": FieldReader,
+            "speedups.received": ReceivedTranslator,
+            REMEMBERING: RecordVerdicts,
+        }
 
     def counters(self) -> Mapping[str, str]:
         """How many messages went the shorter way, in and out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
@@ -21,6 +21,7 @@ from mqframe_grpc.calls.renewing import Renewing
 from mqframe_grpc.calls.routes import RouteCalls
 from mqframe_grpc.calls.sends import SendCalls
 from mqframe_grpc.calls.transactions import TransactionCalls
+from mqframe_grpc.calls.translated import Translates, Translation
 from mqframe_grpc.clients import DoorClients
 from mqframe_grpc.latencies import RpcLatencies
 from mqframe_grpc.options import GrpcOptions
@@ -133,6 +134,10 @@ class Door:
             latency.add(call.first.status.code, now() - began)
 
         return timed
+
+    def translate_by(self, compiled: Callable[..., Translates]) -> None:
+        """Have ordinary messages that are received translated by the class `compiled`."""
+        self._receives.translation = Translation(compiled)
 
     async def renew(self) -> None:
         """Hide anew what is in work."""

@@ -30,6 +30,8 @@ class GrpcService(BrokerService):
         self._own = DoorPort(self._door, self._clock, options, port.directory / "grpc")
         if compiled := port.offered("speedups.fields"):
             self._own.reader = made_by(compiled)
+        if compiled := port.offered("speedups.received"):
+            self._door.translate_by(compiled)
 
     async def start(self) -> None:
         """Listen. Raises `OSError`, `SettingError`."""

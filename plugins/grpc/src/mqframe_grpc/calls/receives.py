@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from mqframe_pop.requests import PopMessage
 from mqframe_pop.rules.popped import PopResult, read_pop
@@ -13,6 +13,7 @@ from mqframe_pop.rules.popped import PopResult, read_pop
 from mqframe.core.clock import Clock
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.errors import AnswerError, BodyUnreadable, MqframeError
+from mqframe.core.filtering.tag_filter import TagFilter
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.requests.serving import Reply
 from mqframe.hooks.interfaces import answered_meanwhile
@@ -22,6 +23,7 @@ from mqframe_grpc.calls.answers import frame_of, status_of
 from mqframe_grpc.calls.held import HeldCalls
 from mqframe_grpc.calls.leftovers import Leftovers, Rest, handle_of
 from mqframe_grpc.calls.renewing import Renewing
+from mqframe_grpc.calls.translated import Delivery, Translation
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.codes import Rejected, rejected, status
@@ -37,6 +39,7 @@ from mqframe_grpc.rules.receives import (
 from mqframe_grpc.rules.settings import attempts_max, request_timeout_ms, retry_delay_ms
 from mqframe_grpc.rules.times import timestamp
 from mqframe_grpc.transport.call import GrpcCall
+from mqframe_grpc.transport.messages import framed
 
 log = get_logger("grpc")
 
@@ -44,14 +47,8 @@ _ANY_QUEUE: Final = -1
 _NEWEST: Final = 1
 
 
-class _Delivery(NamedTuple):
-    handle: DoorHandle
-    message: m.Message
-    reconsume_times: int
-
-
 class ReceiveCalls:
-    """ReceiveMessage. `held`: the calls that wait."""
+    """ReceiveMessage. `held`: the calls that wait; `translation`: `None` where Python does all of it."""
 
     def __init__(
         self,
@@ -62,6 +59,7 @@ class ReceiveCalls:
         renewing: Renewing,
     ) -> None:
         self.held = HeldCalls()
+        self.translation: Translation | None = None
         self._backend = backend
         self._clients = clients
         self._clock = clock
@@ -84,7 +82,7 @@ class ReceiveCalls:
 
     async def _pop(
         self, call: GrpcCall, client: DoorClient, group: str, topic: str, request: m.ReceiveMessageRequest
-    ) -> list[_Delivery]:
+    ) -> list[Delivery]:
         asked = self._asked(call, client, group, topic, request)
         choice = choice_of(request.filter_expression)
         broker = self._backend.broker_of(request.message_queue.broker.name)
@@ -97,11 +95,16 @@ class ReceiveCalls:
         except asyncio.CancelledError as given_up:
             if (late := answered_meanwhile(given_up)) is not None:
                 with contextlib.suppress(Rejected):
-                    popped = _read(late, broker, topic, deadline).messages
+                    popped = read(late, broker, topic, deadline).messages
                     pairs = ((each.message_id, handle_of(each)) for each in popped)
                     self._leftovers.give_back(client, group, topic, pairs)
             raise
-        result = _read(reply, broker, topic, deadline)
+        translation, all_wanted = self.translation, isinstance(choice, TagFilter) and not choice.tags
+        if translation is not None and all_wanted and not asked.order:
+            translated = translation.of(reply, request.message_queue.topic, broker)
+            if translated:
+                return translated
+        result = read(reply, broker, topic, deadline)
         if result.full:
             raise Rejected(m.Code.TOO_MANY_REQUESTS, "polling full: too many receives wait at the broker")
         if not result.messages:
@@ -150,7 +153,7 @@ class ReceiveCalls:
         topic: m.Resource,
         config: SubscriptionGroupConfig | None,
         messages: Sequence[ReceivedMessage],
-    ) -> tuple[list[_Delivery], Rest]:
+    ) -> tuple[list[Delivery], Rest]:
         """What of `messages` can be handed over, and what is to be done with the others."""
         found, rest = [], Rest()
         most = attempts_max(config)
@@ -161,6 +164,7 @@ class ReceiveCalls:
                 continue
             try:
                 made = message_of(message, topic, handle.text)
+                answer = framed(m.ReceiveMessageResponse(message=made).SerializeToString())
             except BodyUnreadable as problem:
                 # As push consumers of the remoting protocol do it: it never gets better.
                 log.error("message cannot be unpacked", topic=topic.name, group=group, problem=str(problem))
@@ -177,7 +181,7 @@ class ReceiveCalls:
                 )
                 rest.later.append((handle, retry_delay_ms(config, message.reconsume_times)))
             else:
-                found.append(_Delivery(handle, made, message.reconsume_times))
+                found.append(Delivery(handle, message.message_id, answer, message.reconsume_times))
         return found, rest
 
     async def _hand_over(
@@ -186,34 +190,35 @@ class ReceiveCalls:
         client: DoorClient,
         group: str,
         topic: str,
-        found: Sequence[_Delivery],
+        found: Sequence[Delivery],
         *,
         renewed: bool,
     ) -> None:
         renewing = self._renewing
         if renewed:
-            now_ms = renewing.now_ms()
+            now_ms, name = renewing.now_ms(), client.name
             for each in found:
-                message_id = each.message.system_properties.message_id
                 renewing.renewals.deliver(
-                    client.name, group, topic, message_id, each.handle, now_ms, each.reconsume_times
+                    name, group, topic, each.message_id, each.handle, now_ms, each.reconsume_times
                 )
         sent = 0
         try:
             await call.send(m.ReceiveMessageResponse(status=status(m.Code.OK)))
             for each in found:
-                await call.send(m.ReceiveMessageResponse(message=each.message))
+                call.pass_on(each.answer)
+                if call.ended or call.is_full:
+                    await call.room()
                 sent += 1
         except BaseException:
             self._leftovers.give_back(client, group, topic, map(_pair, found[sent:]))
             raise
 
 
-def _pair(delivery: _Delivery) -> tuple[str, DoorHandle]:
-    return delivery.message.system_properties.message_id, delivery.handle
+def _pair(delivery: Delivery) -> tuple[str, DoorHandle]:
+    return delivery.message_id, delivery.handle
 
 
-def _read(reply: Reply, broker: str, topic: str, deadline: float) -> PopResult:
+def read(reply: Reply, broker: str, topic: str, deadline: float) -> PopResult:
     """What a pop found. Raises `Rejected`."""
     try:
         return read_pop(frame_of(reply), broker, topic, broker, deadline)

@@ -148,10 +148,18 @@ class GrpcCall:
         Raises `GrpcError` CANCELLED when the call has ended, before or meanwhile: the answer may not have
         arrived. Raises `asyncio.CancelledError` instead in the task that serves it.
         """
-        self._refuse_when_ended()
         if self.first is None:
             self.first = answer
-        self._carrier.send(self, framed(answer.SerializeToString()))
+        self.pass_on(framed(answer.SerializeToString()))
+        await self.room()
+
+    def pass_on(self, data: bytes) -> None:
+        """Send an answer as it travels; who sends more waits for `room`. Raises as `send`."""
+        self._refuse_when_ended()
+        self._carrier.send(self, data)
+
+    async def room(self) -> None:
+        """Wait while the client has not read enough of what was sent. Raises as `send`."""
         while self.waiting_bytes > ROOM_BYTES and not self.ended:
             await self._wait_among(self._rooms)
         self._refuse_when_ended()
