@@ -28,6 +28,7 @@ mod pulls;
 mod received;
 mod record;
 mod send;
+mod sent;
 mod text;
 mod verdicts;
 mod words;
@@ -50,6 +51,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<given::PullAnswers>()?;
     module.add_class::<messages::RecordMessage>()?;
     module.add_class::<received::ReceivedTranslator>()?;
+    module.add_class::<sent::SentReader>()?;
     module.add_function(wrap_pyfunction!(elements::encode_elements, module)?)?;
     module.add_function(wrap_pyfunction!(messages::read_messages, module)?)?;
     module.add_function(wrap_pyfunction!(many::offsets_of, module)?)?;

@@ -1,8 +1,64 @@
-//! Writes messages of protobuf, field by field, as the classes made of their descriptors do.
+//! Writes and reads messages of protobuf, field by field, as the classes made of their descriptors do.
 
 const VARINT: u32 = 0;
 const BYTES: u32 = 2;
 const CONTINUES: u8 = 0x80;
+const VARINT_BYTES_MAX: usize = 10;
+
+/// What a field holds: fields of other kinds are left to Python.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// The number of a field, and what it holds.
+type Field<'a> = (u64, Value<'a>);
+
+/// The fields of one message, in their order.
+pub struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub fn of(raw: &'a [u8]) -> Self {
+        Self { rest: raw }
+    }
+
+    /// The next field, `Some(None)` behind the last one; `None` for anything that is not written so.
+    pub fn next_field(&mut self) -> Option<Option<Field<'a>>> {
+        if self.rest.is_empty() {
+            return Some(None);
+        }
+        let tag = self.varint()?;
+        let value = match tag & 7 {
+            0 => Value::Number(self.varint()?),
+            2 => {
+                let size = usize::try_from(self.varint()?).ok()?;
+                let (value, rest) = self.rest.split_at_checked(size)?;
+                self.rest = rest;
+                Value::Bytes(value)
+            }
+            _ => return None,
+        };
+        (1..1 << 29)
+            .contains(&(tag >> 3))
+            .then_some(Some((tag >> 3, value)))
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for at in 0..VARINT_BYTES_MAX - 1 {
+            let byte = *self.rest.get(at)?;
+            value |= u64::from(byte & !CONTINUES) << (7 * at);
+            if byte < CONTINUES {
+                self.rest = &self.rest[at + 1..];
+                return Some(value);
+            }
+        }
+        None // negative, or too long
+    }
+}
 
 /// A number of which `value` is 64 bits, a negative one in ten bytes.
 fn put_varint(out: &mut Vec<u8>, mut value: u64) {
@@ -43,6 +99,32 @@ pub fn put_filled(out: &mut Vec<u8>, field: u32, value: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut out = Vec::new();
+        put_number(&mut out, 3, 300);
+        put_bytes(&mut out, 16, b"ab");
+        let mut fields = Fields::of(&out);
+        assert_eq!(fields.next_field(), Some(Some((3, Value::Number(300)))));
+        assert_eq!(fields.next_field(), Some(Some((16, Value::Bytes(b"ab")))));
+        assert_eq!(fields.next_field(), Some(None));
+    }
+
+    #[test]
+    fn other_bytes_are_left() {
+        let long = [0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1];
+        for raw in [
+            &[0x08][..],
+            &[0x0a, 2, 1],
+            &[0x0d, 1, 2, 3, 4],
+            &[0x02, 0],
+            &[0x80],
+            &long,
+        ] {
+            assert_eq!(Fields::of(raw).next_field(), None, "{raw:?}");
+        }
+    }
 
     #[test]
     fn numbers_take_seven_bits_a_byte() {

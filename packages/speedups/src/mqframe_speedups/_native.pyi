@@ -13,7 +13,7 @@ from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
     "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullAnswers", "PullReader",
-    "ReceivedTranslator", "RecordMessage", "RecordVerdicts", "SendLayout", "any_may_have",
+    "ReceivedTranslator", "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "any_may_have",
     "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
     "store_bytes_of",
 ]  # fmt: skip
@@ -307,6 +307,19 @@ class ReceivedTranslator:
         """The messages in `records`, all of `topic`; `None` where one is not ordinary, or not where the pop
         says. `resource`: the topic as the client named it; `places`: where the pop began in each queue, and
         what it took; `words`: of each handle those behind the start, and the broker's name."""
+
+@final
+class SentReader:
+    """Requests of gRPC to send: `ReadsSends` in mqframe_grpc/calls/ordinary_sends.py.
+
+    `reserved`: properties that clients may not set; `limits`: bytes of a body, bytes and number of
+    properties, bytes of a message group.
+    """
+
+    def __init__(self, reserved: frozenset[str], limits: tuple[int, int, int, int]) -> None: ...
+    def read(self, request: bytes) -> tuple[str, str, str, str, bytes, int] | None:
+        """Topic, message id, message group, properties, body and ms of the birth of the one message; `None`
+        where there is another number of them, or anything may be wrong with it."""
 
 @final
 class RecordMessage:

@@ -13,7 +13,7 @@ from mqframe.core.measuring.family import Family, Metric, MetricKind
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
-from mqframe_speedups._native import FieldReader, ReceivedTranslator, RecordVerdicts
+from mqframe_speedups._native import FieldReader, ReceivedTranslator, RecordVerdicts, SentReader
 from mqframe_speedups.log_reading import NativeLogReading
 from mqframe_speedups.path import BrokerPath
 from mqframe_speedups.pulls import PullPath
@@ -49,12 +49,13 @@ class SpeedupsService(BrokerService):
         return BrokerPath(self._sends, self._pulls)
 
     def offers(self) -> Mapping[str, Callable[..., Any]]:
-        """What reads header fields, translates for clients of gRPC, and remembers verdicts of filters."""
+        """What reads and translates for clients of gRPC, and what remembers verdicts of filters."""
         if self._is_off:
             return {}
         return {
             "speedups.fields": FieldReader,
             "speedups.received": ReceivedTranslator,
+            "speedups.sent": SentReader,
             REMEMBERING: RecordVerdicts,
         }
 

@@ -15,6 +15,7 @@ from mqframe_grpc.calls.answers import Serve, answering
 from mqframe_grpc.calls.deliveries import Deliveries
 from mqframe_grpc.calls.handed import HandedCommands
 from mqframe_grpc.calls.members import MemberCalls
+from mqframe_grpc.calls.ordinary_sends import ReadsSends, SendRequests
 from mqframe_grpc.calls.queues import QueueCalls
 from mqframe_grpc.calls.receives import ReceiveCalls
 from mqframe_grpc.calls.renewing import Renewing
@@ -29,7 +30,7 @@ from mqframe_grpc.proto import messages as m
 from mqframe_grpc.rules.renewal import Renewals
 from mqframe_grpc.rules.routes import endpoints_of
 from mqframe_grpc.rules.settings import settings_for
-from mqframe_grpc.transport.call import GrpcCall, Method
+from mqframe_grpc.transport.call import Asked, GrpcCall, Method
 
 SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
 
@@ -62,6 +63,7 @@ class Door:
         self._members = MemberCalls(backend, clients, clock, self._settings)
         self._sends = SendCalls(backend, clients, clock, options.sends, transactions.half_stored)
         self._sends.check_types = options.check_types
+        self._send_requests: Asked = m.SendMessageRequest
         self._receives = ReceiveCalls(backend, clients, clock, options.receives, self.renewing)
         self._queues = QueueCalls(backend, clients, clock, options.receives, self._receives.held)
         self._acks = AckCalls(clients, options.receives, self.renewing)
@@ -106,6 +108,7 @@ class Door:
         }
         for name, serve in (("ReceiveMessage", self._receives.receive), ("PullMessage", self._queues.pull)):
             found[SERVICE + name] = Method(self._timed(name, serve), m.METHODS[SERVICE + name][0])
+        found[f"{SERVICE}SendMessage"] = found[f"{SERVICE}SendMessage"]._replace(asked=self._send_requests)
         found[f"{SERVICE}Telemetry"] = Method(self._members.telemetry, m.TelemetryCommand, both_ways=True)
         return found
 
@@ -138,6 +141,10 @@ class Door:
     def translate_by(self, compiled: Callable[..., Translates]) -> None:
         """Have ordinary messages that are received translated by the class `compiled`."""
         self._receives.translation = Translation(compiled)
+
+    def read_sends_by(self, compiled: Callable[..., ReadsSends]) -> None:
+        """Have ordinary sends read by the class `compiled`. Before `methods` are asked for."""
+        self._send_requests = SendRequests(compiled, self._options.sends)
 
     async def renew(self) -> None:
         """Hide anew what is in work."""

@@ -27,11 +27,13 @@ class GrpcService(BrokerService):
         self._port = port
         self._clock = cast("LoopClock", port.clock)
         self._door = Door(InsideBackend(port), self._clock, options, port.requests.judge)
+        if compiled := port.offered("speedups.received"):
+            self._door.translate_by(compiled)
+        if compiled := port.offered("speedups.sent"):
+            self._door.read_sends_by(compiled)
         self._own = DoorPort(self._door, self._clock, options, port.directory / "grpc")
         if compiled := port.offered("speedups.fields"):
             self._own.reader = made_by(compiled)
-        if compiled := port.offered("speedups.received"):
-            self._door.translate_by(compiled)
 
     async def start(self) -> None:
         """Listen. Raises `OSError`, `SettingError`."""

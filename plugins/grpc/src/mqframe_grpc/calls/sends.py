@@ -13,6 +13,7 @@ from mqframe.core.requests.messages import RecallAnswer, RecallMessage, SendAnsw
 from mqframe_grpc.access import to_publish
 from mqframe_grpc.backend import Backend
 from mqframe_grpc.calls.answers import fields_of, need
+from mqframe_grpc.calls.ordinary_sends import OrdinarySend
 from mqframe_grpc.calls.routes import MESSAGE_TYPE
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
@@ -20,7 +21,7 @@ from mqframe_grpc.rules.codes import Rejected, overall, rejected, status
 from mqframe_grpc.rules.names import topic_name
 from mqframe_grpc.rules.routes import topic_type
 from mqframe_grpc.rules.send_checks import SendLimits, check_sends
-from mqframe_grpc.rules.sends import check_type, draft
+from mqframe_grpc.rules.sends import SendDraft, check_type, draft
 from mqframe_grpc.transport.call import GrpcCall
 
 _DEFAULT_TOPIC: Final = "TBW102"
@@ -58,26 +59,35 @@ class SendCalls:
         self._half_stored = half_stored
         self.check_types = True
 
-    async def send(self, call: GrpcCall, request: m.SendMessageRequest) -> m.SendMessageResponse:
+    async def send(
+        self, call: GrpcCall, request: m.SendMessageRequest | OrdinarySend
+    ) -> m.SendMessageResponse:
         """Serve SendMessage: an entry for each message, in their order."""
-        client = self._clients.of(call)
-        topic = check_sends(request.messages, self._limits, self._clock.now_ms())
-        # Before anything is said of the topic, such as that there is none.
-        self._clients.gate.check(client, to_publish(topic))
-        answer = m.SendMessageResponse()
-        codes = [
-            await self._store(client, call, topic, each, answer.entries.add()) for each in request.messages
-        ]
+        client, answer = self._clients.of(call), m.SendMessageResponse()
+        if isinstance(request, OrdinarySend):
+            topic = topic_name(request)
+            self._clients.gate.check(client, to_publish(topic))
+            codes = [await self._store(client, topic, request.draft, answer.entries.add())]
+        else:
+            topic = check_sends(request.messages, self._limits, self._clock.now_ms())
+            # Before anything is said of the topic, such as that there is none.
+            self._clients.gate.check(client, to_publish(topic))
+            codes = [
+                await self._store(client, topic, self._draft(call, each), answer.entries.add())
+                for each in request.messages
+            ]
         if len(codes) == 1 and codes[0] not in _SAFE_OR_NOT:
             return m.SendMessageResponse(status=answer.entries[0].status)
         answer.status.CopyFrom(overall(codes))
         return answer
 
+    def _draft(self, call: GrpcCall, message: m.Message) -> SendDraft:
+        return draft(message, call.address, self._clock.now_ms(), self._limits)
+
     async def _store(
-        self, client: DoorClient, call: GrpcCall, topic: str, message: m.Message, entry: m.SendResultEntry
+        self, client: DoorClient, topic: str, made: SendDraft, entry: m.SendResultEntry
     ) -> m.Code:
         """Have a message stored; what became of it goes into `entry`."""
-        made = draft(message, call.address, self._clock.now_ms(), self._limits)
         place = await self._backend.write_place(client, topic, made.group)
         if self.check_types:
             check_type(made.properties, topic, topic_type(place.topic.attributes.get(MESSAGE_TYPE)))
@@ -93,7 +103,7 @@ class SendCalls:
                 sys_flag=made.sys_flag,
                 born_timestamp=made.born_timestamp,
                 flag=0,
-                properties=encode_properties(made.properties),
+                properties=made.text or encode_properties(made.properties),
             ),
             made.body,
         )

@@ -6,7 +6,7 @@ The namespace of a resource is not looked at, as Apache's proxies do it.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.names import check_group, check_topic, is_system_group, is_system_topic
@@ -17,7 +17,15 @@ _ROCKSDB_TOPIC: Final = "CHECKPOINT_TOPIC"
 """Where Apache's brokers keep the offsets of a store in RocksDB (TopicValidator.java)."""
 
 
-def topic_name(resource: m.Resource) -> str:
+class Named(Protocol):
+    """A `Resource`, or what is read of one."""
+
+    @property
+    def name(self) -> str:
+        """As the client gave it."""
+
+
+def topic_name(resource: Named) -> str:
     """The name of the topic `resource`. Raises `Rejected` ILLEGAL_TOPIC for no legal one, or the system's."""
     return _topic(resource.name)
 

@@ -42,7 +42,8 @@ class SendDraft(NamedTuple):
     """A message as a broker gets it.
 
     `message_id`: the sender's; `body`: unpacked; `sys_flag`: bits of `SysFlag`; `born_timestamp`: ms;
-    `group`: the message group, "" without one.
+    `group`: the message group, "" without one; `text`: all properties in their text form, where compiled code
+    has made it, and `properties` are those alone that tell the type of the message; else "".
     """
 
     message_id: str
@@ -51,6 +52,7 @@ class SendDraft(NamedTuple):
     sys_flag: int
     born_timestamp: int
     group: str
+    text: str = ""
 
 
 def draft(message: m.Message, peer_address: str, now_ms: int, limits: SendLimits) -> SendDraft:

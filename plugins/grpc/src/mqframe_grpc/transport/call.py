@@ -21,15 +21,22 @@ UNREAD_BYTES: Final = 200
 """What one takes in memory besides its own bytes."""
 
 
+class Asked(Protocol):
+    """Reads requests: a class of messages, or what stands in its place."""
+
+    def FromString(self, data: bytes, /) -> Any:  # noqa: N802 - as protobuf has it
+        """The request in `data`. Raises `google.protobuf.message.DecodeError`."""
+
+
 class Method(NamedTuple):
     """What serves one RPC.
 
     `serve(call, request)` returns the answer, or `None` where it has sent all of them; `both_ways`: it is
-    `serve(call)`, and takes the requests by `call.receive` as they come. `asked`: class of requests.
+    `serve(call)`, and takes the requests by `call.receive` as they come. `asked`: reads requests.
     """
 
     serve: Callable[..., Coroutine[Any, Any, m.ProtoMessage | None]]
-    asked: type[m.ProtoMessage]
+    asked: Asked
     both_ways: bool = False
 
 
