@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any, Final
+
 from mqframe_grpc.calls.answers import status_of
 from mqframe_grpc.calls.renewing import Renewing
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
+from mqframe_grpc.rules.acks import all_done
 from mqframe_grpc.rules.codes import overall, status
 from mqframe_grpc.rules.handles import DoorHandle
 from mqframe_grpc.rules.names import group_name, topic_name
 from mqframe_grpc.rules.receives import ReceiveLimits, changed_ms
 from mqframe_grpc.transport.call import GrpcCall
+
+_DONE: Final = status(m.Code.OK)
 
 
 class AckCalls:
@@ -27,24 +33,29 @@ class AckCalls:
         client = self._clients.of(call)
         topic, group = topic_name(request.topic), group_name(request.group)
         results = [await self._acknowledge(call, client, group, topic, each) for each in request.entries]
-        codes = [m.Code(result.status.code) for result in results]
-        return m.AckMessageResponse(status=overall(codes), entries=results)
+        if results and all(found is _DONE for _, _, found in results):
+            return all_done([(message_id, handle) for message_id, handle, _ in results])
+        entries = [
+            m.AckMessageResultEntry(message_id=message_id, receipt_handle=handle, status=found)
+            for message_id, handle, found in results
+        ]
+        codes = [m.Code(found.code) for _, _, found in results]
+        return m.AckMessageResponse(status=overall(codes), entries=entries)
 
     async def _acknowledge(
         self, call: GrpcCall, client: DoorClient, group: str, topic: str, entry: m.AckMessageEntry
-    ) -> m.AckMessageResultEntry:
-        async def use(handle: DoorHandle) -> None:
-            await self._deliveries.acknowledge(client, group, topic, handle)
+    ) -> tuple[str, str, m.Status]:
+        """The id and the handle in `entry`, and how it went."""
+        message_id, text = entry.message_id, entry.receipt_handle
+
+        def use(handle: DoorHandle) -> Coroutine[Any, Any, None]:
+            return self._deliveries.acknowledge(client, group, topic, handle)
 
         try:
-            given = DoorHandle.parse(entry.receipt_handle)
-            await self._renewing.use_newest(client, group, topic, entry.message_id, given, use)
-            found = status(m.Code.OK)
+            await self._renewing.use_newest(client, group, topic, message_id, DoorHandle.parse(text), use)
         except Exception as problem:  # isolation boundary: of this entry
-            found = status_of(problem, call)
-        return m.AckMessageResultEntry(
-            message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=found
-        )
+            return message_id, text, status_of(problem, call)
+        return message_id, text, _DONE
 
     async def change(
         self, call: GrpcCall, request: m.ChangeInvisibleDurationRequest

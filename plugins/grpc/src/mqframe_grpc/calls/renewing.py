@@ -95,7 +95,7 @@ class Renewing:
     ) -> InWork | None:
         """End the renewal of the message that `client` means; `None` where it is not renewed."""
         work = self.renewals.take(client.name, group, topic, message_id, given)
-        if work is not None:
+        if work in self._changes:
             await self._changed(work)
         return work
 
