@@ -15,6 +15,7 @@ from mqframe.core.errors import FixError
 from mqframe.core.messages.addresses import decode_host
 
 PORT_MAX: Final = 65_535
+_HEX: Final = [f"{number:02X}" for number in range(256)]
 
 
 def offset_id(host: bytes, commit_log_offset: int) -> str:
@@ -65,7 +66,7 @@ class UniqueIds:
         """`number` new ids, at most 65,536, made at one reading of the clock."""
         head = f"{self._prefix}{self._elapsed_ms():08X}"
         following = self._next
-        return [f"{head}{following() & 0xFFFF:04X}" for _ in range(number)]
+        return [f"{head}{_HEX[(n := following()) >> 8 & 255]}{_HEX[n & 255]}" for _ in range(number)]
 
     def _elapsed_ms(self) -> int:
         now = self._clock.now_ms()
