@@ -106,6 +106,8 @@ class RouteCache:
         self._on_change = on_change
         self._outages = outages
         self._routes: dict[str, TopicRoute] = {}
+        self.known: Callable[[str], TopicRoute | None] = self._routes.get
+        """The route of a topic that is in the cache."""
         self._brokers: dict[str, dict[int, str]] = {}
         self._asking: dict[tuple[str, str, int], asyncio.Task[TopicRoute]] = {}
         self._missing: set[str] = set()
@@ -137,10 +139,6 @@ class RouteCache:
             task = asyncio.ensure_future(self._renew(topic))
             self._hearing.add(task)
             task.add_done_callback(self._hearing.discard)
-
-    def known(self, topic: str) -> TopicRoute | None:
-        """The route that is in the cache."""
-        return self._routes.get(topic)
 
     def brokers(self) -> dict[str, dict[int, str]]:
         """Addresses of all brokers in the routes, by name and id; those that left the routes are gone."""

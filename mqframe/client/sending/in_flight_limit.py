@@ -16,12 +16,12 @@ _STOPPED: Final = "the producer was stopped; nothing was sent"
 
 
 class AsyncInFlightLimit:
-    """For one loop. Those who wait are served in order."""
+    """For one loop. `waiters`: who waits for room, and is served in this order."""
 
     def __init__(self, count: InFlightCount, clock: LoopClock) -> None:
         self._count = count
         self._clock = clock
-        self._waiters: deque[tuple[asyncio.Future[None], int]] = deque()
+        self.waiters: deque[tuple[asyncio.Future[None], int]] = deque()
         self._closed = False
 
     @property
@@ -31,14 +31,14 @@ class AsyncInFlightLimit:
 
     def acquire(self, size: int) -> bool:
         """Count one of `size` bytes in if it fits and nobody waits."""
-        return not self._waiters and self._count.acquire(size)
+        return not self.waiters and self._count.acquire(size)
 
     async def wait(self, size: int, seconds: float) -> None:
         """Count it in when its turn comes. Raises `TooMuchInFlight` after `seconds`."""
         if self._closed:
             raise ClosedError(_STOPPED)
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append((granted, size))
+        self.waiters.append((granted, size))
         self._wake()
         try:
             await within(self._clock, seconds, granted)
@@ -54,19 +54,19 @@ class AsyncInFlightLimit:
     def release(self, size: int, count: int = 1) -> None:
         """Count `count` of `size` bytes in all out, and let those in who wait."""
         self._count.release(size, count)
-        if self._waiters:
+        if self.waiters:
             self._wake()
 
     def close(self) -> None:
         """Fail all who wait."""
         self._closed = True
-        for granted, _size in self._waiters:
+        for granted, _size in self.waiters:
             if not granted.done():
                 granted.set_exception(ClosedError(_STOPPED))
-        self._waiters.clear()
+        self.waiters.clear()
 
     def _wake(self) -> None:
-        waiters = self._waiters
+        waiters = self.waiters
         while waiters:
             granted, size = waiters[0]
             if not granted.done():
@@ -77,7 +77,9 @@ class AsyncInFlightLimit:
 
 
 class BlockingInFlightLimit:
-    """For threads."""
+    """For threads. Nobody is served before others."""
+
+    waiters = ()
 
     def __init__(self, count: InFlightCount) -> None:
         self._count = count

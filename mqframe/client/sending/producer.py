@@ -300,6 +300,11 @@ class AsyncProducer(AsyncClient):
         Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
         """
         api = self._api or self._running()
+        gatherer = self._submitter.gatherer
+        if gatherer is not None and queue is None and selector is None and sharding_key is None:
+            usual: asyncio.Future[SendResult] | None = gatherer.take(message)
+            if usual is not None:
+                return usual
         check_message(message, api.plain_bytes_max)
         prepared = None
         if api.pipeline.preparing is not None:

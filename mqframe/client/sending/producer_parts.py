@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
 import attrs
@@ -24,6 +24,7 @@ from mqframe.core.messages.names import check_group
 from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.core.sending.queue_choice import FaultLatency
 from mqframe.core.sending.retries import BOUND, RetryRules, awaited_rules
+from mqframe.hooks.client_parts import part_or
 from mqframe.hooks.codecs import Codecs
 from mqframe.hooks.interfaces import Codec, ForbiddenHook, QueueSelector, RpcHook, SendHook
 from mqframe.hooks.manager import PluginManager
@@ -143,7 +144,8 @@ class ProducerParts:
 
     def waiting_count(self) -> InFlightCount:
         """The limit of submitted messages; nothing is counted in yet."""
-        return InFlightCount(self.settings.waiting_messages_max, self.settings.waiting_bytes_max)
+        count: Callable[[int, int], InFlightCount] = part_or("in_flight_count", InFlightCount)
+        return count(self.settings.waiting_messages_max, self.settings.waiting_bytes_max)
 
     def fixed_queue(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from mqframe.client.sending.blocking_transport import BlockingTransport, run_blo
 from mqframe.client.sending.in_flight_limit import BlockingInFlightLimit
 from mqframe.client.sending.prepared_sends import preparing_hooks
 from mqframe.client.sending.producer import AsyncProducer
-from mqframe.client.sending.result_futures import Item, ThreadResults
+from mqframe.client.sending.result_futures import Item, Items, ThreadResults
 from mqframe.client.sending.submit import Submitter
 from mqframe.client.sending.unsent import Unfinished, forget, is_own, keep, tell
 from mqframe.core.cluster.route import TopicRoute
@@ -53,7 +53,8 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._remoting: BlockingClient | None = None
         self._waiting = BlockingInFlightLimit(self._parts.waiting_count())
         self._results = ThreadResults(preparing_hooks(self._parts.send_hooks))
-        self._inbox: deque[Item] = deque()
+        self._inbox: Any = deque()  # of items, and of what compiled code gathered in between
+        self._usual: Callable[[Message], Future[SendResult] | None] = _nothing
         self._awake = False
         self._over = False
         self._rest = _Rest(self)
@@ -82,6 +83,10 @@ class ProducerThread(SyncClient[AsyncProducer]):
         Raises `MessageError`, `RouteError`, `TooMuchInFlight`; other errors come from the future.
         """
         api = self._running()
+        if queue is None and selector is None and sharding_key is None:
+            usual = self._usual(message)
+            if usual is not None:
+                return self._handed_over(usual)
         check_message(message, api.plain_bytes_max)
         prepared = None
         if api.pipeline.preparing is not None:
@@ -102,16 +107,11 @@ class ProducerThread(SyncClient[AsyncProducer]):
             if prepared is not None:
                 prepared.failed(problem)
             raise
-        future = self._results.new()
-        item = Item(message, future, size, fixed)
-        if prepared is not None:
-            item.operation = prepared.operation
+        operation = None if prepared is None else prepared.operation
+        item = Item(message, self._results.new(), size, fixed, operation)
+        future: Future[SendResult] = item.future
         self._inbox.append(item)
-        if not self._awake:
-            self._wake()
-        if self._over:  # nobody looks into the inbox any more
-            self._refuse_rest()
-        return future
+        return self._handed_over(future)
 
     def flush(self) -> None:
         """Send all that was submitted; returns when it has results or errors."""
@@ -124,6 +124,8 @@ class ProducerThread(SyncClient[AsyncProducer]):
         assert instance is not None
         on_loop = self._client._running().pipeline
         self._submitter = Submitter(on_loop, self._settings, clock, self._waiting, self._results)
+        if self._submitter.gatherer is not None:
+            self._inbox, self._usual = self._submitter.gatherer.handing_over()
         self._remoting = BlockingClient(clock, self._client._lease.net, rpc_hooks=parts.rpc_hooks)
 
         def find_route(topic: str, seconds: float) -> TopicRoute:
@@ -174,20 +176,20 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._over = True  # before the inbox is looked at: whoever puts into it later looks himself
         self._refuse_rest()
 
-    def _wake(self) -> None:
-        self._awake = True
-        try:
-            self._drain_loop.call_soon_threadsafe(self._drain)
-        except RuntimeError:  # the loop ended: the producer was stopped by another thread
+    def _handed_over(self, future: Future[SendResult]) -> Future[SendResult]:
+        if not self._awake:
+            self._awake = True
+            try:
+                self._drain_loop.call_soon_threadsafe(self._drain)
+            except RuntimeError:  # the loop ended: the producer was stopped by another thread
+                self._refuse_rest()
+        if self._over:  # nobody looks into the inbox any more
             self._refuse_rest()
+        return future
 
     def _refuse_rest(self) -> None:
-        while True:
-            try:
-                item = self._inbox.popleft()
-            except IndexError:  # empty; perhaps another thread was faster
-                return
-            self._results.fail((item,), ClosedError("the producer was stopped; the message was not sent"))
+        for items in _rest_of(self._inbox):
+            self._results.fail(items, ClosedError("the producer was stopped; the message was not sent"))
 
     # On the loop's thread
 
@@ -210,15 +212,30 @@ class ProducerThread(SyncClient[AsyncProducer]):
 
     def _take(self, count: int) -> None:
         inbox, submitter = self._inbox, self._submitter
-        for _ in range(count):
-            if not inbox:
-                break
+        for _ in range(min(count, len(inbox))):
             item = inbox.popleft()
             try:
                 submitter.add(item)
             except MqframeError as problem:
-                self._waiting.release(len(item.message.body))
-                self._results.fail((item,), problem)
+                self._waiting.release(_items_of(item).body_bytes(), item.count)
+                self._results.fail(_items_of(item), problem)
+
+
+def _nothing(message: Message) -> None:
+    return None
+
+
+def _items_of(handed: Any) -> Items:
+    return Items([handed] if isinstance(handed, Item) else handed)
+
+
+def _rest_of(inbox: Any) -> Iterator[Items]:
+    while True:
+        try:
+            handed = inbox.popleft()
+        except IndexError:  # empty; perhaps another thread was faster
+            return
+        yield _items_of(handed)
 
 
 class _Rest(Unfinished):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from mqframe.core.errors import MqframeError
 from mqframe.core.messages.message import Message, MessageQueue, SendResult
+from mqframe.core.sending.answer import split_send_result
 from mqframe.hooks.interfaces import SendHook, SendOperation
 from mqframe.hooks.isolate import finish_each
 
@@ -20,14 +22,38 @@ from mqframe.hooks.isolate import finish_each
 class Item(msgspec.Struct, gc=False):
     """A submitted message: who waits for its result, its size in bytes, the queue that it is bound to.
 
-    `operation`: what hooks prepared, until they were told how it ended.
+    `operation`: what hooks prepared, until they were told how it ended; `count`: of messages. What compiled
+    code gathered for one topic can be added like one: `message` is its first.
     """
+
+    count: ClassVar[int] = 1
 
     message: Message
     future: Any
     size: int
     queue: MessageQueue | None
     operation: SendOperation | None = None
+
+
+class Items(list[Item]):
+    """Submitted messages that travel together. Compiled code has a class that does the same."""
+
+    def messages(self) -> Sequence[Message]:
+        """Each message."""
+        return [item.message for item in self]
+
+    def settle(self, result: SendResult, ids: list[str]) -> list[tuple[Any, SendResult]]:
+        """Who is to get which result, where `result` is that of all. Raises `BadAnswer`."""
+        results = (result,) if len(self) == 1 else split_send_result(result, ids)
+        return list(zip([item.future for item in self], results, strict=True))
+
+    def body_bytes(self) -> int:
+        """Bytes of all bodies."""
+        return sum([len(item.message.body) for item in self])
+
+    def bound(self) -> int:
+        """How many are bound to a queue."""
+        return sum([item.queue is not None for item in self])
 
 
 def operations_of(items: Sequence[Item]) -> tuple[SendOperation, ...]:
@@ -38,14 +64,14 @@ def operations_of(items: Sequence[Item]) -> tuple[SendOperation, ...]:
 def _finish(
     hooks: Sequence[SendHook],
     items: Sequence[Item],
-    results: Sequence[SendResult] | None,
+    results: Sequence[tuple[Any, SendResult]] | None,
     problem: BaseException | None,
 ) -> None:
     """Tell `hooks` how the sends of `items` ended, each once."""
     for index, item in enumerate(items):
         operation, item.operation = item.operation, None
         if operation is not None:
-            operation.result = None if results is None else results[index]
+            operation.result = None if results is None else results[index][1]
             operation.error = problem
             finish_each(hooks, operation)
 
@@ -58,13 +84,14 @@ class LoopResults:
 
     def __init__(self, hooks: Sequence[SendHook] = ()) -> None:
         self._hooks = hooks
+        self.new = asyncio.get_running_loop().create_future
 
-    def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
-        """Give each its result."""
+    def resolve(self, items: Items, of_all: SendResult, ids: list[str]) -> None:
+        """Give each its result, as that of all says. Raises `BadAnswer`."""
+        results = items.settle(of_all, ids)
         if self._hooks:
             _finish(self._hooks, items, results, None)
-        for item, result in zip(items, results, strict=True):
-            future = item.future
+        for future, result in results:
             if not future.done():
                 future.set_result(result)
 
@@ -81,8 +108,11 @@ class SendFuture(Future[SendResult]):
     """The result of a submitted message, a `concurrent.futures.Future` that is cheap by the hundred thousand.
 
     All futures of a producer share one condition, notified once for each batch, instead of a lock and a queue
-    of waiters each. It cannot be cancelled: the message may be on its way.
+    of waiters each. It cannot be cancelled: the message may be on its way. `shown`: what it stands behind, if
+    anything; who waits for several is told of that.
     """
+
+    shown: Any = None
 
     def __init__(self, changed: threading.Condition) -> None:
         # The fields of the base class, which `concurrent.futures.wait` and `as_completed` look at.
@@ -133,7 +163,7 @@ class SendFuture(Future[SendResult]):
         self._state = "FINISHED"
         if self._watched:
             for waiter in self._waiters:
-                (waiter.add_result if problem is None else waiter.add_exception)(self)
+                (waiter.add_result if problem is None else waiter.add_exception)(self.shown or self)
 
     def run_callbacks(self) -> None:
         """Call what waits for the end; the caller does not hold the condition."""
@@ -154,15 +184,17 @@ class ThreadResults:
         """A future that waits for its result."""
         return SendFuture(self._changed)
 
-    def resolve(self, items: Sequence[Item], results: Sequence[SendResult]) -> None:
-        """Give each its result, and wake once all who wait."""
+    def resolve(self, items: Items, of_all: SendResult, ids: list[str]) -> None:
+        """Give each its result, as that of all says, and wake once all who wait. Raises `BadAnswer`."""
+        results = items.settle(of_all, ids)
         if self._hooks:
             _finish(self._hooks, items, results, None)
         with self._changed:
-            for item, result in zip(items, results, strict=True):
-                item.future.finish(result, None)
+            for future, result in results:
+                future.finish(result, None)
             self._changed.notify_all()
-        self._call(items)
+        for future, _ in results:
+            future.run_callbacks()
 
     def fail(self, items: Sequence[Item], problem: MqframeError) -> None:
         """Give all the same error, and wake once all who wait."""
@@ -173,10 +205,6 @@ class ThreadResults:
             for item in items:
                 item.future.finish(None, problem)
             self._changed.notify_all()
-        self._call(items)
-
-    @staticmethod
-    def _call(items: Sequence[Item]) -> None:
         for item in items:
             item.future.run_callbacks()
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
+from typing import Any
 
 import attrs
 
@@ -15,7 +16,7 @@ from mqframe.client.sending.batches import SendBatch
 from mqframe.client.sending.busy_gates import BusyGates
 from mqframe.client.sending.in_flight_limit import InFlightLimit
 from mqframe.client.sending.pipeline import SendPipeline
-from mqframe.client.sending.result_futures import Item, Results, operations_of
+from mqframe.client.sending.result_futures import Item, Items, Results, operations_of
 from mqframe.client.sending.unsent import CutOff
 from mqframe.client.settings import ProducerSettings
 from mqframe.core.clock import Timer
@@ -25,8 +26,8 @@ from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
 from mqframe.core.retry.passing import is_passing
 from mqframe.core.sending.accumulator import Accumulator, Batch
-from mqframe.core.sending.answer import split_send_result
 from mqframe.core.sending.retries import BOUND, ONCE, RetryRules, submitted_rules
+from mqframe.hooks.client_parts import part_or
 from mqframe.hooks.interfaces import Forbidden
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
@@ -74,10 +75,12 @@ class Submitter:
         self._timeout = settings.send_timeout_seconds
         self._batch_bytes_max = settings.batch_bytes_max
         self._compress_over = settings.compress_over_bytes
-        self._accumulator: Accumulator[Item] = Accumulator(
-            settings.batch_messages_max, settings.batch_bytes_max, settings.linger_seconds
-        )
         self._sticky: dict[str, Batch[Item]] = {}
+        self.gatherer = _gatherer(self._sticky, pipeline, settings, in_flight, results)
+        batch = _empty_batch if self.gatherer is None else self.gatherer.batch
+        self._accumulator: Accumulator[Item] = Accumulator(
+            settings.batch_messages_max, settings.batch_bytes_max, settings.linger_seconds, batch
+        )
         self._timer: Timer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopped = False
@@ -103,11 +106,12 @@ class Submitter:
             accumulator.add(item.queue, item, size, self._clock.monotonic(), alone=alone)
         else:
             batch = self._sticky.get(topic)
-            if batch is not None and not alone and accumulator.room(batch, size):
+            if batch is not None and not alone and accumulator.room(batch, size, item.count):
                 accumulator.append(batch, item, size)
             else:
                 queue = batch.queue if batch is not None and not batch.closed else self._next_queue(topic)
-                self._sticky[topic] = accumulator.add(queue, item, size, self._clock.monotonic(), alone=alone)
+                now, count = self._clock.monotonic(), item.count
+                self._sticky[topic] = accumulator.add(queue, item, size, now, alone=alone, count=count)
         if accumulator.has_ready:
             self._pump()
             return True
@@ -158,12 +162,11 @@ class Submitter:
     def _sent(self, batch: Batch[Item], task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if task.cancelled():  # perhaps before it began, so that it could not say so itself
-            self._results.fail(
-                _unfinished(batch.items), ClosedError("the producer was stopped; the message was not sent")
-            )
+            stopped = ClosedError("the producer was stopped; the message was not sent")
+            self._results.fail(_unfinished(batch.items), stopped)
 
     async def _send(self, batch: Batch[Item]) -> None:
-        items = batch.items
+        items: Items = batch.items  # type: ignore[assignment]  # batches are made so
         try:
             await self._send_items(batch.queue, items)  # type: ignore[arg-type]  # keys are message queues here
         except MqframeError as problem:
@@ -180,11 +183,11 @@ class Submitter:
             self._results.fail(_unfinished(items), GiveUpError(f"the batch could not be sent: {problem!r}"))
         finally:
             self._accumulator.done(batch)
-            self._in_flight.release(sum([len(item.message.body) for item in items]), len(items))
+            self._in_flight.release(items.body_bytes(), len(items))
             if self._accumulator.has_ready:
                 self._pump()
 
-    async def _send_items(self, queue: MessageQueue, items: Sequence[Item]) -> None:
+    async def _send_items(self, queue: MessageQueue, items: Items) -> None:
         pipeline = self._pipeline
         deadline = self._clock.monotonic() + self._timeout
         route = await pipeline.route(queue.topic, self._timeout)
@@ -194,7 +197,7 @@ class Submitter:
             if not items:
                 return
         ids = pipeline.encoder.take_ids(len(items))
-        bound = sum([item.queue is not None for item in items])
+        bound = items.bound()
         rules = self._rules if not bound else BOUND if bound == len(items) else ONCE
         delivery = _Delivery(route, deadline, rules, queue, fixed=bool(bound))
         try:
@@ -205,7 +208,7 @@ class Submitter:
             await self._send_apart(items, ids, delivery, problem)
 
     async def _send_apart(
-        self, items: Sequence[Item], ids: Sequence[str], tried: _Delivery, problem: MqframeError
+        self, items: Items, ids: Sequence[str], tried: _Delivery, problem: MqframeError
     ) -> None:
         """Go on after `problem`: of these messages only those bound to the queue must not go elsewhere."""
         passing = is_passing(problem)
@@ -214,7 +217,7 @@ class Submitter:
         works = []
         for is_bound, rules in ((True, BOUND if passing else None), (False, free)):
             pairs = [each for each in zip(items, ids, strict=True) if (each[0].queue is not None) is is_bound]
-            part, its_ids = [item for item, _ in pairs], [each for _, each in pairs]
+            part, its_ids = Items([item for item, _ in pairs]), [each for _, each in pairs]
             if rules is None:
                 self._results.fail(part, problem)
             else:
@@ -222,13 +225,13 @@ class Submitter:
                 works.append(self._deliver_or_fail(part, its_ids, again))
         await asyncio.gather(*works)
 
-    async def _deliver_or_fail(self, items: Sequence[Item], ids: list[str], delivery: _Delivery) -> None:
+    async def _deliver_or_fail(self, items: Items, ids: list[str], delivery: _Delivery) -> None:
         try:
             await self._deliver(items, ids, delivery)
         except MqframeError as problem:
             self._results.fail(items, problem)
 
-    async def _deliver(self, items: Sequence[Item], ids: list[str], delivery: _Delivery) -> None:
+    async def _deliver(self, items: Items, ids: list[str], delivery: _Delivery) -> None:
         queue = delivery.queue
         result = await self._pipeline.deliver(
             self._packed(items, ids),
@@ -242,20 +245,18 @@ class Submitter:
             mode="async",
             gates=self._gates,
         )
-        one = len(items) == 1
-        self._results.resolve(items, (result,) if one else split_send_result(result, ids))
+        self._results.resolve(items, result, ids)
 
-    def _packed(self, items: Sequence[Item], ids: list[str]) -> SendBatch:
+    def _packed(self, items: Items, ids: list[str]) -> SendBatch:
         pipeline = self._pipeline
-        messages = [item.message for item in items]
-        one = len(items) == 1
+        one, messages = len(items) == 1, items.messages()
         batch = pipeline.encoder.one(messages[0], ids[0]) if one else pipeline.encoder.batch(messages, ids)
         if pipeline.preparing is not None:
             batch.operations = operations_of(items)
         return batch
 
-    def _allowed(self, items: Sequence[Item], queue: MessageQueue, address: str) -> list[Item]:
-        allowed = []
+    def _allowed(self, items: Items, queue: MessageQueue, address: str) -> Items:
+        allowed = Items()
         for item in items:
             try:
                 self._pipeline.check_forbidden((item.message,), queue, address, "async")
@@ -265,5 +266,24 @@ class Submitter:
         return allowed
 
 
-def _unfinished(items: Sequence[Item]) -> list[Item]:
-    return [item for item in items if not item.future.done()]
+def _unfinished(items: Sequence[Item]) -> Items:
+    return Items([item for item in items if not item.future.done()])
+
+
+def _empty_batch(queue: Hashable, due: float) -> Batch[Item]:
+    return Batch(queue, due, Items())
+
+
+def _gatherer(
+    open_batches: dict[str, Batch[Item]],
+    pipeline: SendPipeline,
+    settings: ProducerSettings,
+    in_flight: InFlightLimit,
+    results: Results,
+) -> Any:
+    """What takes usual messages into the open batches of their topics, and makes these, if installed."""
+    gatherer = part_or("gatherer", None)
+    if gatherer is None or pipeline.hooked:
+        return None
+    known_route = pipeline.transport.known_route
+    return gatherer(open_batches, known_route, in_flight, results.new, Item, settings)

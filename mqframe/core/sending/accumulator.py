@@ -11,21 +11,24 @@ Nothing here waits or sends: `take_ready` returns what is to be sent now, `next_
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
 class Batch(Generic[T]):
-    """Messages that travel together. `bytes`: their size; `closed`: nothing can be added any more."""
+    """Messages that travel together. `bytes`: their size; `closed`: nothing can be added any more.
+
+    `items`: an empty list to keep them in.
+    """
 
     __slots__ = ("bytes", "closed", "due", "items", "queue")
 
-    def __init__(self, queue: Hashable, due: float) -> None:
+    def __init__(self, queue: Hashable, due: float, items: list[T] | None = None) -> None:
         self.queue = queue
         self.due = due
-        self.items: list[T] = []
+        self.items: list[T] = [] if items is None else items
         self.bytes = 0
         self.closed = False
 
@@ -45,10 +48,17 @@ class Accumulator(Generic[T]):
     """Gathers items into batches.
 
     `messages_max`, `bytes_max`: limits of a batch; `linger_seconds`: how long an open batch waits for more
-    from its first message on. Times are readings of one monotonic clock.
+    from its first message on; `batch`: makes an empty one. Times are readings of one monotonic clock.
     """
 
-    def __init__(self, messages_max: int, bytes_max: int, linger_seconds: float) -> None:
+    def __init__(
+        self,
+        messages_max: int,
+        bytes_max: int,
+        linger_seconds: float,
+        batch: Callable[[Hashable, float], Batch[T]] = Batch,
+    ) -> None:
+        self._make_batch = batch
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._linger = linger_seconds
@@ -66,10 +76,12 @@ class Accumulator(Generic[T]):
         """Whether `take_ready` would return something without a clock."""
         return bool(self._ready)
 
-    def add(self, queue: Hashable, item: T, size: int, now: float, *, alone: bool = False) -> Batch[T]:
-        """Put `item` of `size` bytes at the end of `queue`; returns the batch that it is in."""
+    def add(
+        self, queue: Hashable, item: T, size: int, now: float, *, alone: bool = False, count: int = 1
+    ) -> Batch[T]:
+        """Put `item`, `count` messages of `size` bytes, at the end of `queue`; returns the batch it is in."""
         batch = self._open.get(queue)
-        if batch is None or alone or batch.bytes + size > self._bytes_max:
+        if batch is None or alone or not self.room(batch, size, count):
             if batch is not None:
                 self._close(batch)
             batch = self._begin(queue, now)
@@ -86,9 +98,10 @@ class Accumulator(Generic[T]):
         if len(items) >= self._messages_max or total >= self._bytes_max:
             self._close(batch)
 
-    def room(self, batch: Batch[T], size: int) -> bool:
-        """Whether `batch` is open and takes `size` bytes more."""
-        return not batch.closed and batch.bytes + size <= self._bytes_max
+    def room(self, batch: Batch[T], size: int, count: int = 1) -> bool:
+        """Whether `batch` is open and takes `count` messages of `size` bytes more."""
+        count += len(batch.items)
+        return not batch.closed and batch.bytes + size <= self._bytes_max and count <= self._messages_max
 
     def close_open(self, *, now: float | None = None) -> None:
         """Close open batches: all of them, or those whose linger time has passed at `now`."""
@@ -125,7 +138,7 @@ class Accumulator(Generic[T]):
         batches = self._queues.get(queue)
         if batches is None:
             batches = self._queues[queue] = _QueueBatches()
-        batch: Batch[T] = Batch(queue, now + self._linger)
+        batch = self._make_batch(queue, now + self._linger)
         batches.open = self._open[queue] = batch
         return batch
 

@@ -2,9 +2,10 @@ import asyncio
 import concurrent.futures
 import threading
 
+import msgspec
 import pytest
 
-from mqframe.client.sending.result_futures import Item, LoopResults, ThreadResults, operations_of
+from mqframe.client.sending.result_futures import Item, Items, LoopResults, ThreadResults, operations_of
 from mqframe.core.errors import ConnectionLost
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.hooks.interfaces import SendHook, SendOperation
@@ -16,14 +17,18 @@ def item(future):
     return Item(Message("t", b"x"), future, 1, None)
 
 
+def resolve(results, *items):
+    results.resolve(Items(items), RESULT, ["ID"] * len(items))
+
+
 def test_a_result_reaches_a_thread_that_waits():
     results = ThreadResults()
     future, other = results.new(), results.new()
     seen = []
     thread = threading.Thread(target=lambda: seen.append(future.result(120)))
     thread.start()
-    results.resolve([item(other)], [RESULT])
-    results.resolve([item(future)], [RESULT])
+    resolve(results, item(other))
+    resolve(results, item(future))
     thread.join()
     assert seen == [RESULT]
     assert future.done()
@@ -65,7 +70,8 @@ async def test_hooks_hear_of_each_end_once_and_first(kind):
     assert len(operations_of([good, plain, bad])) == 2
     problem = ConnectionLost("gone")
     results.fail([bad], problem)
-    results.resolve([plain, good], [RESULT, RESULT])
+    resolve(results, plain)
+    resolve(results, good)
     results.fail([bad], problem)
     assert hook.ends == [("bad", None, problem, False), ("good", RESULT, None, False)]
     assert operations_of([good, bad]) == ()
@@ -91,7 +97,7 @@ def test_callbacks_run_before_and_after_the_end():
     future = results.new()
     seen = []
     future.add_done_callback(seen.append)
-    results.resolve([item(future)], [RESULT])
+    resolve(results, item(future))
     future.add_done_callback(seen.append)
     assert seen == [future, future]
 
@@ -99,7 +105,7 @@ def test_callbacks_run_before_and_after_the_end():
 def test_it_stands_in_every_list_of_concurrent_futures():
     results = ThreadResults()
     futures = [results.new() for _ in range(3)]
-    timer = threading.Timer(0, lambda: results.resolve([item(each) for each in futures], [RESULT] * 3))
+    timer = threading.Timer(0, lambda: resolve(results, *map(item, futures)))
     timer.start()
     done, pending = concurrent.futures.wait(futures, timeout=120)
     timer.join()
@@ -116,7 +122,7 @@ async def test_cancelled_futures_of_a_loop_are_passed_over():
     loop = asyncio.get_running_loop()
     first, second, third = (loop.create_future() for _ in range(3))
     first.cancel()
-    LoopResults().resolve([item(first), item(second)], [RESULT, RESULT])
-    assert second.result() is RESULT
+    resolve(LoopResults(), item(first), item(second))
+    assert second.result() == msgspec.structs.replace(RESULT, queue_offset=2)
     LoopResults().fail([item(second), item(third)], ConnectionLost("gone"))
     assert isinstance(third.exception(), ConnectionLost)

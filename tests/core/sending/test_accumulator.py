@@ -32,6 +32,16 @@ def test_bytes_close_a_batch_before_they_are_passed():
     assert items(gathered.take_ready()) == [[0, 1]]
 
 
+def test_several_that_are_added_as_one_stay_within_the_limits():
+    gathered = accumulator()
+    gathered.add("q", "two", 10, 0.0, count=2)
+    gathered.add("q", "one", 10, 0.0)
+    batch = gathered.add("q", "more", 10, 0.0)
+    assert (gathered.room(batch, 10), gathered.room(batch, 10, 2)) == (True, False)
+    gathered.add("q", "two more", 10, 0.0, count=2)
+    assert items(gathered.take_ready()) == [["two", "one", "more"]]
+
+
 def test_an_open_batch_leaves_after_the_linger_time():
     gathered = accumulator()
     gathered.add("q", "a", 1, 5.0)
