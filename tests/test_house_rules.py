@@ -246,7 +246,7 @@ FLOORS: dict[str, list[set[str]]] = {
     ],
     "mqframe_speedups": [
         {"_native", "served_read", "switch"},
-        {"elements", "messages", "pulls", "sends"},
+        {"elements", "gathering", "messages", "pulls", "sends"},
         {"log_reading"},
         {"path"},
         {"service"},

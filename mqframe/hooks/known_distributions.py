@@ -119,6 +119,8 @@ KNOWN_NAMES: Final[Mapping[str, str]] = {
 KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
     "records": "mqframe-speedups",
     "elements": "mqframe-speedups",
+    "gatherer": "mqframe-speedups",
+    "in_flight_count": "mqframe-speedups",
     "replies": "mqframe-plugin-requestreply",
     "requests": "mqframe-plugin-requestreply",
 }

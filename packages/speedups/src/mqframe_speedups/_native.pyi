@@ -4,16 +4,19 @@ Python is the reference, and has the unusual."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, final
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, final
 
 from typing_extensions import Buffer
 
-from mqframe.core.messages.message import Message
+from mqframe.core.messages.message import Message, SendResult
 from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
-    "INTERFACE", "FieldReader", "Keys", "Laid", "NewEntries", "PullAnswers", "PullReader",
-    "ReceivedTranslator", "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "any_may_have",
+    "INTERFACE", "FieldReader", "Gathered", "GatheredMessages", "Gatherer", "InFlight", "Inbox", "Keys",
+    "Laid", "LoopPromise", "NewEntries", "PullAnswers", "PullReader", "ReceivedTranslator",
+    "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "ThreadPromise", "any_may_have",
     "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
     "store_bytes_of",
 ]  # fmt: skip
@@ -369,3 +372,115 @@ def describe_log(
     `first`: the log offset of `some`. `crc`, `apart`: as `LogReading.read` has them. Keys are those of
     records from log offset `keys_from` on.
     """
+
+@final
+class InFlight:
+    """As `InFlightCount`. Each call is one step for all threads."""
+
+    def __init__(self, count_max: int, bytes_max: int) -> None: ...
+    @property
+    def count_max(self) -> int:
+        """How many there may be."""
+    @property
+    def bytes_max(self) -> int:
+        """How many bytes they may have."""
+    @property
+    def count(self) -> int:
+        """How many there are."""
+    @property
+    def bytes(self) -> int:
+        """How many bytes they have."""
+    def acquire(self, size: int) -> bool:
+        """As `InFlightCount.acquire`."""
+    def release(self, size: int, count: int = 1) -> None:
+        """As `InFlightCount.release`."""
+
+@final
+class GatheredMessages(Sequence[Message]):
+    """The messages of a batch."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, at: int) -> Message: ...  # type: ignore[override]
+    def encoded(self, unique_ids: list[str]) -> bytes | None:
+        """The body of a batch request of them; `None` where Python has to make it."""
+
+@final
+class Gathered:
+    """As `Batch`, and what holds its messages, as `Items`."""
+
+    queue: Hashable
+    due: float
+    bytes: int
+    closed: bool
+    @property
+    def items(self) -> Gathered:
+        """Itself."""
+    @property
+    def message(self) -> Message:
+        """Its first one."""
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+    @property
+    def count(self) -> int:
+        """How many messages it has."""
+    def append(self, item: Any) -> None:
+        """Put an item at the end, or all of another one, which has none afterwards; sizes are not counted."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, at: int) -> Any: ...
+    def messages(self) -> GatheredMessages:
+        """Each message."""
+    def settle(self, result: SendResult, ids: list[str]) -> list[tuple[Any, Any]]:
+        """Who is to get which result yet: promises that nobody looks at find their own."""
+    def body_bytes(self) -> int:
+        """Bytes of all bodies."""
+    def bound(self) -> int:
+        """How many are bound to a queue."""
+
+@final
+class Gatherer:
+    """Takes messages that are as they usually are into the open batches of their topics."""
+
+    def __init__(
+        self,
+        open: dict[str, Any],
+        known_route: Callable[[str], object],
+        in_flight: InFlight,
+        waiters: Any,
+        source: Callable[[], object],
+        split: Callable[[SendResult, list[str]], list[SendResult]],
+        usual: type[Message],
+        item: Callable[..., object],
+        reserved: frozenset[str],
+        body_below: int,
+        messages_max: int,
+        bytes_max: int,
+    ) -> None: ...
+    def batch(self, queue: Hashable, due: float) -> Gathered:
+        """A batch without messages."""
+    def take(self, message: Message) -> LoopPromise | None:
+        """What waits for the result of `message`, which is in a batch now; `None` where Python has to."""
+    def inbox(self) -> Inbox:
+        """What threads hand messages over by."""
+    def handing_over(self) -> tuple[Inbox, Callable[[Message], ThreadPromise | None]]:
+        """That, and its `take`."""
+
+@final
+class Inbox:
+    """What threads hand over: items, and in between messages gathered, in order."""
+
+    def take(self, message: Message) -> ThreadPromise | None:
+        """What waits for the result of `message`, which is handed over now; `None` where Python has to."""
+    def append(self, item: Any) -> None:
+        """Hand an item over."""
+    def popleft(self) -> Any:
+        """The first item, or messages gathered, which get no more. Raises `IndexError` when empty."""
+    def __len__(self) -> int: ...
+
+@final
+class LoopPromise:
+    """Stands for a future of asyncio."""
+
+@final
+class ThreadPromise:
+    """Stands for a future of `concurrent.futures`."""

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mqframe.core.messages.message import Message
 from mqframe.core.sending import encoding
-from mqframe_speedups._native import encode_elements
+from mqframe_speedups._native import GatheredMessages, encode_elements
 from mqframe_speedups.switch import is_off
 
 
 def encode_usual(messages: Sequence[Message], unique_ids: Sequence[str]) -> bytes:
     """As `encode_elements`."""
-    made = encode_elements(messages, list(unique_ids), Message)
+    ids = list(unique_ids)
+    made = messages.encoded(ids) if isinstance(messages, GatheredMessages) else None
+    if made is None:
+        made = encode_elements(messages, ids, Message)
     return encoding.encode_elements(messages, unique_ids) if made is None else made
 
 
