@@ -2,10 +2,8 @@
 
 Python is the reference, and has the unusual."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, final
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from typing_extensions import Buffer
 
