@@ -54,7 +54,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
         self._waiting = BlockingInFlightLimit(self._parts.waiting_count())
         self._results = ThreadResults(preparing_hooks(self._parts.send_hooks))
         self._inbox: Any = deque()  # of items, and of what compiled code gathered in between
-        self._usual: Callable[[Message], Future[SendResult] | None] = _nothing
+        self._usual: Callable[[Message], Future[SendResult] | None] = lambda message: None
         self._awake = False
         self._over = False
         self._rest = _Rest(self)
@@ -219,10 +219,6 @@ class ProducerThread(SyncClient[AsyncProducer]):
             except MqframeError as problem:
                 self._waiting.release(_items_of(item).body_bytes(), item.count)
                 self._results.fail(_items_of(item), problem)
-
-
-def _nothing(message: Message) -> None:
-    return None
 
 
 def _items_of(handed: Any) -> Items:

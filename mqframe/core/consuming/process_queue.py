@@ -23,7 +23,8 @@ from enum import Enum
 from operator import lt
 from typing import Final
 
-from mqframe.core.messages.message import MessageQueue, ReceivedMessage, many_of
+from mqframe.core.messages.many import many_of
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 
 PULL_IDLE_SECONDS_MAX: Final = 120.0
 """A queue that was not pulled for so long is dropped and taken again."""

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.errors import BadAnswer, HeaderError, answer_error
 from mqframe.core.filtering.filter_expression import MessageChoice, check_version
-from mqframe.core.messages.message import MessageQueue, ReceivedMessage, many_of
+from mqframe.core.messages.many import many_of
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullAnswer, PullFields, PullMessage
 from mqframe.core.storage.record import RecordError, decode_records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar, overload
+from typing import Any, Final, NamedTuple, TypeVar, overload
 from zlib import crc32
 
 import msgspec
@@ -109,32 +109,6 @@ class SendResult(msgspec.Struct, frozen=True, gc=False):
     batch_places: str | None = None
 
 
-class ManyMessages:
-    """What is asked of many messages at once. Compiled code has its own answers of messages of its own."""
-
-    def offsets(self, messages: Sequence[ReceivedMessage]) -> list[int]:
-        """Their queue offsets."""
-        return [message.queue_offset for message in messages]
-
-    def store_bytes(self, messages: Sequence[ReceivedMessage]) -> int:
-        """Bytes of their records together."""
-        return sum([message.store_size for message in messages])
-
-    def may_have(self, messages: Sequence[ReceivedMessage], name: bytes) -> bool:
-        """Whether `name` stands anywhere in the properties of any."""
-        return any(name in message._raw_properties for message in messages)
-
-    def rise_in(self, messages: Sequence[ReceivedMessage], queue: MessageQueue, first: int) -> bool:
-        """Whether all are of `queue`, from offset `first` on, in order, as far as that is known at once."""
-        return False
-
-    def guard(self, messages: Sequence[ReceivedMessage], bytes_max: int, check_crc: bool) -> None:
-        """As `guard_bodies`."""
-        for message in messages:
-            message.unpacked_bytes_max = bytes_max
-            message.checks_crc = check_crc
-
-
 class ReceivedMessage(metaclass=ABCMeta):  # noqa: B024 - others may be registered
     """A stored message. Its properties are split, and its body unpacked, when somebody looks.
 
@@ -151,7 +125,6 @@ class ReceivedMessage(metaclass=ABCMeta):  # noqa: B024 - others may be register
         "queue_offset", "reconsume_times", "store_size", "store_timestamp", "sys_flag", "topic",
         "unpacked_bytes_max",
     )  # fmt: skip
-    _many: ClassVar = ManyMessages()
 
     def __init__(
         self,
@@ -301,18 +274,6 @@ class ReceivedMessage(metaclass=ABCMeta):  # noqa: B024 - others may be register
             f"<ReceivedMessage {self.topic}/{self.queue_id}@{self.queue_offset} id={self.message_id}"
             f" {self.store_size} bytes>"
         )
-
-
-def many_of(messages: Sequence[ReceivedMessage]) -> ManyMessages:
-    """What is asked of `messages` at once."""
-    found: ManyMessages = (messages[0] if messages else ReceivedMessage)._many
-    return found
-
-
-def guard_bodies(messages: Sequence[ReceivedMessage], bytes_max: int, check_crc: bool) -> None:
-    """Let the bodies of `messages` unpack to `bytes_max` bytes at most; `check_crc`: not without a check."""
-    if bytes_max != UNPACKED_BYTES_MAX or check_crc:  # else it is what messages have
-        many_of(messages).guard(messages, bytes_max, check_crc)
 
 
 def unreadable(messages: Iterable[ReceivedMessage]) -> dict[ReceivedMessage, str]:

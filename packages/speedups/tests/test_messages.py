@@ -28,14 +28,8 @@ from mqframe.core.consuming.pull import check_asked_for
 from mqframe.core.errors import BadAnswer, BodyUnreadable
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.compression import Compression, compress
-from mqframe.core.messages.message import (
-    ManyMessages,
-    MessageQueue,
-    ReceivedMessage,
-    guard_bodies,
-    many_of,
-    unreadable,
-)
+from mqframe.core.messages.many import ManyMessages, guard_bodies, many_of
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage, unreadable
 from mqframe.core.storage.record import RecordError, decode_records, encode_record
 
 V4, V6 = encode_host("10.0.0.1:80"), encode_host("[::1]:80")

@@ -13,12 +13,11 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.errors import BodyUnreadable, GiveUpError
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.compression import UNPACKED_BYTES_MAX, Compression, compress
+from mqframe.core.messages.many import guard_bodies
 from mqframe.core.messages.message import (
     Message,
     MessageQueue,
     ReceivedMessage,
-    guard_bodies,
-    many_of,
     unreadable,
 )
 from mqframe.core.storage.record import body_crc
@@ -146,20 +145,3 @@ def test_those_that_cannot_be_unpacked_are_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(importlib, "import_module", missing)
     elsewhere = packed_message(b"x", SysFlag.COMPRESSED | SysFlag.COMPRESSION_LZ4)
     assert unreadable([elsewhere]) == {}, "another member may have the package"
-
-
-def test_what_is_asked_of_many_at_once() -> None:
-    texts = [b"TAGS\x01a\x02", b"KEYS\x01k\x02", b""]
-    several = [received(queue_offset=7 + n, store_size=200 + n, raw_properties=texts[n]) for n in range(3)]
-    many = many_of(several)
-    assert many.offsets(several) == [7, 8, 9]
-    assert many.store_bytes(several) == 603
-    assert [many.may_have(several, name) for name in (b"KEYS", b"k\x02", b"GS\x01a", b"\x02KEYS")] == [
-        True,
-        True,
-        True,
-        False,
-    ], "in the text of one"
-    assert not many.rise_in(several, MessageQueue("orders", "broker-a", 2), 7), "each is looked at"
-    none = many_of([])
-    assert (none.offsets([]), none.store_bytes([]), none.may_have([], b"")) == ([], 0, False)

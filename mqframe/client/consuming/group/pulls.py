@@ -11,7 +11,8 @@ from mqframe.client.consuming.group.offsets import reading_place
 from mqframe.client.consuming.group.subscriptions import TopicSubscription
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import MESSAGES_MAX, PullResult, pull_request, read_answer
-from mqframe.core.messages.message import MessageQueue, guard_bodies
+from mqframe.core.messages.many import guard_bodies
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.storage.record import decode_records
 from mqframe.hooks.client_parts import part_or
 

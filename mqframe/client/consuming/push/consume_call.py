@@ -13,7 +13,8 @@ from mqframe.client.consuming.push.watched_call import ListenerHooks, WatchedCal
 from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult, outcome
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
-from mqframe.core.messages.message import ReceivedMessage, many_of, unreadable
+from mqframe.core.messages.many import many_of
+from mqframe.core.messages.message import ReceivedMessage, unreadable
 from mqframe.core.sending.request_reply import REQUEST_MARK, ReplyMessage, is_expired, is_request
 
 BUNDLE_MAX: Final = 64

@@ -10,7 +10,8 @@ from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.ordered_turn import OrderedTurn, Why
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.consuming.queue_locks import LockLease
-from mqframe.core.messages.message import ReceivedMessage, many_of
+from mqframe.core.messages.many import many_of
+from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.sending.request_reply import REQUEST_MARK
 
 

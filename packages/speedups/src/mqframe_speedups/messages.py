@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MemberDescriptorType
 from typing import Any, Final, cast
 
-from mqframe.core.messages.message import ManyMessages, MessageQueue, ReceivedMessage
+from mqframe.core.messages.many import ManyMessages
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Body
 from mqframe_speedups import _native

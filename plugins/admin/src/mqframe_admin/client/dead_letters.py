@@ -21,7 +21,8 @@ from mqframe.core.consuming.pull import BYTES_MAX, PullResult, pull_request, rea
 from mqframe.core.errors import AnswerError, FixError, MqframeError, RouteError
 from mqframe.core.filtering.filter_expression import filter_of
 from mqframe.core.messages.java_hash import java_hash
-from mqframe.core.messages.message import MessageQueue, ReceivedMessage, SendResult, guard_bodies
+from mqframe.core.messages.many import guard_bodies
+from mqframe.core.messages.message import MessageQueue, ReceivedMessage, SendResult
 from mqframe.core.messages.names import (
     DEFAULT_TOPIC,
     DLQ_PREFIX,

@@ -14,7 +14,8 @@ from mqframe.client.consuming.group.offsets import master_address
 from mqframe.core.codes import ResponseCode
 from mqframe.core.errors import AnswerError, ConnectionLost, FixError, ReceiptError
 from mqframe.core.filtering.filter_expression import MessageChoice
-from mqframe.core.messages.message import MessageQueue, guard_bodies
+from mqframe.core.messages.many import guard_bodies
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.requests.fields import Request, decode_fields
 from mqframe.core.requests.refusals import refusal
 from mqframe.core.wire import loose_json

@@ -25,7 +25,8 @@ from mqframe.core.consuming.pull import (
 )
 from mqframe.core.errors import AnswerError, FixError, RetryError, RouteError
 from mqframe.core.filtering.filter_expression import MessageChoice, Sql, filter_of
-from mqframe.core.messages.message import MessageQueue, guard_bodies
+from mqframe.core.messages.many import guard_bodies
+from mqframe.core.messages.message import MessageQueue
 from mqframe.core.messages.names import check_group
 from mqframe.core.requests.fields import Request
 from mqframe.core.requests.nameserver import GetAllTopicList
