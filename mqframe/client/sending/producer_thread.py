@@ -108,9 +108,8 @@ class ProducerThread(SyncClient[AsyncProducer]):
                 prepared.failed(problem)
             raise
         operation = None if prepared is None else prepared.operation
-        item = Item(message, self._results.new(), size, fixed, operation)
-        future: Future[SendResult] = item.future
-        self._inbox.append(item)
+        future = self._results.new()
+        self._inbox.append(Item(message, future, size, fixed, operation))
         return self._handed_over(future)
 
     def flush(self) -> None:
@@ -217,8 +216,9 @@ class ProducerThread(SyncClient[AsyncProducer]):
             try:
                 submitter.add(item)
             except MqframeError as problem:
-                self._waiting.release(_items_of(item).body_bytes(), item.count)
-                self._results.fail(_items_of(item), problem)
+                items = _items_of(item)
+                self._waiting.release(items.body_bytes(), len(items))
+                self._results.fail(items, problem)
 
 
 def _items_of(handed: Any) -> Items:

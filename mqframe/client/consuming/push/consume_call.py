@@ -127,11 +127,16 @@ class Bundle(ConsumeCall):
         since: float,
     ) -> None:
         super().__init__(held, [], subscription, since)
-        self.waiting = deque(messages)
-        self.may_ask = many_of(messages).may_have(messages, REQUEST_MARK)
+        self.waiting: deque[ReceivedMessage] = deque()
+        self.fill(messages)
         self.current: ReceivedMessage | None = None
         self.odd: ConsumeCall | None = None
         self.spent = 0.0
+
+    def fill(self, messages: list[ReceivedMessage]) -> None:
+        """Have `messages` wait, where none do."""
+        self.waiting.extend(messages)
+        self.may_ask = many_of(messages).may_have(messages, REQUEST_MARK)
 
     def take_back(self) -> list[ReceivedMessage]:
         """Have the handler not get what waits for it, which is returned."""
@@ -172,6 +177,10 @@ class ListenerCaller:
         self._monotonic = monotonic
         self._timeout_seconds = timeout_seconds
         self._now_ms = now_ms
+
+    def may_bundle(self, subscription: ListenedTopic) -> bool:
+        """Whether messages of `subscription` may go into bundles: no hook watches each of its calls."""
+        return subscription.batch_max == 1 and not subscription.is_async and self._hooks is None
 
     def call(self, call: ConsumeCall) -> None:
         """Call a plain listener. Whatever it raises is noted."""

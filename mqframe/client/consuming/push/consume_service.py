@@ -75,7 +75,6 @@ class ConsumeService:
         )
         self._tasks = WorkerTasks(self._caller.call_async, self._finished, clock, settings.consume_tasks)
         self._threads.on_stuck = self._take_back
-        self._is_watched = bool(plan.hooks)  # each message by itself
         self._stopping = False
         self._open: dict[ConsumeCall, None] = {}
         self._later: set[Timer] = set()
@@ -142,8 +141,7 @@ class ConsumeService:
     ) -> None:
         """Have `messages` consumed, those for a quick listener of one in bundles unless not `bundled`."""
         kind, size = ConsumeCall, subscription.batch_max
-        plain = size == 1 and not (subscription.is_async or self._is_watched)
-        if bundled and plain and self._threads.quick:
+        if bundled and self._threads.quick and self._caller.may_bundle(subscription):
             kind, size = Bundle, BUNDLE_MAX
         starts = range(0, len(messages), size)
         calls = [kind(held, messages[at : at + size], subscription, now) for at in starts]

@@ -10,9 +10,7 @@ from mqframe.core.consuming.consume_result import ConsumeResult
 from mqframe.core.consuming.ordered_turn import OrderedTurn, Why
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.consuming.queue_locks import LockLease
-from mqframe.core.messages.many import many_of
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.sending.request_reply import REQUEST_MARK
 
 
 class OrderedQueue:
@@ -64,8 +62,7 @@ class OrderedCall(Bundle):
             batch = turn.begin(BUNDLE_MAX if rows else subscription.batch_max, now)
             self.why = None if batch else turn.why
         if rows:
-            self.waiting.extend(batch)
-            self.may_ask = many_of(batch).may_have(batch, REQUEST_MARK)
+            self.fill(batch)
         else:
             self.messages = batch
 

@@ -76,7 +76,6 @@ class OrderedService:
             self._call_async, self._finished, clock, settings.consume_tasks, self
         )
         self._threads.on_stuck = self._settle_rows
-        self._is_watched = bool(plan.hooks)  # each message by itself
         self._rows: set[OrderedCall] = set()
         self._queues: dict[MessageQueue, OrderedQueue] = {}
         self._unlock_later: set[MessageQueue] = set()
@@ -182,8 +181,7 @@ class OrderedService:
         return work.why is not Why.EMPTY
 
     def _in_rows(self, subscription: ListenedTopic) -> bool:
-        single = subscription.batch_max == 1 and not (subscription.is_async or self._is_watched)
-        return single and self._threads.quick
+        return self._threads.quick and self._caller.may_bundle(subscription)
 
     def _call(self, call: OrderedCall) -> None:
         if not (call.messages or call.waiting):
