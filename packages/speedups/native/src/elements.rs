@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use crate::properties::{BYTES_MAX, NAME_END, PAIR_END};
 
 /// Of an element, besides its body and the text of its properties.
-const OVERHEAD_BYTES: usize = 22;
+pub const OVERHEAD_BYTES: usize = 22;
 
 /// The body of a batch request with `messages`, of the class `usual`, and their unique keys; `None` where Python has
 /// to look.
@@ -33,25 +33,43 @@ pub fn encode_elements<'py>(
         ) else {
             return Ok(None);
         };
-        let body = body.as_bytes();
-        let size = OVERHEAD_BYTES + body.len() + text.len();
-        let (Ok(size), Ok(body_bytes)) = (i32::try_from(size), i32::try_from(body.len())) else {
+        if put_element(&mut out, flag, body.as_bytes(), &[&text]).is_none() {
             return Ok(None);
-        };
-        out.extend_from_slice(&size.to_be_bytes());
-        out.extend_from_slice(&[0; 8]);
-        out.extend_from_slice(&flag.to_be_bytes());
-        out.extend_from_slice(&body_bytes.to_be_bytes());
-        out.extend_from_slice(body);
-        out.extend_from_slice(&(text.len() as u16).to_be_bytes());
-        out.extend_from_slice(&text);
+        }
         count += 1;
     }
     let whole = messages.len()? == count && unique_ids.len() == count;
     Ok(whole.then(|| PyBytes::new(py, &out)))
 }
 
-/// Has `out` be the text of the properties; whether they are such as they should be, and not too long.
+/// Puts an element at the end of `out`; `texts`: of its properties, one behind the other. `None` where it is too long.
+pub fn put_element(out: &mut Vec<u8>, flag: i32, body: &[u8], texts: &[&[u8]]) -> Option<()> {
+    let text_bytes = texts.iter().map(|text| text.len()).sum::<usize>();
+    if text_bytes > BYTES_MAX {
+        return None;
+    }
+    let size = i32::try_from(OVERHEAD_BYTES + body.len() + text_bytes).ok()?;
+    out.extend_from_slice(&size.to_be_bytes());
+    out.extend_from_slice(&[0; 8]);
+    out.extend_from_slice(&flag.to_be_bytes());
+    out.extend_from_slice(&(body.len() as i32).to_be_bytes());
+    out.extend_from_slice(body);
+    out.extend_from_slice(&(text_bytes as u16).to_be_bytes());
+    for text in texts {
+        out.extend_from_slice(text);
+    }
+    Some(())
+}
+
+/// The words of the keys of a message.
+pub fn words_of<'py>(keys: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
+    if let Ok(words) = keys.cast_exact::<PyTuple>() {
+        return Some(words.iter().collect());
+    }
+    Some(keys.cast_exact::<PyList>().ok()?.iter().collect())
+}
+
+/// Has `out` be the text of the properties; whether they are such as they should be.
 fn put_properties(out: &mut Vec<u8>, message: &Bound<'_, PyAny>, unique_id: &Bound<'_, PyAny>) -> bool {
     let py = message.py();
     out.clear();
@@ -66,7 +84,6 @@ fn put_properties(out: &mut Vec<u8>, message: &Bound<'_, PyAny>, unique_id: &Bou
         && message
             .getattr(intern!(py, "properties"))
             .is_ok_and(|own| put_own(out, &own))
-        && out.len() <= BYTES_MAX
 }
 
 /// What is exactly a string of Python, without halves of surrogates.
@@ -89,11 +106,7 @@ fn put_pair(out: &mut Vec<u8>, name: &[u8], value: &Bound<'_, PyAny>) -> bool {
 }
 
 fn put_keys(out: &mut Vec<u8>, keys: &Bound<'_, PyAny>) -> bool {
-    let words: Vec<Bound<'_, PyAny>> = if let Ok(words) = keys.cast_exact::<PyTuple>() {
-        words.iter().collect()
-    } else if let Ok(words) = keys.cast_exact::<PyList>() {
-        words.iter().collect()
-    } else {
+    let Some(words) = words_of(keys) else {
         return false;
     };
     for (number, word) in words.iter().enumerate() {

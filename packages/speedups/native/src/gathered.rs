@@ -9,14 +9,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
+use crate::elements::put_element;
 use crate::loop_promise::LoopPromise;
 use crate::outcome::{Batch, Outcome};
 use crate::plain_message::{read, Plain, Rules};
-use crate::properties::{BYTES_MAX, PAIR_END};
 use crate::thread_promise::ThreadPromise;
-
-/// Of an element, besides its body and the text of its properties.
-const OVERHEAD_BYTES: usize = 22;
 
 /// One that was found plain. `text_end`: of its properties in the batch's `texts`.
 struct Entry {
@@ -35,6 +32,23 @@ enum Member {
     Plain(Entry),
     /// Python's `Item`.
     Item(Py<PyAny>),
+}
+
+impl Member {
+    fn message(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Plain(entry) => Ok(entry.message.clone_ref(py)),
+            Self::Item(item) => item.getattr(py, intern!(py, "message")),
+        }
+    }
+
+    /// What waits for the result.
+    fn future<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Plain(entry) => Ok(entry.future.bind(py).clone()),
+            Self::Item(item) => item.bind(py).getattr(intern!(py, "future")),
+        }
+    }
 }
 
 /// What all batches of a producer share. `item`: makes Python's items; `split`: the results of each message of a batch.
@@ -120,22 +134,14 @@ impl Gathered {
 
     /// What waits for the results.
     fn futures<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let each = self.members.iter().map(|member| match member {
-            Member::Plain(entry) => Ok(entry.future.bind(py).clone()),
-            Member::Item(item) => item.bind(py).getattr(intern!(py, "future")),
-        });
-        each.collect()
+        self.members.iter().map(|member| member.future(py)).collect()
     }
 
     /// What is to hear that all have a result, by the places of their messages.
     fn watched(&self, py: Python<'_>) -> PyResult<Vec<(usize, Watched)>> {
         let mut found = Vec::new();
         for (place, member) in self.members.iter().enumerate() {
-            let future = match member {
-                Member::Item(item) => item.bind(py).getattr(intern!(py, "future"))?,
-                Member::Plain(entry) => entry.future.bind(py).clone(),
-            };
-            let watched = match future.cast_into_exact::<LoopPromise>() {
+            let watched = match member.future(py)?.cast_into_exact::<LoopPromise>() {
                 Ok(promise) if promise.get().is_watched() => Watched::Promise(promise.unbind()),
                 Ok(_) => continue,
                 Err(other) => {
@@ -178,22 +184,12 @@ impl Gathered {
             let id = id.cast_exact::<PyString>().ok()?.to_str().ok()?;
             let own = &self.texts[text_start..entry.text_end];
             text_start = entry.text_end;
-            let body = entry.plain.body.bind(py).as_bytes();
-            let text_bytes = 10 + id.len() + own.len();
-            if id.is_empty() || text_bytes > BYTES_MAX {
+            if id.is_empty() {
                 return None;
             }
-            let size = i32::try_from(OVERHEAD_BYTES + body.len() + text_bytes).ok()?;
-            out.extend_from_slice(&size.to_be_bytes());
-            out.extend_from_slice(&[0; 8]);
-            out.extend_from_slice(&entry.plain.flag.to_be_bytes());
-            out.extend_from_slice(&(body.len() as i32).to_be_bytes());
-            out.extend_from_slice(body);
-            out.extend_from_slice(&(text_bytes as u16).to_be_bytes());
-            out.extend_from_slice(b"UNIQ_KEY\x01");
-            out.extend_from_slice(id.as_bytes());
-            out.push(PAIR_END);
-            out.extend_from_slice(own);
+            let body = entry.plain.body.bind(py).as_bytes();
+            let texts = [b"UNIQ_KEY\x01", id.as_bytes(), b"\x02", own];
+            put_element(&mut out, entry.plain.flag, body, &texts)?;
         }
         Some(out)
     }
@@ -233,10 +229,7 @@ impl Gathered {
     /// The first one.
     #[getter]
     fn message(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match self.member(0)? {
-            Member::Plain(entry) => Ok(entry.message.clone_ref(py)),
-            Member::Item(item) => item.getattr(py, intern!(py, "message")),
-        }
+        self.member(0)?.message(py)
     }
 
     /// Bytes of all.
@@ -393,11 +386,7 @@ impl GatheredMessages {
     }
 
     fn __getitem__(&self, py: Python<'_>, at: isize) -> PyResult<Py<PyAny>> {
-        let item = match self.gathered.borrow(py).member(at)? {
-            Member::Plain(entry) => return Ok(entry.message.clone_ref(py)),
-            Member::Item(item) => item.clone_ref(py),
-        };
-        item.getattr(py, intern!(py, "message"))
+        self.gathered.borrow(py).member(at)?.message(py)
     }
 
     /// The body of a batch request of them; `None` where Python has to make it.

@@ -4,12 +4,12 @@
 use memchr::{memchr, memchr2, memmem};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFrozenSet, PyInt, PyString, PyType};
 
+use crate::elements::{words_of, OVERHEAD_BYTES};
 use crate::properties::{BYTES_MAX, NAME_END, PAIR_END};
 
-/// `ELEMENT_OVERHEAD_BYTES` and `_PROPERTIES_ABOUT_BYTES` there.
-const OVERHEAD_BYTES: usize = 22;
+/// `_PROPERTIES_ABOUT_BYTES` there.
 const PROPERTIES_ABOUT_BYTES: usize = 80;
 
 /// What was found. `size`: as `element_size` says.
@@ -103,11 +103,7 @@ fn plain_text<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a [u8]> {
 
 /// Whether there are any.
 fn put_keys(text: &mut Vec<u8>, keys: &Bound<'_, PyAny>) -> Option<bool> {
-    let words: Vec<Bound<'_, PyAny>> = if let Ok(words) = keys.cast_exact::<PyTuple>() {
-        words.iter().collect()
-    } else {
-        keys.cast_exact::<PyList>().ok()?.iter().collect()
-    };
+    let words = words_of(keys)?;
     for (number, word) in words.iter().enumerate() {
         let word = plain_text(word)?;
         if word.is_empty() || memchr(b' ', word).is_some() {
