@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
+import mqframe_speedups.log_reading as native
+import pytest
 from hypothesis import strategies as st
 
 from mqframe.core.codes import SysFlag
 from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.names import SCHEDULE_TOPIC
+from mqframe.core.storage.log_reading import LogRuns
 from mqframe.core.storage.property_crc import ROOM, fill_in
 from mqframe.core.storage.record import BLANK_BYTES, MAGIC_BLANK, encode_record
 from mqframe.store.files.layout import Layout, file_name
@@ -20,10 +26,33 @@ FILE_BYTES = 8192
 QUEUE_BYTES = 400
 BEGIN = 1_700_000_000_000
 DELAYS = (1000, 5000)
+SMALL_WINDOW = 700
 
 Made = tuple[str, int, int, int, int, int, str, bool, bool]
 """Topic, queue id, step of the queue offset, body size, sys flag, step of the store time, properties, whether
 its CRC is a property, whether its hosts are IPv6."""
+
+
+class Counting(native.NativeLogReading):
+    """Counts what it has said."""
+
+    said: ClassVar[int] = 0
+
+    def read(self, *arguments: Any, **options: Any) -> LogRuns | None:
+        found = super().read(*arguments, **options)
+        Counting.said += 0 if found is None else found.records
+        return found
+
+
+@contextmanager
+def in_turns(reader: ModuleType) -> Iterator[None]:
+    """Inside, compiled code and Python, in `reader`, read so little at once that they take turns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "AT_LEAST", SMALL_WINDOW)
+        patch.setattr(native, "AT_ONCE", SMALL_WINDOW)
+        patch.setattr(reader, "ALONE_BYTES", 1)
+        patch.setattr(reader, "LEFT_BYTES", 1)
+        yield
 
 
 def log_of(messages: list[Made]) -> list[bytes]:

@@ -7,9 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import mqframe_speedups.log_reading as native
 import pytest
-from drawn_logs import FILE_BYTES, PLAIN, QUEUE_BYTES, Made, Recipe, cooked, log_of, numbered, recipes, tree
+from drawn_logs import (
+    FILE_BYTES,
+    PLAIN,
+    QUEUE_BYTES,
+    Counting,
+    Made,
+    Recipe,
+    cooked,
+    in_turns,
+    log_of,
+    numbered,
+    recipes,
+    tree,
+)
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mqframe_index.settings import IndexSettings
@@ -20,12 +32,11 @@ from mqframe_testing.manual_clock import ManualClock
 from small_store import settings as store_settings
 
 from mqframe.core.errors import MqframeError
-from mqframe.core.storage.log_reading import LogReading, LogRuns
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.core.storage.outcome import Outcome
 from mqframe.store.message_store import MessageStore
 
 INDEX = IndexSettings(slots=7, entries=12)
-SMALL_WINDOW = 700
 
 
 class Confirmed:
@@ -49,25 +60,9 @@ class Confirmed:
         return None
 
 
-class Counting(native.NativeLogReading):
-    """Counts what it has said."""
-
-    said = 0
-
-    def read(self, *arguments: Any, **options: Any) -> LogRuns | None:
-        found = super().read(*arguments, **options)
-        Counting.said += 0 if found is None else found.records
-        return found
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _windows() -> Iterator[None]:
-    """Both ways read so little at once that they take turns in small logs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "AT_LEAST", SMALL_WINDOW)
-        patch.setattr(native, "AT_ONCE", SMALL_WINDOW)
-        patch.setattr(log_copy, "ALONE_BYTES", 1)
-        patch.setattr(log_copy, "LEFT_BYTES", 1)
+    with in_turns(log_copy):
         yield
 
 

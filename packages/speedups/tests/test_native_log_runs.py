@@ -7,7 +7,7 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import mqframe_speedups.log_reading as native
 import pytest
@@ -18,10 +18,12 @@ from drawn_logs import (
     FILE_BYTES,
     PLAIN,
     QUEUE_BYTES,
+    Counting,
     Made,
     Recipe,
     cooked,
     damaged,
+    in_turns,
     log_of,
     numbered,
     recipes,
@@ -38,7 +40,7 @@ from mqframe_testing.manual_clock import ManualClock
 from small_store import settings as store_settings
 
 from mqframe.core.codes import SysFlag
-from mqframe.core.storage.log_reading import LogReading, LogRuns
+from mqframe.core.storage.log_reading import LogReading
 from mqframe.core.storage.log_scan import read_record
 from mqframe.core.storage.recovery import Care
 from mqframe.hooks.interfaces.key_index import KeyIndexPlace
@@ -54,29 +56,12 @@ from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
 from mqframe.store.upkeep.redispatch import Redispatch
 
 INDEX = IndexSettings(slots=7, entries=12)
-SMALL_WINDOW = 700
 DELETED = ("gone", 1500)
-
-
-class Counting(native.NativeLogReading):
-    """Counts what it has said."""
-
-    said: ClassVar[int] = 0
-
-    def read(self, *arguments: Any, **options: Any) -> LogRuns | None:
-        found = super().read(*arguments, **options)
-        Counting.said += 0 if found is None else found.records
-        return found
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _windows() -> Iterator[None]:
-    """Both ways read so little at once that they take turns in small logs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "AT_LEAST", SMALL_WINDOW)
-        patch.setattr(native, "AT_ONCE", SMALL_WINDOW)
-        patch.setattr(log_check, "ALONE_BYTES", 1)
-        patch.setattr(log_check, "LEFT_BYTES", 1)
+    with in_turns(log_check):
         yield
 
 

@@ -107,6 +107,15 @@ async def staged(**options: Any) -> Any:
             await scene.finish(scene.consumer.stop())
 
 
+async def stuck_in_a_row(scene: Scene) -> Listener:
+    """A listener that hangs with message 40 of 100 and has had those before it."""
+    listener = Listener(stuck=40)
+    await scene.warm_up(listener)
+    scene.broker.put("orders", 0, *[b"x"] * 100)
+    await scene.until(lambda: 40 in listener.began)
+    return listener
+
+
 @pytest.fixture
 def rows(monkeypatch) -> list[int]:
     """How many messages each row had that was carried out, those that were left included."""
@@ -155,10 +164,7 @@ async def test_what_fails_comes_again_with_all_that_follows_it(rows) -> None:
 
 async def test_what_was_done_before_a_message_that_hangs_is_committed_and_no_other_begun(rows) -> None:
     async with staged() as scene:
-        listener = Listener(stuck=40)
-        await scene.warm_up(listener)
-        scene.broker.put("orders", 0, *[b"x"] * 100)
-        await scene.until(lambda: 40 in listener.began)
+        listener = await stuck_in_a_row(scene)
         scene.broker.put("orders", 1, *[b"x"] * 30)  # workers are busy with others meanwhile
         await scene.until(lambda: len(listener.ended) == 70 and scene.held() == 61)
         await scene.pass_time(10.0)
@@ -173,10 +179,7 @@ async def test_what_was_done_before_a_message_that_hangs_is_committed_and_no_oth
 
 async def test_nothing_is_begun_behind_the_end() -> None:
     async with staged() as scene:
-        listener = Listener(stuck=40)
-        await scene.warm_up(listener)
-        scene.broker.put("orders", 0, *[b"x"] * 100)
-        await scene.until(lambda: 40 in listener.began)
+        listener = await stuck_in_a_row(scene)
         stopping = asyncio.ensure_future(scene.consumer.stop())
         await scene.pass_time()
         listener.let_go.set()
@@ -187,10 +190,7 @@ async def test_nothing_is_begun_behind_the_end() -> None:
 
 async def test_an_end_that_does_not_wait_any_longer_commits_what_was_done() -> None:
     async with staged(settings=ConsumerSettings(stop_seconds=1.0)) as scene:
-        listener = Listener(stuck=40)
-        await scene.warm_up(listener)
-        scene.broker.put("orders", 0, *[b"x"] * 100)
-        await scene.until(lambda: 40 in listener.began)
+        listener = await stuck_in_a_row(scene)
         await scene.finish(scene.consumer.stop())
         assert (listener.began, scene.stored()) == (list(range(41)), 40)
         listener.let_go.set()
@@ -198,10 +198,7 @@ async def test_an_end_that_does_not_wait_any_longer_commits_what_was_done() -> N
 
 async def test_a_queue_that_another_member_has_is_left_in_the_middle_of_a_row() -> None:
     async with staged() as scene:
-        listener = Listener(stuck=40)
-        await scene.warm_up(listener)
-        scene.broker.put("orders", 0, *[b"x"] * 100)
-        await scene.until(lambda: 40 in listener.began)
+        listener = await stuck_in_a_row(scene)
         await scene.until(lambda: scene.held() == 61)
         for queue_id in (0, 1):
             scene.broker.locks[GROUP, scene.broker.queue("orders", queue_id)] = "somebody"
@@ -217,10 +214,7 @@ async def test_a_queue_that_another_member_has_is_left_in_the_middle_of_a_row() 
 
 async def test_nothing_is_begun_after_the_lease_until_it_is_renewed() -> None:
     async with staged() as scene:
-        listener = Listener(stuck=40)
-        await scene.warm_up(listener)
-        scene.broker.put("orders", 0, *[b"x"] * 100)
-        await scene.until(lambda: 40 in listener.began)
+        listener = await stuck_in_a_row(scene)
         scene.broker.script(LockBatchMq, *[CallTimeout("late")] * 2)
         await scene.pass_time(31.0)
         listener.let_go.set()
@@ -233,10 +227,7 @@ async def test_nothing_is_begun_after_the_lease_until_it_is_renewed() -> None:
 async def test_nothing_is_begun_once_the_lock_is_doubted() -> None:
     """A connection that broke in the middle of a row: no time passes."""
     async with staged() as scene:
-        listener = Listener(stuck=40)
-        await scene.warm_up(listener)
-        scene.broker.put("orders", 0, *[b"x"] * 100)
-        await scene.until(lambda: 40 in listener.began)
+        listener = await stuck_in_a_row(scene)
         scene.broker.script(PullMessage, ConnectionLost("gone"))
         scene.broker.script(LockBatchMq, *[ConnectionLost("gone")] * 2)
         scene.broker.put("orders", 0, b"x")
