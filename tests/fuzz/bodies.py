@@ -26,7 +26,13 @@ _SETTINGS = (
     "longPollingEnable", "autoCreateSubscriptionGroup",
 )  # fmt: skip
 """Keys of settings. Those by which an operator may well switch off what is looked at are not among them."""
-_HARMLESS = {"brokerPermission": "6", "transactionTimeOut": "6000", "longPollingEnable": "true"}
+_HARMLESS = {
+    "brokerPermission": "6",
+    "transactionTimeOut": "6000",
+    "longPollingEnable": "true",
+    "maxMessageSize": "4194304",
+}
+"""Of keys with which some values would switch off what is looked at: a value that does not."""
 _DEPTHS = (10, 65, 300, 5_000, 100_000)
 
 
