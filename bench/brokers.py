@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Several brokers of one server against a single one: what a message costs, and how many pass.
 
-    brokers.py [--brokers 2] [--count 60000] [--rounds 3] [--width 512] [--queues 8]
+    brokers.py [--brokers 2] [--count 60000] [--rounds 3] [--width 512] [--queues 8] [--speedups FOLDER]
 
 Starts `mqframe server` with one broker and with several, and measures them in turns: a producer with sends of
 100 B awaited at once, and a push consumer that reads them. Each broker gets the same load however many there
 are: `--width` sends in flight, `--queues` queues that are pulled. The single one is measured a second time
 with the share of that which each of several would get of it. Prints medians: processor time of all processes
-of the server for a message, and messages a second. No server polls busily, which is processor time as well,
-nor refuses sends that had to wait.
+of the server for a message, the least in brackets, and messages a second. No server polls busily, which is
+processor time as well, nor refuses sends that had to wait. With `--speedups` all servers have the compiled
+code that lies in that folder; the clients, in this process, have it where it is installed beside them.
 """
 
 from __future__ import annotations
@@ -27,20 +28,25 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
+from compare_broker import environment, take_speedups
+
 from mqframe import Admin, AsyncProducer, ConsumeResult, Message, PushConsumer
 
 SENT, CONSUMED = "sent", "consumed"
 
 
 class Server:
-    """`mqframe server --brokers COUNT` below `folder`."""
+    """`mqframe server --brokers COUNT` below `folder`; `speedups`: where its compiled code lies, or ""."""
 
-    def __init__(self, count: int, folder: pathlib.Path) -> None:
+    def __init__(self, count: int, folder: pathlib.Path, speedups: str) -> None:
         words = ["server", "--brokers", str(count), "--nameserver-port", "0", "--broker-port", "0"]
         words += ["--data", str(folder), "--set", "net.busy_poll_microseconds=0"]
         words += ["--set", "broker.send_wait_ms=60000"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "mqframe", *words], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "mqframe", *words],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(speedups),
         )
         assert self.process.stdout
         self.nameserver = re.findall(r"nameserver=(\S+)", self.process.stdout.readline())[0]
@@ -106,6 +112,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--queues", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=3)
+    take_speedups(parser)
     chosen = parser.parse_args()
     several = chosen.brokers
     cases = {
@@ -115,7 +122,8 @@ def main() -> None:
     }
     figures: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="mqframe-bench") as folder:
-        servers = {n: Server(n, pathlib.Path(folder) / str(n)) for n in (1, several)}
+        counts, below = (1, several), pathlib.Path(folder)
+        servers = {n: Server(n, below / str(n), chosen.speedups or "") for n in counts}
         try:
             for turn in range(chosen.rounds + 1):  # the first warms up
                 for case, (name, (n, width, queues)) in enumerate(cases.items()):
@@ -131,8 +139,10 @@ def main() -> None:
             for server in servers.values():
                 server.stop()
     for (what, name), each in sorted(figures.items()):
-        cost, rate = (statistics.median(values) for values in zip(*each, strict=True))
-        print(f"{what:9} {name:26} {cost:6.2f} us of processor a message  {rate:9,.0f} msg/s")
+        costs, rates = zip(*each, strict=True)
+        cost, rate = statistics.median(costs), statistics.median(rates)
+        cost_text = f"{cost:6.2f} us ({min(costs):.2f}) of processor a message"
+        print(f"{what:9} {name:26} {cost_text}  {rate:9,.0f} msg/s")
 
 
 if __name__ == "__main__":
