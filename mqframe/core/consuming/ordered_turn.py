@@ -117,8 +117,12 @@ class OrderedTurn:
 
     def goes_on(self, now: float) -> bool:
         """Whether the listener that runs may be called for the rest of its batch. Needs no lock."""
-        leased = self._lease is None or self._lease.valid(now)
-        return leased and self.state is _LISTENING and now - self._began <= CONTINUOUS_SECONDS_MAX
+        lease = self._lease
+        return (
+            self.state is _LISTENING
+            and now - self._began <= CONTINUOUS_SECONDS_MAX
+            and (lease is None or now <= lease.until)
+        )
 
     def end(self, good: bool, left: Reversible[ReceivedMessage] = ()) -> None:
         """The listener answered, and did not get what is `left` of the batch.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
+from math import inf
 from typing import Final
 
 import attrs
@@ -137,33 +138,38 @@ class LockLease:
     Only while a lease is HELD and was asked for no longer ago than it is trusted may a listener be called:
     another member may have the lock when the broker's lease ends, so whoever cannot renew stops long before.
     It counts from the asking, since the broker counts from some moment after it.
+    `until`: when that ends; long ago where it is not HELD.
     """
 
-    __slots__ = ("_times", "since", "state")
+    __slots__ = ("_times", "since", "state", "until")
 
     def __init__(self, times: LockTimes = LOCK_TIMES) -> None:
         self._times = times
-        self.state = LeaseState.FREE
         self.since = 0.0
+        self._become(LeaseState.FREE)
 
     def granted(self, asked: float) -> bool:
         """The broker gave or renewed the lock when asked at `asked`; whether it was ours all the time."""
         if self.state in (LeaseState.HELD, LeaseState.DOUBTED) and asked - self.since > self._times.lease:
-            self.state = LeaseState.LOST
+            self._become(LeaseState.LOST)
         elif self.state is not LeaseState.LOST:
-            self.state = LeaseState.HELD
             self.since = max(self.since, asked)
+            self._become(LeaseState.HELD)
         return self.state is LeaseState.HELD
 
     def refused(self) -> None:
         """Somebody else holds the lock."""
-        self.state = LeaseState.LOST
+        self._become(LeaseState.LOST)
 
     def doubted(self) -> None:
         """The broker may have forgotten the lock; it must be asked for again."""
         if self.state is LeaseState.HELD:
-            self.state = LeaseState.DOUBTED
+            self._become(LeaseState.DOUBTED)
 
     def valid(self, now: float) -> bool:
         """Whether a listener may be called now."""
-        return self.state is LeaseState.HELD and now - self.since <= self._times.trusted
+        return now <= self.until
+
+    def _become(self, state: LeaseState) -> None:
+        self.state = state
+        self.until = self.since + self._times.trusted if state is LeaseState.HELD else -inf

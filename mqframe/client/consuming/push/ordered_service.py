@@ -188,8 +188,9 @@ class OrderedService:
             call.begin(self._clock.monotonic(), rows=self._in_rows(call.subscription))
         if call.waiting:
             self._rows.add(call)
-            turn, meant, find = call.queue.turn, call.subscription, self._find
-            self._caller.call_each(call, lambda now: turn.goes_on(now) and find(meant.topic) is meant)
+            goes_on, meant, find = call.queue.turn.goes_on, call.subscription, self._find
+            topic = meant.topic
+            self._caller.call_each(call, lambda now: goes_on(now) and find(topic) is meant)
             if not (call.messages or call.odd):  # its first is a request, or the queue was dropped
                 call.odd = call.single(call.waiting.popleft())
                 self._caller.call(call.odd)
