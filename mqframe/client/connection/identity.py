@@ -75,6 +75,21 @@ def client_id(settings: ClientSettings, ip: str) -> str:
     return f"{ip}@{instance}" + (f"@{settings.unit_name}" if settings.unit_name else "")
 
 
+class _Own:
+    """This process: every send asks for it, and a system call would cost more than the question."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        if hasattr(os, "register_at_fork"):  # where it is missing, nothing forks
+            os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self.pid = os.getpid()
+
+
+_own: Final = _Own()
+
+
 class SameProcess:
     """Remembers the process that a client was started in; sockets and threads do not survive a fork."""
 
@@ -82,12 +97,12 @@ class SameProcess:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._pid = os.getpid()
+        self._pid = _own.pid
 
     def check(self) -> None:
         """Raise `ClosedError` in a process that forked after the client was made."""
-        if os.getpid() != self._pid:
+        if _own.pid != self._pid:
             raise ClosedError(
-                f"this {self._what} was made in process {self._pid} and cannot be used in {os.getpid()}, "
+                f"this {self._what} was made in process {self._pid} and cannot be used in {_own.pid}, "
                 "which forked from it; make a new one after the fork"
             )

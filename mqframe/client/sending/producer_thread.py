@@ -86,7 +86,7 @@ class ProducerThread(SyncClient[AsyncProducer]):
         if queue is None and selector is None and sharding_key is None:
             usual = self._usual(message)
             if usual is not None:
-                return self._handed_over(usual)
+                return usual if self._awake and not self._over else self._handed_over(usual)
         check_message(message, api.plain_bytes_max)
         prepared = None
         if api.pipeline.preparing is not None:
