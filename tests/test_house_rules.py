@@ -246,7 +246,7 @@ FLOORS: dict[str, list[set[str]]] = {
     ],
     "mqframe_speedups": [
         {"_native", "served_read", "switch"},
-        {"elements", "gathering", "messages", "pulls", "sends"},
+        {"elements", "gathering", "messages", "pulls", "sends", "unique_ids"},
         {"log_reading"},
         {"path"},
         {"service"},

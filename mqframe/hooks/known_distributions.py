@@ -120,6 +120,7 @@ KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
     "records": "mqframe-speedups",
     "elements": "mqframe-speedups",
     "gatherer": "mqframe-speedups",
+    "unique_ids": "mqframe-speedups",
     "in_flight_count": "mqframe-speedups",
     "replies": "mqframe-plugin-requestreply",
     "requests": "mqframe-plugin-requestreply",

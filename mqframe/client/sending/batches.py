@@ -8,7 +8,7 @@ from mqframe.client.settings import ProducerSettings
 from mqframe.core.errors import MessageError
 from mqframe.core.messages.checks import too_long
 from mqframe.core.messages.compression import Compression, compress
-from mqframe.core.messages.ids import UniqueIds
+from mqframe.core.messages.ids import UniqueIds, spell_ids
 from mqframe.core.messages.message import Message, MessageQueue
 from mqframe.core.requests.messages import SendBatchMessage, SendFieldsV2, SendMessageV2
 from mqframe.core.requests.replies import SendReplyMessageV2
@@ -73,10 +73,11 @@ class Encoder:
         self._compression = compression
         self._compression_level = settings.compression_level
         self._encode = part_or("elements", encode_elements)
+        self._spell = part_or("unique_ids", spell_ids)
 
     def take_ids(self, count: int) -> list[str]:
         """`count` unique keys."""
-        return self._ids.take(count)
+        return self._ids.take(count, self._spell)
 
     def one(self, message: Message, unique_id: str | None = None) -> SendBatch:
         """One message alone; its body is packed when it is large. Raises `MessageError`, too, when it is
@@ -99,7 +100,7 @@ class Encoder:
     def batch(self, messages: Sequence[Message], ids: list[str] | None = None) -> SendBatch:
         """Several messages, all of one topic, in one request; never compressed. Raises `MessageError`."""
         if ids is None:
-            ids = self._ids.take(len(messages))
+            ids = self.take_ids(len(messages))
         body = self._encode(messages, ids)
         self._check_size(body, f"{len(messages)} messages")
         return SendBatch(messages, ids, body, BATCH_PROPERTIES[messages[0].wait_store_ok], 0, True)

@@ -5,9 +5,9 @@ Sources: MessageDecoder.createMessageId, MessageClientIDSetter.java.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from itertools import count
+from itertools import count, islice
 from typing import Final
 
 from mqframe.core.clock import Clock
@@ -36,6 +36,11 @@ def parse_offset_id(message_id: str) -> tuple[str, int]:
     return decode_host(raw[:-8]), int.from_bytes(raw[-8:], "big", signed=True)
 
 
+def spell_ids(head: str, numbers: Iterable[int]) -> list[str]:
+    """Unique ids that begin with `head` and end with the low 16 bits of `numbers`, as compiled code does."""
+    return [f"{head}{_HEX[n >> 8 & 255]}{_HEX[n & 255]}" for n in numbers]
+
+
 class UniqueIds:
     """Makes unique ids: IP, process id, a random number, milliseconds since the month began, a counter.
 
@@ -56,17 +61,15 @@ class UniqueIds:
         self._month_start_ms = month_start_ms
         self._started_ms = month_start_ms(clock.now_ms())
         self._renew_ms = self._started_ms + 27 * 86_400_000
-        self._next = count(1).__next__  # one atomic step, so that threads never share a number
+        self._numbers = count(1)  # each is taken in one atomic step, so that threads never share one
 
     def next(self) -> str:
         """A new id of 32 (IPv4) or 56 (IPv6) upper-case hexadecimal digits. May be called from any thread."""
-        return f"{self._prefix}{self._elapsed_ms():08X}{self._next() & 0xFFFF:04X}"
+        return f"{self._prefix}{self._elapsed_ms():08X}{next(self._numbers) & 0xFFFF:04X}"
 
-    def take(self, number: int) -> list[str]:
-        """`number` new ids, at most 65,536, made at one reading of the clock."""
-        head = f"{self._prefix}{self._elapsed_ms():08X}"
-        following = self._next
-        return [f"{head}{_HEX[(n := following()) >> 8 & 255]}{_HEX[n & 255]}" for _ in range(number)]
+    def take(self, number: int, spell: Callable[[str, Iterable[int]], list[str]] = spell_ids) -> list[str]:
+        """`number` new ids, at most 65,536, made at one reading of the clock; `spell`: as `spell_ids`."""
+        return spell(f"{self._prefix}{self._elapsed_ms():08X}", islice(self._numbers, number))
 
     def _elapsed_ms(self) -> int:
         now = self._clock.now_ms()

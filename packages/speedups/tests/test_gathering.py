@@ -23,7 +23,7 @@ from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.sending.producer import AsyncProducer
 from mqframe.client.settings import ClientSettings, ProducerSettings
 from mqframe.core.errors import ClosedError, ConnectError, ConnectionLost, answer_error
-from mqframe.core.messages.message import Message, MessageQueue
+from mqframe.core.messages.message import Message, MessageQueue, SendResult
 from mqframe.core.requests.messages import SendBatchMessage, SendMessageV2
 from mqframe.core.sending.in_flight import InFlightCount
 from mqframe.core.sending.request_reply import ReplyMessage
@@ -37,6 +37,7 @@ PARTS = {
         ("gatherer", "gathering:gatherer"),
         ("in_flight_count", "gathering:count"),
         ("elements", "elements:encode_usual"),
+        ("unique_ids", "unique_ids:spell_ids"),
     )
 }
 REST = {name: offer for name, offer in client_parts.offered_parts().items() if name not in PARTS}
@@ -226,6 +227,27 @@ async def test_limits_count_what_is_taken_and_those_who_wait_go_first() -> None:
         await producer.flush()
         results = [await each for each in (*first, await waits, await later)]
         assert [each.queue_offset for each in results] == [7, 8, 9, 10]
+
+
+def test_messages_have_their_fields_in_the_order_in_which_compiled_code_takes_them() -> None:
+    order = ("topic", "body", "tag", "keys", "properties", "flag", "wait_store_ok")
+    assert Message.__struct_fields__ == order
+
+
+@pytest.mark.parametrize("set_by_hand", [False, True])
+async def test_a_step_of_a_wait_ends_with_the_result_whatever_it_is(set_by_hand: bool) -> None:
+    async with staged() as (producer, _broker, _clock):
+        _first, promise = [await producer.submit(PLAIN[0]) for _ in range(2)]
+        waiting: Any = iter(promise)
+        assert next(waiting) is promise
+        if set_by_hand:
+            promise.set_result(("a", "tuple"))  # an exception would take it for its arguments
+        else:
+            await producer.flush()
+        with pytest.raises(StopIteration) as ended:
+            next(waiting)
+        assert ended.value.value is await promise
+        assert isinstance(ended.value.value, tuple if set_by_hand else SendResult)
 
 
 async def test_what_awaits_a_promise_is_woken_cancelled_and_told_as_by_a_future() -> None:

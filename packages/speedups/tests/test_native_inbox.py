@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mqframe_speedups._native import Gathered, Gatherer, Inbox, InFlight
+from msgspec.structs import astuple
 
 from mqframe.client.sending.result_futures import Item, Items, ThreadResults
 from mqframe.core.errors import ConnectionLost
@@ -34,8 +35,8 @@ def made(messages_max: int = 3, bytes_max: int = 1000, count_max: int = 50) -> t
     in_flight = InFlight(count_max, 10**6)
     routes = {topic: Known() for topic in ("t", "u", "%RETRY%g")}
     gatherer = Gatherer(
-        {}, routes.get, in_flight, (), results.new, split_send_result, Message, Item, RESERVED, 500,
-        messages_max, bytes_max,
+        {}, routes.get, in_flight, (), results.new, split_send_result, Message, astuple, Item, RESERVED,
+        500, messages_max, bytes_max,
     )  # fmt: skip
     return gatherer, results
 

@@ -51,6 +51,13 @@ def test_unique_ids_count_from_the_new_month_once_it_came() -> None:
     assert ids.next()[20:28] == f"{5000:08X}"
 
 
+def test_many_unique_ids_are_as_one_by_one() -> None:
+    many, one_by_one = (UniqueIds(ManualClock(), bytes(4), 7, 9, lambda now: 0) for _ in range(2))
+    taken = [*many.take(0x10000), *many.take(3)]
+    assert taken == [one_by_one.next() for _ in range(0x10003)]
+    assert [one[-4:] for one in taken[0xFFFE:]] == ["FFFF", "0000", "0001", "0002", "0003"]
+
+
 def test_unique_ids_differ() -> None:
     ids = UniqueIds(ManualClock(), bytes(16), 1, 1)
     made = {ids.next() for _ in range(5000)}

@@ -215,7 +215,7 @@ impl Gathered {
             let future = item.getattr(intern!(py, "future"))?.unbind();
             let mut text = Vec::new();
             let shared = slf.borrow().shared.clone();
-            if let Some(plain) = read(&message, &mut text, &shared.rules) {
+            if let Some((_, plain)) = read(&message, &mut text, &shared.rules) {
                 slf.borrow_mut().push(message.unbind(), future, plain, &text);
                 return Ok(());
             }

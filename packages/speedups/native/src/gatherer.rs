@@ -29,6 +29,7 @@ pub struct Gatherer {
     source: Py<PyAny>,
     shared: Arc<Shared>,
     last_route: Mutex<Option<Py<PyAny>>>,
+    text: Mutex<Vec<u8>>,
     messages_max: usize,
     pub bytes_max: usize,
 }
@@ -45,6 +46,7 @@ impl Gatherer {
         source: Py<PyAny>,
         split: Py<PyAny>,
         usual: Py<PyType>,
+        fields: Py<PyAny>,
         item: Py<PyAny>,
         reserved: Py<PyFrozenSet>,
         body_below: usize,
@@ -53,6 +55,7 @@ impl Gatherer {
     ) -> Self {
         let rules = Rules {
             usual,
+            fields,
             reserved,
             body_below,
         };
@@ -65,6 +68,7 @@ impl Gatherer {
             source,
             shared,
             last_route: Mutex::new(None),
+            text: Mutex::default(),
             messages_max,
             bytes_max,
         }
@@ -79,7 +83,7 @@ impl Gatherer {
     /// The future of `message`, which is in a batch now; `None` where Python has to take it.
     fn take(&self, message: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         let py = message.py();
-        let mut text = Vec::new();
+        let mut text = self.text();
         let Some((topic, plain)) = self.plain(message, &mut text)? else {
             return Ok(None);
         };
@@ -106,6 +110,7 @@ impl Gatherer {
             return Ok(None);
         }
         batch.put(message.clone().unbind(), future.clone_ref(py), plain, &text);
+        self.keep(text);
         Ok(Some(future))
     }
 
@@ -130,6 +135,17 @@ impl Gatherer {
 }
 
 impl Gatherer {
+    /// What the properties of a message may be put into, to be kept for the next one.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = std::mem::take(&mut *self.text.lock().expect("nobody panics with it"));
+        text.clear();
+        text
+    }
+
+    pub fn keep(&self, text: Vec<u8>) {
+        *self.text.lock().expect("nobody panics with it") = text;
+    }
+
     /// The topic of `message`, and what else it has; `None` where Python has to look at it, or to wait for its turn.
     pub fn plain<'py>(
         &self,
@@ -137,13 +153,10 @@ impl Gatherer {
         text: &mut Vec<u8>,
     ) -> PyResult<Option<(Bound<'py, PyString>, Plain)>> {
         let py = message.py();
-        let Some(plain) = read(message, text, &self.shared.rules) else {
+        let Some((topic, plain)) = read(message, text, &self.shared.rules) else {
             return Ok(None);
         };
-        let Ok(topic) = message
-            .getattr(intern!(py, "topic"))?
-            .cast_into_exact::<PyString>()
-        else {
+        let Ok(topic) = topic.cast_into_exact::<PyString>() else {
             return Ok(None);
         };
         let free = self.waiters.bind(py).len()? == 0 && self.has_queues(&topic)?;

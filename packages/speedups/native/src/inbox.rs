@@ -69,7 +69,7 @@ impl Inbox {
     fn take(&self, message: &Bound<'_, PyAny>) -> PyResult<Option<Py<ThreadPromise>>> {
         let py = message.py();
         let gatherer = self.gatherer.get();
-        let mut text = Vec::new();
+        let mut text = gatherer.text();
         let Some((topic, plain)) = gatherer.plain(message, &mut text)? else {
             return Ok(None);
         };
@@ -100,6 +100,7 @@ impl Inbox {
             plain,
             &text,
         );
+        gatherer.keep(text);
         if !joins {
             self.handed()
                 .push_back(Handed::Gathered(gathered, topic.unbind()));

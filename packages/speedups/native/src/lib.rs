@@ -39,13 +39,14 @@ mod send;
 mod sent;
 mod text;
 mod thread_promise;
+mod unique_ids;
 mod verdicts;
 mod words;
 
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 5;
+const INTERFACE: u32 = 6;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -69,6 +70,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<loop_promise::LoopPromise>()?;
     module.add_class::<thread_promise::ThreadPromise>()?;
     module.add_function(wrap_pyfunction!(elements::encode_elements, module)?)?;
+    module.add_function(wrap_pyfunction!(unique_ids::spell_ids, module)?)?;
     module.add_function(wrap_pyfunction!(messages::read_messages, module)?)?;
     module.add_function(wrap_pyfunction!(many::offsets_of, module)?)?;
     module.add_function(wrap_pyfunction!(many::store_bytes_of, module)?)?;

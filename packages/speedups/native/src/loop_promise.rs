@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyStopIteration};
+use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ type Callbacks = Vec<(Py<PyAny>, Py<PyAny>)>;
 #[pyclass(frozen, weakref, module = "mqframe_speedups._native")]
 pub struct LoopPromise {
     promise: Promise,
-    callbacks: OnceLock<Mutex<Callbacks>>,
+    callbacks: OnceLock<Box<Mutex<Callbacks>>>, // few ever have any, and many wait
     blocking: AtomicBool,
 }
 
@@ -218,7 +219,9 @@ impl LoopPromise {
         if own.promise.settled() {
             return soon(slf, fn_, context);
         }
-        let held = own.callbacks.get_or_init(|| Mutex::new(Vec::with_capacity(1)));
+        let held = own
+            .callbacks
+            .get_or_init(|| Box::new(Mutex::new(Vec::with_capacity(1))));
         held.lock().expect("nobody panics with it").push((fn_, context));
         track(slf);
         Ok(())
@@ -262,13 +265,22 @@ impl LoopPromise {
     }
 
     /// A step of a wait for it: its end where there is a result.
-    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyAny>>> {
         let own = slf.get();
-        if own.promise.done(slf.py())? {
+        let py = slf.py();
+        if own.promise.settled() {
+            if let Some(result) = own.promise.result(py)? {
+                // SAFETY: both are alive. What a batch got is no tuple and no exception, so whoever awaits takes it as it is:
+                // an exception with it, made and taken apart, would cost as much as the rest of the wait.
+                unsafe { ffi::PyErr_SetObject(ffi::PyExc_StopIteration, result.as_ptr()) };
+                return Ok(None);
+            }
+        }
+        if own.promise.done(py)? {
             return Err(PyStopIteration::new_err((Self::result(slf)?,)));
         }
         own.blocking.store(true, Ordering::Relaxed); // as tasks want it
-        Ok(slf.clone().into_any().unbind())
+        Ok(Some(slf.clone().into_any().unbind()))
     }
 
     fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {

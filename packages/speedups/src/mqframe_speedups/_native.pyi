@@ -2,7 +2,7 @@
 
 Python is the reference, and has the unusual."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final, Protocol, final
 
 from typing_extensions import Buffer
@@ -16,7 +16,7 @@ __all__ = [
     "Laid", "LoopPromise", "NewEntries", "PullAnswers", "PullReader", "ReceivedTranslator",
     "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "ThreadPromise", "any_may_have",
     "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
-    "store_bytes_of",
+    "spell_ids", "store_bytes_of",
 ]  # fmt: skip
 
 _Place = tuple[bytes, int, int, int, int, Callable[[tuple[str, int]], object | None]]
@@ -362,6 +362,9 @@ def encode_elements(messages: Sequence[Message], unique_ids: list[str], usual: t
     `None` where one is in some way unusual: something of it is no text, it is too long, or it is a reply.
     """
 
+def spell_ids(head: str, numbers: Iterable[int]) -> list[str]:
+    """As `mqframe.core.messages.ids.spell_ids`."""
+
 def describe_log(
     some: bytes, first: int, crc: bool, apart: Sequence[str], keys_from: int
 ) -> tuple[int, int, int, int, int, list[tuple[tuple[str, int], int, bytes, int]], Keys] | None:
@@ -448,6 +451,7 @@ class Gatherer:
         source: Callable[[], object],
         split: Callable[[SendResult, list[str]], list[SendResult]],
         usual: type[Message],
+        fields: Callable[[Message], tuple[object, ...]],
         item: Callable[..., object],
         reserved: frozenset[str],
         body_below: int,

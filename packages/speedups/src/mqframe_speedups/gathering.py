@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from msgspec.structs import astuple
+
 from mqframe.core.messages.checks import plain_bytes_max
 from mqframe.core.messages.message import Message
 from mqframe.core.messages.properties import RESERVED
@@ -77,6 +79,7 @@ def gatherer(
         weakref.ref(loop) if for_loop else new_future,
         split_send_result,
         Message,
+        astuple,
         item,
         RESERVED,
         body_below,
