@@ -21,6 +21,17 @@ def test_messages_are_out_until_their_time_is_over():
     assert pop.begin_revival() == (11, 14)
 
 
+@given(st.sets(st.integers(0, 60), max_size=32))
+def test_messages_are_found_wherever_they_lie_in_the_queue(offsets: set[int]):
+    pop = CheckPoint(KEY, 500, tuple(sorted(offsets)), 3, 61)
+    for offset in range(61):
+        assert pop.is_open(offset, 1499) == (offset in offsets)
+        pop.finish(offset)
+        assert not pop.is_open(offset, 1499)
+        assert pop.done.bit_count() == len([each for each in offsets if each <= offset])
+    assert pop.finished
+
+
 def test_in_memory_it_is_gone_with_its_last_message():
     pop = point()
     for offset in pop.offsets:

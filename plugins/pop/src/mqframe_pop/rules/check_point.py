@@ -129,13 +129,25 @@ class CheckPoint:
 
     def is_open(self, offset: int, now_ms: int) -> bool:
         """Whether the message at queue `offset` is in flight and may still be acknowledged or changed."""
-        if now_ms >= self.visible_at or offset not in self.offsets:
+        if now_ms >= self.visible_at:
             return False
-        return not self.done >> self.offsets.index(offset) & 1
+        place = self._place(offset)
+        return place >= 0 and not self.done >> place & 1
 
     def finish(self, offset: int) -> None:
-        """The message at queue `offset` is not in flight any more."""
-        self.done |= 1 << self.offsets.index(offset)
+        """The message at queue `offset` is not in flight any more. Without effect for one of another pop."""
+        place = self._place(offset)
+        if place >= 0:
+            self.done |= 1 << place
+
+    def _place(self, offset: int) -> int:
+        """Which of the messages lies at queue `offset`; -1: none of them."""
+        offsets = self.offsets
+        place = offset - offsets[0] if offsets else -1
+        # Most pops take what lies side by side.
+        if 0 <= place < len(offsets) and offsets[place] == offset:
+            return place
+        return offsets.index(offset) if offset in offsets else -1
 
     def begin_revival(self) -> tuple[int, ...]:
         """It is due: the offsets of the messages that are to be stored again."""

@@ -90,8 +90,7 @@ class CheckPointTable:
         """The messages at these offsets are not in flight any more; returns how many of them were."""
         before = point.done
         for offset in offsets:
-            if offset in point.offsets:
-                point.finish(offset)
+            point.finish(offset)
         changed = (point.done ^ before).bit_count()
         if changed:
             self._count(point.key, -changed)

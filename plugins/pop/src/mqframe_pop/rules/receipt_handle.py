@@ -63,8 +63,9 @@ class ReceiptHandle(NamedTuple):
     @property
     def text(self) -> str:
         """The handle as it travels; without the last word when `offset` is -1."""
-        words = self if self.offset >= 0 else self[:-1]
-        return " ".join(map(str, words))
+        start, popped, invisible, revive, mark, broker, queue, offset = self
+        text = f"{start} {popped} {invisible} {revive} {mark} {broker} {queue}"
+        return f"{text} {offset}" if offset >= 0 else text
 
     @property
     def ordered(self) -> bool:
