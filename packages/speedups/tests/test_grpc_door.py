@@ -1,4 +1,4 @@
-"""Ordinary sends and receives of a door for gRPC are compiled code's, where that is installed."""
+"""Ordinary calls of a door for gRPC are compiled code's, where that is installed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
+from doors import acknowledgement
 from mqframe_grpc.proto import messages as m
 from mqframe_speedups import service
 from mqframe_testing.cluster import AsyncCluster
@@ -57,8 +58,10 @@ async def told(channel: grpc.aio.Channel, rpc: str, request: Any) -> list[Any]:
     return [answer async for answer in method(request, metadata=CLIENT, timeout=20)]
 
 
-async def test_sends_and_receives_go_that_way(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_they_go_that_way(monkeypatch: pytest.MonkeyPatch) -> None:
     sent, received = Noting(service.SentReader, "read"), Noting(service.ReceivedTranslator, "translate")
+    done = Noting(service.AckReader, "read")
+    monkeypatch.setattr(service, "AckReader", done)
     monkeypatch.setattr(service, "SentReader", sent)
     monkeypatch.setattr(service, "ReceivedTranslator", received)
     plugins = PluginManager().configured({"grpc": {"port": 0}})
@@ -79,6 +82,13 @@ async def test_sends_and_receives_go_that_way(monkeypatch: pytest.MonkeyPatch) -
                 invisible_duration=m.Duration(seconds=30),
             )
             status, *messages, _ = await told(channel, "ReceiveMessage", asked)
+            found = [each.message for each in messages]
+            for some in (found[:1], found):
+                [answer] = await told(channel, "AckMessage", acknowledgement("billing", some))
+                codes = [each.status.code for each in answer.entries]
+                assert codes[-1] == m.Code.OK
+            assert codes == [m.Code.INVALID_RECEIPT_HANDLE, m.Code.OK]
+            assert [each is None for each in done.returned] == [False, True]
         assert status.status.code == m.Code.OK
         assert [each.message.body for each in messages] == [b"o-0", b"o-1"]
         assert [each.message.system_properties.queue_offset for each in messages] == [0, 1]

@@ -26,7 +26,7 @@ from mqframe_grpc.inside import InsideBackend
 from mqframe_grpc.options import GrpcOptions
 from mqframe_grpc.outside.backend import OutsideBackend
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.transport.call import CallHead, GrpcCall, Method
+from mqframe_grpc.transport.call import Answered, CallHead, GrpcCall, Method
 from mqframe_grpc.transport.messages import PREFIX_BYTES, IncomingMessages
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 from mqframe_grpc.transport.streams import HttpStream
@@ -59,6 +59,10 @@ class MemoryCarrier:
     def send(self, call: GrpcCall, data: bytes) -> None:
         self.answers.append(self._answered.FromString(data[PREFIX_BYTES:]))
 
+    def answered(self, last: Answered) -> None:
+        """The answer that a call returned, as it arrives."""
+        self.answers.append(self._answered.FromString(last.SerializeToString()))
+
     def taken(self, call: GrpcCall, size: int) -> None:
         pass
 
@@ -87,7 +91,7 @@ class MemoryCall:
         finally:
             self.grpc.ended = True
         if last is not None:
-            self.answers.append(last)
+            self._carrier.answered(last)
         return self.answers
 
     def cancel(self) -> None:

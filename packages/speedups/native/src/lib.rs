@@ -4,6 +4,7 @@
 //! Python is the reference: whatever is in any way unusual is left to it. So nothing here refuses, repairs or
 //! guesses; a frame is either laid out as Python would have done it, byte for byte, or not touched.
 
+mod acks;
 mod answer;
 mod batch;
 mod binary;
@@ -62,6 +63,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<messages::RecordMessage>()?;
     module.add_class::<received::ReceivedTranslator>()?;
     module.add_class::<sent::SentReader>()?;
+    module.add_class::<acks::AckReader>()?;
     module.add_class::<in_flight::InFlight>()?;
     module.add_class::<inbox::Inbox>()?;
     module.add_class::<gathered::Gathered>()?;

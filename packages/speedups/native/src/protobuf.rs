@@ -96,6 +96,30 @@ pub fn put_filled(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     }
 }
 
+/// Sets what a message has once; a second one would have to be merged with it.
+pub fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    place.replace(value).is_none().then_some(())
+}
+
+/// A field of text, which protobuf takes for one.
+pub fn text(raw: &[u8]) -> Option<&str> {
+    std::str::from_utf8(raw).ok()
+}
+
+/// The name in a `Resource` of RocketMQ. Its namespace is not looked at.
+pub fn resource(raw: &[u8]) -> Option<&str> {
+    let mut name = None;
+    let mut fields = Fields::of(raw);
+    while let Some((number, value)) = fields.next_field()? {
+        match (number, value) {
+            (1, Value::Bytes(value)) => drop(text(value)?),
+            (2, Value::Bytes(value)) => name = Some(text(value)?),
+            _ => return None,
+        }
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +133,21 @@ mod tests {
         assert_eq!(fields.next_field(), Some(Some((3, Value::Number(300)))));
         assert_eq!(fields.next_field(), Some(Some((16, Value::Bytes(b"ab")))));
         assert_eq!(fields.next_field(), Some(None));
+    }
+
+    #[test]
+    fn names_are_those_of_resources() {
+        assert_eq!(resource(b"\x0a\x02ns\x12\x01t"), Some("t"));
+        assert_eq!(resource(b"\x12\x01t\x12\x01u"), Some("u"));
+        for raw in [&b""[..], b"\x0a\x02ns", b"\x12\x01\xff", b"\x1a\x01t"] {
+            assert_eq!(resource(raw), None, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn a_second_one_is_not_taken() {
+        let mut place = None;
+        assert_eq!((once(&mut place, 1), once(&mut place, 2)), (Some(()), None));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::properties::{NAME_END, PAIR_END};
-use crate::protobuf::{Fields, Value};
+use crate::protobuf::{once, resource, text, Fields, Value};
 
 const HOST_BYTES_MAX: usize = 255;
 const SECONDS_MAX: u64 = 253_402_300_799;
@@ -161,29 +161,6 @@ fn is_plain(text: &str) -> bool {
 /// The same, and not blank.
 fn is_word(text: &str) -> bool {
     is_plain(text) && text.bytes().any(|byte| byte != b' ')
-}
-
-/// Sets what a message has once; a second one would have to be merged with it.
-fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
-    place.replace(value).is_none().then_some(())
-}
-
-fn text(raw: &[u8]) -> Option<&str> {
-    std::str::from_utf8(raw).ok()
-}
-
-/// The name in a `Resource`. Its namespace is not looked at.
-fn resource(raw: &[u8]) -> Option<&str> {
-    let mut name = None;
-    let mut fields = Fields::of(raw);
-    while let Some((number, value)) = fields.next_field()? {
-        match (number, value) {
-            (1, Value::Bytes(value)) => drop(text(value)?),
-            (2, Value::Bytes(value)) => name = Some(text(value)?),
-            _ => return None,
-        }
-    }
-    name
 }
 
 fn pair(raw: &[u8]) -> Option<(&str, &str)> {

@@ -12,8 +12,8 @@ from mqframe.core.storage.record_filter import RecordFilter
 from mqframe.hooks.interfaces.message_filter import Matches
 
 __all__ = [
-    "INTERFACE", "FieldReader", "Gathered", "GatheredMessages", "Gatherer", "InFlight", "Inbox", "Keys",
-    "Laid", "LoopPromise", "NewEntries", "PullAnswers", "PullReader", "ReceivedTranslator",
+    "INTERFACE", "AckReader", "FieldReader", "Gathered", "GatheredMessages", "Gatherer", "InFlight", "Inbox",
+    "Keys", "Laid", "LoopPromise", "NewEntries", "PullAnswers", "PullReader", "ReceivedTranslator",
     "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "ThreadPromise", "any_may_have",
     "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
     "spell_ids", "store_bytes_of",
@@ -321,6 +321,21 @@ class SentReader:
     def read(self, request: bytes) -> tuple[str, str, str, str, bytes, int] | None:
         """Topic, message id, message group, properties, body and ms of the birth of the one message; `None`
         where there is another number of them, or anything may be wrong with it."""
+
+@final
+class AckReader:
+    """Requests of gRPC to acknowledge: `ReadsAcks` in mqframe_grpc/calls/ordinary_acks.py.
+
+    `status`: that of success, as it travels.
+    """
+
+    def __init__(self, status: bytes) -> None: ...
+    def read(
+        self, request: bytes
+    ) -> tuple[str, str, str, str, tuple[int, int, int, int, str, str, int, int], int, bytes] | None:
+        """Topic, group, message id, receipt handle, its first eight words, its ninth, -1 without one, and the
+        answer where all goes well; `None` where there is another number of messages, or the handle is not as
+        doors make them."""
 
 @final
 class RecordMessage:

@@ -13,7 +13,7 @@ from mqframe.core.measuring.family import Family, Metric, MetricKind
 from mqframe.hooks.interfaces import BrokerService
 from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
-from mqframe_speedups._native import FieldReader, ReceivedTranslator, RecordVerdicts, SentReader
+from mqframe_speedups._native import AckReader, FieldReader, ReceivedTranslator, RecordVerdicts, SentReader
 from mqframe_speedups.log_reading import NativeLogReading
 from mqframe_speedups.path import BrokerPath
 from mqframe_speedups.pulls import PullPath
@@ -53,6 +53,7 @@ class SpeedupsService(BrokerService):
         if self._is_off:
             return {}
         return {
+            "speedups.acks": AckReader,
             "speedups.fields": FieldReader,
             "speedups.received": ReceivedTranslator,
             "speedups.sent": SentReader,

@@ -15,6 +15,7 @@ from mqframe_grpc.calls.answers import Serve, answering
 from mqframe_grpc.calls.deliveries import Deliveries
 from mqframe_grpc.calls.handed import HandedCommands
 from mqframe_grpc.calls.members import MemberCalls
+from mqframe_grpc.calls.ordinary_acks import AckRequests, ReadsAcks
 from mqframe_grpc.calls.ordinary_sends import ReadsSends, SendRequests
 from mqframe_grpc.calls.queues import QueueCalls
 from mqframe_grpc.calls.receives import ReceiveCalls
@@ -67,6 +68,7 @@ class Door:
         self._receives = ReceiveCalls(backend, clients, clock, options.receives, self.renewing)
         self._queues = QueueCalls(backend, clients, clock, options.receives, self._receives.held)
         self._acks = AckCalls(clients, options.receives, self.renewing)
+        self._ack_requests: Asked = m.AckMessageRequest
 
     def _settings(self, sent: m.Settings, group: SubscriptionGroupConfig | None) -> m.Settings:
         options = self._options
@@ -108,7 +110,8 @@ class Door:
         }
         for name, serve in (("ReceiveMessage", self._receives.receive), ("PullMessage", self._queues.pull)):
             found[SERVICE + name] = Method(self._timed(name, serve), m.METHODS[SERVICE + name][0])
-        found[f"{SERVICE}SendMessage"] = found[f"{SERVICE}SendMessage"]._replace(asked=self._send_requests)
+        for name, asked in (("SendMessage", self._send_requests), ("AckMessage", self._ack_requests)):
+            found[SERVICE + name] = found[SERVICE + name]._replace(asked=asked)
         found[f"{SERVICE}Telemetry"] = Method(self._members.telemetry, m.TelemetryCommand, both_ways=True)
         return found
 
@@ -145,6 +148,10 @@ class Door:
     def read_sends_by(self, compiled: Callable[..., ReadsSends]) -> None:
         """Have ordinary sends read by the class `compiled`. Before `methods` are asked for."""
         self._send_requests = SendRequests(compiled, self._options.sends)
+
+    def read_acks_by(self, compiled: Callable[[bytes], ReadsAcks]) -> None:
+        """Have ordinary acknowledgements read by the class `compiled`. Before `methods` are asked for."""
+        self._ack_requests = AckRequests(compiled)
 
     async def renew(self) -> None:
         """Hide anew what is in work."""

@@ -31,6 +31,8 @@ class GrpcService(BrokerService):
             self._door.translate_by(compiled)
         if compiled := port.offered("speedups.sent"):
             self._door.read_sends_by(compiled)
+        if compiled := port.offered("speedups.acks"):
+            self._door.read_acks_by(compiled)
         self._own = DoorPort(self._door, self._clock, options, port.directory / "grpc")
         if compiled := port.offered("speedups.fields"):
             self._own.reader = made_by(compiled)

@@ -35,10 +35,12 @@ def test_nothing_is_due_of_what_was_acknowledged() -> None:
     renewals = Renewals()
     entry = renewals.deliver("c", "g", "t", "id", handle(), 5, reconsume_times=2)
     assert (len(renewals), renewals.members) == (1, [("c", "g")])
+    assert [renewals.has(*who) for who in (("c", "g"), ("c", "h"), ("d", "g"))] == [True, False, False]
     assert (entry.delivered_ms, entry.ends_ms, entry.due_ms, entry.reconsume_times) == (5, 60_005, 50_005, 2)
     assert take(renewals) is entry
     assert (entry.gone, entry.renewing, entry.handle) == (True, False, handle())
     assert (len(renewals), renewals.members, take(renewals)) == (0, [], None)
+    assert not renewals.has("c", "g")
     assert renewals.due(HOUR) == ([], [])
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from mqframe_grpc.calls.answers import status_of
+from mqframe_grpc.calls.ordinary_acks import OrdinaryAck
 from mqframe_grpc.calls.renewing import Renewing
 from mqframe_grpc.clients import DoorClient, DoorClients
 from mqframe_grpc.proto import messages as m
-from mqframe_grpc.rules.acks import all_done
+from mqframe_grpc.rules.acks import AllDone, all_done
 from mqframe_grpc.rules.codes import overall, status
 from mqframe_grpc.rules.handles import DoorHandle
-from mqframe_grpc.rules.names import group_name, topic_name
+from mqframe_grpc.rules.names import group_name, legal_group, legal_topic, topic_name
 from mqframe_grpc.rules.receives import ReceiveLimits, changed_ms
 from mqframe_grpc.transport.call import GrpcCall
 
@@ -28,34 +29,54 @@ class AckCalls:
         self._deliveries = renewing.deliveries
         self._renewing = renewing
 
-    async def acknowledge(self, call: GrpcCall, request: m.AckMessageRequest) -> m.AckMessageResponse:
+    async def acknowledge(
+        self, call: GrpcCall, request: m.AckMessageRequest | OrdinaryAck
+    ) -> m.AckMessageResponse | AllDone:
         """Serve AckMessage: a result for each entry, in their order."""
         client = self._clients.of(call)
-        topic, group = topic_name(request.topic), group_name(request.group)
-        results = [await self._acknowledge(call, client, group, topic, each) for each in request.entries]
+        results: list[tuple[str, str, m.Status]] = []
+        if isinstance(request, OrdinaryAck):
+            topic, group = legal_topic(request.topic), legal_group(request.group)
+            found = await self._acknowledge(call, client, group, topic, request.message_id, request.handle)
+            if found is _DONE:
+                return request.done
+            results.append((request.message_id, request.text, found))
+        else:
+            topic, group = topic_name(request.topic), group_name(request.group)
+            for entry in request.entries:
+                message_id, text = entry.message_id, entry.receipt_handle
+                found = await self._acknowledge(call, client, group, topic, message_id, text)
+                results.append((message_id, text, found))
         if results and all(found is _DONE for _, _, found in results):
-            return all_done([(message_id, handle) for message_id, handle, _ in results])
+            return all_done([(message_id, text) for message_id, text, _ in results])
         entries = [
-            m.AckMessageResultEntry(message_id=message_id, receipt_handle=handle, status=found)
-            for message_id, handle, found in results
+            m.AckMessageResultEntry(message_id=message_id, receipt_handle=text, status=found)
+            for message_id, text, found in results
         ]
         codes = [m.Code(found.code) for _, _, found in results]
         return m.AckMessageResponse(status=overall(codes), entries=entries)
 
     async def _acknowledge(
-        self, call: GrpcCall, client: DoorClient, group: str, topic: str, entry: m.AckMessageEntry
-    ) -> tuple[str, str, m.Status]:
-        """The id and the handle in `entry`, and how it went."""
-        message_id, text = entry.message_id, entry.receipt_handle
-
-        def use(handle: DoorHandle) -> Coroutine[Any, Any, None]:
-            return self._deliveries.acknowledge(client, group, topic, handle)
-
+        self,
+        call: GrpcCall,
+        client: DoorClient,
+        group: str,
+        topic: str,
+        message_id: str,
+        given: DoorHandle | str,
+    ) -> m.Status:
+        """How it went for the message of the handle `given`, which may be its text still."""
+        renewing, deliveries = self._renewing, self._deliveries
         try:
-            await self._renewing.use_newest(client, group, topic, message_id, DoorHandle.parse(text), use)
+            handle = DoorHandle.parse(given) if isinstance(given, str) else given
+            if renewing.renewals.has(client.name, group):
+                use = partial(deliveries.acknowledge, client, group, topic)
+                await renewing.use_newest(client, group, topic, message_id, handle, use)
+            else:  # as for all simple consumers
+                await deliveries.acknowledge(client, group, topic, handle)
         except Exception as problem:  # isolation boundary: of this entry
-            return message_id, text, status_of(problem, call)
-        return message_id, text, _DONE
+            return status_of(problem, call)
+        return _DONE
 
     async def change(
         self, call: GrpcCall, request: m.ChangeInvisibleDurationRequest

@@ -1,4 +1,4 @@
-"""The answer to acknowledgements that all went well, as most do."""
+"""The answer to acknowledgements that all went well, as most do, written without its fields being set."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _MORE: Final = 0x80
 def _field(number: int, content: bytes) -> bytes:
     """A field of bytes, as protobuf writes it."""
     size = len(content)
+    if size < _MORE:
+        return b"%c%c%b" % (number << 3 | 2, size, content)
     head = bytearray((number << 3 | 2,))
     while size >= _MORE:
         head.append(size & 0x7F | _MORE)
@@ -22,16 +24,30 @@ def _field(number: int, content: bytes) -> bytes:
     return bytes(head) + content
 
 
-_STATUS: Final = status(m.Code.OK).SerializeToString()
-_WHOLE: Final = _field(1, _STATUS)
-_OF_ENTRY: Final = _field(3, _STATUS)
+_OK: Final = status(m.Code.OK)
+OK_STATUS: Final = _OK.SerializeToString()
+"""The status of each message, and of all together, as it travels."""
+_WHOLE: Final = _field(1, OK_STATUS)
+_OF_ENTRY: Final = _field(3, OK_STATUS)
 
 
-def all_done(entries: Sequence[tuple[str, str]]) -> m.AckMessageResponse:
-    """OK for each message id and receipt handle of `entries`, and for the whole.
+class AllDone:
+    """An `AckMessageResponse` by which all went well. `data`: as it travels; `status`: OK."""
 
-    To have it read from its bytes takes half the time that setting its fields does.
-    """
+    __slots__ = ("data",)
+
+    status: Final = _OK
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - as protobuf has it
+        """As it travels."""
+        return self.data
+
+
+def all_done(entries: Sequence[tuple[str, str]]) -> AllDone:
+    """OK for each message id and receipt handle of `entries`, and for the whole."""
     parts = [_WHOLE]
     for message_id, handle in entries:
         entry = _OF_ENTRY
@@ -40,4 +56,4 @@ def all_done(entries: Sequence[tuple[str, str]]) -> m.AckMessageResponse:
         if message_id:
             entry = _field(1, message_id.encode()) + entry
         parts.append(_field(2, entry))
-    return m.AckMessageResponse.FromString(b"".join(parts))
+    return AllDone(b"".join(parts))

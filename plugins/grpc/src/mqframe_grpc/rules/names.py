@@ -27,16 +27,17 @@ class Named(Protocol):
 
 def topic_name(resource: Named) -> str:
     """The name of the topic `resource`. Raises `Rejected` ILLEGAL_TOPIC for no legal one, or the system's."""
-    return _topic(resource.name)
+    return legal_topic(resource.name)
 
 
 def group_name(resource: m.Resource) -> str:
     """The name of the consumer group `resource`. Raises `Rejected` ILLEGAL_CONSUMER_GROUP, as above."""
-    return _group(resource.name)
+    return legal_group(resource.name)
 
 
 @lru_cache(maxsize=1 << 14)
-def _topic(name: str) -> str:
+def legal_topic(name: str) -> str:
+    """The name of a topic, itself. Raises as `topic_name`."""
     try:
         check_topic(name)
     except MessageError as problem:
@@ -47,7 +48,8 @@ def _topic(name: str) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def _group(name: str) -> str:
+def legal_group(name: str) -> str:
+    """The name of a consumer group, itself. Raises as `group_name`."""
     try:
         check_group(name)
     except MessageError as problem:

@@ -123,6 +123,11 @@ class Renewals:
         """Client id and group of everybody who has messages in work: the owner looks who of them is gone."""
         return [(client, group) for client, groups in self._clients.items() for group in groups]
 
+    def has(self, client: str, group: str) -> bool:
+        """Whether `client` has messages of `group` in work."""
+        groups = self._clients.get(client)
+        return groups is not None and group in groups
+
     def deliver(
         self,
         client: str,

@@ -28,6 +28,13 @@ class Asked(Protocol):
         """The request in `data`. Raises `google.protobuf.message.DecodeError`."""
 
 
+class Answered(Protocol):
+    """An answer: a message, or what stands in its place."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - as protobuf has it
+        """As it travels."""
+
+
 class Method(NamedTuple):
     """What serves one RPC.
 
@@ -35,7 +42,7 @@ class Method(NamedTuple):
     `serve(call)`, and takes the requests by `call.receive` as they come. `asked`: reads requests.
     """
 
-    serve: Callable[..., Coroutine[Any, Any, m.ProtoMessage | None]]
+    serve: Callable[..., Coroutine[Any, Any, Answered | None]]
     asked: Asked
     both_ways: bool = False
 

@@ -23,8 +23,7 @@ from google.protobuf.message import DecodeError
 
 from mqframe.core.clock import TimerClock
 from mqframe.log import get_logger
-from mqframe_grpc.proto import messages as m
-from mqframe_grpc.transport.call import CallCarrier, GrpcCall, Method
+from mqframe_grpc.transport.call import Answered, CallCarrier, GrpcCall, Method
 from mqframe_grpc.transport.fields import MakeReader, status_block
 from mqframe_grpc.transport.floods import Floods
 from mqframe_grpc.transport.frames import ErrorCode
@@ -277,7 +276,7 @@ class OpenCalls:
         else:
             self._answer(call, task.result())
 
-    def _answer(self, call: GrpcCall, answer: m.ProtoMessage | None) -> None:
+    def _answer(self, call: GrpcCall, answer: Answered | None) -> None:
         if answer is not None and not call.ended:
             try:
                 data = framed(answer.SerializeToString())
