@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ from mqframe.store.upkeep.log_check import KnownEnds, LogCheck
 from mqframe.store.upkeep.redispatch import Redispatch
 
 INDEX = IndexSettings(slots=7, entries=12)
+INDEX_BYTES = 40 + 4 * INDEX.slots + 20 * INDEX.entries
 DELETED = ("gone", 1500)
 
 
@@ -100,14 +101,20 @@ def entered(root: Path, reader: type[LogReading], end: int, *, crc: bool) -> lis
     return found
 
 
-def opened(root: Path, reader: type[LogReading]) -> Any:
-    """What a start makes of the store, and what a check says of that."""
+def opened(root: Path, reader: type[LogReading], bits: Sequence[int] = ()) -> Any:
+    """What a start makes of the store, and what a check says of it once these bits of the index are wrong."""
     made = store_settings(root, commit_log_file_bytes=FILE_BYTES, queue_file_bytes=QUEUE_BYTES)
     store = MessageStore.open(
         made, ManualClock(), care=Care.ACCEPT_LOSS, open_index=FileIndexing(INDEX).open, log_reading=reader
     )
     found = store.recovered
     asyncio.run(store.stop())
+    files = sorted((root / "index").iterdir())[-2:]
+    for bit in bits if files else ():
+        path = files[bit % len(files)]
+        raw = bytearray(path.read_bytes())
+        raw[bit // 8 % len(raw)] ^= 1 << bit % 8
+        path.write_bytes(raw)
     check = StoreCheck(Layout(root), made, INDEX).run(reader)
     (root / "abort").touch()
     return found, check.records, check.log_end, check.notes, [each.found for each in check.findings]
@@ -140,14 +147,21 @@ def test_records_are_entered_as_by_python(
     shutil.rmtree(root)
 
 
+AT_ONE_TIME: list[Made] = [(each, *PLAIN[1:5], 0, *PLAIN[6:]) for each in "tu" * 20]
+"""Records of two topics in turns, all of one millisecond."""
+
+
 @settings(max_examples=40)
-@given(recipes)
-def test_a_start_and_a_check_find_the_same(tmp_path_factory: pytest.TempPathFactory, recipe: Recipe) -> None:
+@given(recipes, st.lists(st.integers(0, 8 * INDEX_BYTES - 1), max_size=2))
+@example((AT_ONE_TIME, [], None), [8 * (INDEX_BYTES - 20 * 6 + 10) + 1])
+def test_a_start_and_a_check_find_the_same(
+    tmp_path_factory: pytest.TempPathFactory, recipe: Recipe, bits: list[int]
+) -> None:
     root, files = tmp_path_factory.mktemp("opened"), cooked(recipe)
 
     def start(folder: Path, reader: type[LogReading]) -> Any:
         stored(folder, files)
-        first = opened(folder, reader)
+        first = opened(folder, reader, bits)
         for name in ("consumequeue", "index"):
             shutil.rmtree(folder / name, ignore_errors=True)
         return first, opened(folder, reader)

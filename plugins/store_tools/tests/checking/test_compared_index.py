@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from mqframe_index.store.index_file import IndexFile
 from mqframe_index.store.key_hashes import KeyHashes
 from mqframe_store_tools.checking.compared_index import ComparedIndex, index_paths, index_sizes
@@ -55,6 +58,48 @@ def test_keys_that_somebody_else_has_hashed(folder: Path) -> None:
         index.finish(folder)
         index.close()
         assert (len(findings.listed) > 0) is (count > 0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 37), st.integers(0, 95)), min_size=1, max_size=3),
+    st.sets(st.integers(1, 18)),
+)
+@example([(10, 82), (11, 81)], set())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_how_many_records_come_at_once_does_not_matter(
+    folder: Path, damage: list[tuple[int, int]], cuts: set[int]
+) -> None:
+    """Of one time, that is; whoever reads the log decides how many that are."""
+    (path,) = index_paths(folder)
+    whole = path.read_bytes()
+    raw = bytearray(whole)
+    for number, bit in damage:
+        raw[88 + 20 * number + bit // 8] ^= 1 << bit % 8
+    path.write_bytes(raw)
+    told = []
+    for ends in (range(1, 19), sorted(cuts)):
+        findings = Findings(folder.parent, killed=False)
+        index = ComparedIndex(index_paths(folder), SIZES, 0, findings)
+        for start, end in pairwise([0, *ends, len(KEYS)]):
+            index.add("t", KEYS[start:end], 100_000)
+        index.finish(folder)
+        index.close()
+        told.append(findings.in_order())
+    path.write_bytes(whole)
+    assert told[0] == told[1]
+
+
+def test_what_is_wrong_before_a_record_is_told_of_that_one(folder: Path) -> None:
+    """Though it names an earlier record than the one before it."""
+    (path,) = index_paths(folder)
+    raw = bytearray(path.read_bytes())
+    raw[88 + 20 * 10 + 10] ^= 4  # the first entry of the record at 600 says that it is of that at 1624
+    raw[88 + 20 * 11 + 10] ^= 2  # the second one, that it is of that at 88
+    path.write_bytes(raw)
+    told = compared(folder, KEYS).listed
+    assert [(each.offset, "log offset 600" in each.expected) for each in told] == [
+        (88 + 20 * 10, True), (88 + 20 * 11, True), (88 + 20 * 12, True),
+    ]  # fmt: skip
 
 
 def test_records_before_the_log_are_passed_over(folder: Path) -> None:

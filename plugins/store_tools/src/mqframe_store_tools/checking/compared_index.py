@@ -219,16 +219,22 @@ class ComparedIndex:
             self._add(self._hashes.pairs(topic, indexed, 0), timestamp)
 
     def _add(self, pairs: list[tuple[int, int]], timestamp: int) -> None:
+        """Compare pairs, all of one time; what is told does not depend on how many come at once."""
         while pairs:
             if not self._load():
                 self._lack_the_rest(pairs)
                 return
             part = self._named[self._at : self._at + len(pairs)]
-            if part != pairs and part != pairs[: len(part)]:
-                self._compare_records(pairs, timestamp)
+            if part != pairs[: len(part)]:
+                records = [list(each) for _, each in groupby(pairs, key=itemgetter(1))]
+                if len(records) == 1:
+                    self._compare_record(pairs[0][1], pairs, timestamp)
+                else:
+                    for each in records:
+                        self._add(each, timestamp)
                 return
             self._compare_times(len(part), timestamp)
-            self._before = part
+            self._before = [entry for entry in part if entry[1] == part[-1][1]]
             self._at += len(part)
             del pairs[: len(part)]
 
@@ -255,11 +261,6 @@ class ComparedIndex:
             if wrong:
                 place = file.entry_place(number) + 12
                 self._findings.add(file.path, place, f"{found} s after the file's begin", f"{counted} s")
-
-    def _compare_records(self, pairs: Sequence[tuple[int, int]], timestamp: int) -> None:
-        """Compare record by record, from where some entry is not what was expected."""
-        for place, wanted in groupby(pairs, key=itemgetter(1)):
-            self._compare_record(place, list(wanted), timestamp)
 
     def _compare_record(self, place: int, wanted: list[tuple[int, int]], timestamp: int) -> None:
         found = set()
