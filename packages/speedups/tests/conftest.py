@@ -16,11 +16,11 @@ if not IS_BUILT:
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A store of this project beside the compiled code."""
+@pytest.fixture(scope="module", params=[False, True], ids=["body's CRC", "record's CRC"])
+def reference(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A store of this project beside the compiled code; one more with a CRC over each record."""
     from laid_out import Reference
 
-    made = Reference(tmp_path_factory.mktemp("store"))
+    made = Reference(tmp_path_factory.mktemp("store"), guarded=request.param)
     yield made
     made.store.abandon()

@@ -11,7 +11,7 @@ from mqframe.core.codes import SysFlag
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.wire.frame import HeaderForm
 
-SLOWLY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+SLOWLY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=150)
 names = st.sampled_from(["TAGS", "KEYS", "UNIQ_KEY", "XKEYS", "a", "__SHARDINGKEY", "WAIT", "ü", "DELAYED"])
 texts = st.text(st.sampled_from('abcXYZ 0123456789_-äß€\U0001f600"\\/'), max_size=40)
 keys = st.text(st.sampled_from("0123456789ABCDEF"), min_size=1, max_size=40)

@@ -137,9 +137,12 @@ def damaged(files: list[bytes], places: list[tuple[int, int]], cut: int | None) 
 
 
 PLAIN: Made = ("t", 0, 0, 20, 0, 1, "TAGS\x01a\x02UNIQ_KEY\x01{:032X}\x02KEYS\x01k{}\x02", False, False)
+GUARDED: Made = (*PLAIN[:7], True, False)
 Recipe = tuple[list[Made], list[tuple[int, int]], int | None]
 recipes = st.tuples(
-    st.lists(st.one_of(st.just(PLAIN), message), min_size=1, max_size=60),
+    st.sampled_from([PLAIN, GUARDED]).flatmap(
+        lambda usual: st.lists(st.one_of(st.just(usual), message), min_size=1, max_size=60)
+    ),
     damage,
     st.one_of(st.none(), st.none(), st.integers(0, 2 * FILE_BYTES)),
 )

@@ -19,6 +19,7 @@ from mqframe.core.messages.addresses import encode_host
 from mqframe.core.messages.batch import decode_batch
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import SendBatchMessage, SendMessage, SendMessageV2
+from mqframe.core.storage.property_crc import ROOM
 from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_answer, encode_frame
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
@@ -43,7 +44,7 @@ KINDS: dict[int, Any] = {10: SendMessage, 310: SendMessageV2, 320: SendBatchMess
 PROPERTIES = "a\x01b\x02TAGS\x01x\x02KEYS\x01k1 k2\x02UNIQ_KEY\x010123456789ABCDEF0123456789ABCDEF\x02"
 
 
-def layout(**changes: Any) -> Any:
+def layout(*, guarded: bool, **changes: Any) -> Any:
     """One that admits the topics of `FLAGS`."""
     header = encode_answer(77777, 0, {"msgId": "", **MARKS, "-": ""}, None, 0)[8:]
     begin, _, rest = header.partition(b'",')
@@ -52,6 +53,7 @@ def layout(**changes: Any) -> Any:
     made = SendLayout(
         **{
             "suffix": SUFFIX.encode(),
+            "guarded": guarded,
             "words": [word.encode() for word in WORDS],
             "batch_words": [],
             "store_host": HOST,
@@ -120,15 +122,18 @@ def header_of(frame: Frame) -> bytes:
 class Reference:
     """A store of this project, into which Python puts what the native code laid out.
 
+    `guarded`: whether its records have a CRC over all of them; `suffix`: what stands behind all properties.
     Tests find the functions and numbers of this file here, too.
     """
 
-    layout, send, framed, header_of = map(staticmethod, (layout, send, framed, header_of))
+    send, framed, header_of = map(staticmethod, (send, framed, header_of))
     names, properties, queues, topics = NAMES, PROPERTIES, QUEUES, FLAGS
-    body_max, text_max, suffix, born = BODY_MAX, TEXT_MAX, SUFFIX, BORN
+    body_max, text_max, born = BODY_MAX, TEXT_MAX, BORN
     batch_max, batch_keys_max = BATCH_MAX, BATCH_KEYS_MAX
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, guarded: bool) -> None:
+        self.guarded = guarded
+        self.suffix = SUFFIX + (ROOM.decode() if guarded else "")
         self.clock = ManualClock()
         settings = store_settings(
             root,
@@ -137,10 +142,15 @@ class Reference:
             body_bytes_max=BODY_MAX,
             batch_messages_max=BATCH_MAX,
             message_keys_max=BATCH_KEYS_MAX,
+            property_crc=guarded,
         )
         self.store = MessageStore.open(settings, self.clock, open_index=OPEN_INDEX)
         self.appender, self.log = self.store.appender, self.store.files.log
         self.hashes = KeyHashes()
+
+    def layout(self, **changes: Any) -> Any:
+        """As `layout`, for records of this store."""
+        return layout(guarded=self.guarded, **changes)
 
     def queue_of(self, place: tuple[str, int]) -> Any:
         """The queue at `place`, made where there is none."""
@@ -151,7 +161,7 @@ class Reference:
     ) -> Any:
         """What the native code makes of `data` at the end of the log."""
         now = self.clock.now_ms()
-        made = made or layout()
+        made = made or self.layout()
         return made.lay(data, start, (born, self.log.end, room, now, BODY_MAX, self.queue_of))
 
     def check(self, data: bytes, laid: Any, *, start: int = 0, born: bytes = BORN) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mqframe_index.store.indexing import FileIndexing
 from test_pulls import STORED, counters, frames, given
 from twins import FIRST, batch, opened, pull, send
 
@@ -52,8 +53,9 @@ async def test_a_send_that_fails_is_served_as_ever(
         assert counters(scene)["speedups.pulls"] == "64"
 
 
-async def test_pulls_have_it_where_sends_have_not(tmp_path: Path) -> None:
-    async with opened(tmp_path, store={"property_crc": True}) as scene:
+async def test_pulls_have_it_where_sends_have_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqframe_speedups.sends.NotesElsewhere", FileIndexing)  # as no index is
+    async with opened(tmp_path) as scene:
         await given(scene, *STORED, *FIRST, pull(100, 0) + send(101) + pull(102, 0))
         assert {"speedups.sends", "speedups.pulls"} & counters(scene).keys() == {"speedups.pulls"}
         assert counters(scene)["speedups.pulls"] == "32"

@@ -365,13 +365,15 @@ async def test_a_store_that_was_closed_before(tmp_path: Path, monkeypatch: pytes
     assert found.given == 32 + 32 + 30
 
 
-async def test_a_damaged_record_is_left_to_the_longer_way(tmp_path: Path) -> None:
-    async with opened(tmp_path) as scene:
+@pytest.mark.parametrize("crc", [False, True])
+async def test_a_damaged_record_is_left_to_the_longer_way(crc: bool, tmp_path: Path) -> None:
+    """`crc`: one over all of a record tells where its body is as it was."""
+    async with opened(tmp_path, store={"property_crc": crc}) as scene:
         await given(scene, *STORED)
     file = min((tmp_path / "commitlog").iterdir())
     raw = bytearray(file.read_bytes())
     at = raw.index(b"3" * 9)  # the body of a message in queue 1
-    raw[at] ^= 1
+    raw[raw.index(b"UNIQ_KEY", at) + 12 if crc else at] ^= 1
     file.write_bytes(raw)
     async with opened(tmp_path) as scene:
         scene.wire.written = b""

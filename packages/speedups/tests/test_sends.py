@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from mqframe_replication.settings import ReplicationSettings
-from twins import ANY_PROPERTIES, FIRST, Asking, batch, both, opened, send, stored
+from twins import ANY_PROPERTIES, FIRST, LOG_BYTES, Asking, batch, both, opened, send, stored
 
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.messages.properties import encode_properties
 from mqframe.core.requests.messages import SendMessageV2
+from mqframe.core.storage.log_scan import scan
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 
 
@@ -120,20 +121,28 @@ async def test_frames_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found.native == 60
 
 
-@pytest.mark.parametrize(
-    "section",
-    [
-        {"store": {"property_crc": True}},
-        {"broker": {"services_blocked": ("speedups",)}},
-    ],
-    ids=str,
-)
-async def test_a_broker_that_cannot_have_it_stores_all_by_python(
-    section: dict[str, Any], tmp_path: Path
-) -> None:
-    found = await stored(tmp_path / "s", [*FIRST, send(11)], **section)
+async def test_a_broker_without_it_stores_all_by_python(tmp_path: Path) -> None:
+    found = await stored(tmp_path / "s", [*FIRST, send(11)], broker={"services_blocked": ("speedups",)})
     assert found.native == 0
     assert found.counts["put"] == 5
+
+
+async def test_records_with_a_crc_over_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = send(50, properties={**ANY_PROPERTIES, "__CRC32#": "0123456789"})
+    reads = [
+        *FIRST,
+        *(send(10 + n, body=b"x" * 700) + batch(200 + n, 3) for n in range(90)),
+        *(ask(120 + n, b"%d" % n * 50) for n in range(10)),
+        b"".join(send(140 + n, form=HeaderForm.ROCKETMQ, properties="UNIQ_KEY\x01k") for n in range(5)),
+        copied,
+        send(60),
+    ]
+    found = await both(tmp_path, monkeypatch, reads, store={"property_crc": True})
+    assert 360 <= found.native < 376, "what turns the log, and what says that it has one, go the longer way"
+    files = range(0, len(found.log), LOG_BYTES)
+    sound = [record for base in files for record in scan(found.log[base : base + LOG_BYTES], base)]
+    assert len(files) > 1
+    assert [record.properties.count("__CRC32#") for record in sound] == [1] * found.counts["put"]
 
 
 async def test_limits_may_be_any_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from mqframe_index.settings import IndexSettings
+from mqframe_index.store.indexing import FileIndexing
 from mqframe_speedups.switch import SWITCH
 from mqframe_testing.cluster_scene import ClusterScene
 from twins import service_of
@@ -77,17 +78,13 @@ async def test_it_is_switched_off_in_the_environment(
         assert await shown(scene) == (None, {("native",): 0, ("python",): 3})
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"store": {"property_crc": True}}, "records have checksums of their properties"),
-    ],
-)
 async def test_a_broker_says_why_sends_cannot_go_it(
-    options: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("mqframe_speedups.sends.NotesElsewhere", FileIndexing)  # as no index is
     caplog.set_level(logging.INFO, "mqframe.broker")
-    async with ClusterScene(topics={"orders": 1}, **options):
+    async with ClusterScene(topics={"orders": 1}, sections=[IndexSettings(slots=7, entries=40)]):
+        why = "the index of keys is not that of the service index"
         assert f"sends go without speedups why='{why}'" in caplog.messages
 
 

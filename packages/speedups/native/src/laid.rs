@@ -9,6 +9,7 @@ use crate::entry::ENTRY_BYTES;
 use crate::hasher::NumberState;
 use crate::keys::Keys;
 use crate::record::{put_entry, put_record, Hosts, Record};
+use crate::record_crc::fill_in;
 
 /// Sends that were laid out. Nothing is stored yet.
 #[pyclass(frozen, get_all, module = "mqframe_speedups._native")]
@@ -44,9 +45,11 @@ struct Puts {
     times: u64,
 }
 
-/// What is laid out so far. `end`: log offset behind the last record; `puts_at`: where `puts` counts messages,
-/// by their topic's number, their size, and whether they are sharded.
+/// What is laid out so far. `guarded`: whether records end with room for a CRC over all of them; `end`: log offset
+/// behind the last record; `puts_at`: where `puts` counts messages, by their topic's number, their size, and
+/// whether they are sharded.
 pub struct Work {
+    guarded: bool,
     pub records: Vec<u8>,
     pub answers: Vec<u8>,
     pub end: i64,
@@ -65,8 +68,9 @@ const NONE: (u64, usize) = (u64::MAX, 0);
 
 impl Work {
     /// `size`: bytes of the frames that may be laid out.
-    pub fn new(end: i64, size: usize, state: NumberState) -> Self {
+    pub fn new(guarded: bool, end: i64, size: usize, state: NumberState) -> Self {
         Self {
+            guarded,
             records: Vec::with_capacity(size),
             answers: Vec::with_capacity(size / 2),
             end,
@@ -119,7 +123,11 @@ impl Work {
 
     /// Lays out a record of `size` bytes for a queue; `code`: its tags code.
     pub fn append(&mut self, run: usize, record: &Record, hosts: &Hosts, size: usize, code: u32) {
+        let start = self.records.len();
         put_record(&mut self.records, record, hosts, size);
+        if self.guarded {
+            fill_in(&mut self.records[start..]);
+        }
         self.end = record.physical + size as i64;
         self.count += 1;
         let run = &mut self.runs[run];

@@ -18,6 +18,7 @@ use crate::keys::note_keys;
 use crate::laid::{Laid, Work};
 use crate::properties::{mark_behind, named, BYTES_MAX};
 use crate::record::{record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
+use crate::record_crc::ROOM;
 use crate::send::{send_of, Send, SEND_V2, TRANSACTION_MASK};
 use crate::text::java_hash;
 use crate::words::Words;
@@ -38,7 +39,9 @@ pub struct Topic {
 /// Lays out ordinary sends. Belongs to one thread.
 #[pyclass(module = "mqframe_speedups._native")]
 pub struct SendLayout {
+    /// Behind the properties of each message. `guarded`: it ends with room for the CRC over a record.
     pub suffix: Vec<u8>,
+    guarded: bool,
     pub words: Words,
     pub batch_words: Words,
     /// Boxed for its alignment, see `Words`.
@@ -77,11 +80,12 @@ pub enum Step<'a> {
 #[pymethods]
 impl SendLayout {
     #[new]
-    #[pyo3(signature = (*, suffix, words, batch_words, store_host, offset_id_head, answer, frame_bytes_max,
+    #[pyo3(signature = (*, suffix, guarded, words, batch_words, store_host, offset_id_head, answer, frame_bytes_max,
                         header_bytes_max, text_max, batch_messages_max, batch_keys_max, size_bounds))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn new(
-        suffix: Vec<u8>,
+        mut suffix: Vec<u8>,
+        guarded: bool,
         words: Vec<Vec<u8>>,
         batch_words: Vec<Vec<u8>>,
         store_host: Vec<u8>,
@@ -106,8 +110,12 @@ impl SendLayout {
         {
             words.push(Vec::new()); // its values would hide those of all messages: nothing is ordinary
         }
+        if guarded {
+            suffix.extend_from_slice(ROOM);
+        }
         Ok(Self {
             suffix,
+            guarded,
             words: Words::new(&words),
             batch_words: Words::new(&batch_words),
             sharding: Box::new(Finder::new(SHARDING)),
@@ -196,7 +204,7 @@ impl SendLayout {
             escaped: false,
             is_batch: false,
         };
-        let mut work = Work::new(place.1, body.len() + properties.len(), self.state.clone());
+        let mut work = self.work(place.1, body.len() + properties.len());
         let parts = (&send, send.properties, body);
         match self.place(py, parts, &turn, &mut work, &mut (&[], 0), &mut Batch::default())? {
             Step::Served => work.finish(py, 0, None).map(Some),
@@ -214,7 +222,7 @@ impl SendLayout {
     ) -> PyResult<Option<Laid>> {
         let data = data.as_bytes();
         let turn = self.turn(&place)?;
-        let mut work = Work::new(place.1, data.len().saturating_sub(start), self.state.clone());
+        let mut work = self.work(place.1, data.len().saturating_sub(start));
         let mut scratch = Scratch {
             fields: Vec::with_capacity(16),
             ..Scratch::default()
@@ -250,6 +258,11 @@ struct Scratch<'a> {
 pub type LastTopic<'a> = (&'a [u8], usize);
 
 impl SendLayout {
+    /// Nothing laid out yet, at log offset `end`, of frames with `size` bytes.
+    fn work(&self, end: i64, size: usize) -> Work {
+        Work::new(self.guarded, end, size, self.state.clone())
+    }
+
     fn turn<'a, 'py>(&'a self, place: &'a Place<'py>) -> PyResult<Turn<'a, 'py>> {
         let (born_host, end, room, now, body_bytes_max, queue_of) = place;
         let (born_host, end, room) = (born_host.as_bytes(), *end, *room);

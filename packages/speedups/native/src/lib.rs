@@ -36,6 +36,7 @@ mod protobuf;
 mod pulls;
 mod received;
 mod record;
+mod record_crc;
 mod send;
 mod sent;
 mod text;

@@ -11,14 +11,11 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::entry::{int, long};
 use crate::keys::{note_keys, Keys};
-use crate::properties::{named, PAIR_END};
+use crate::properties::named;
 use crate::record::{put_entry, Parts, HEAD_BYTES};
+use crate::record_crc::{agrees, crc_of};
 use crate::send::TRANSACTION_MASK;
 use crate::text::java_hash;
-
-/// The property that a CRC over a whole record is kept in, its last bytes.
-const RECORD_CRC: &[u8] = b"__CRC32#\x01";
-const RECORD_CRC_BYTES: usize = 20;
 
 /// Of ordinary records one behind the other: how many there are, log offsets behind the last of them and where
 /// it begins, when it was stored, the latest such time, ms; their runs and keys (`LogRuns`).
@@ -165,28 +162,4 @@ fn ordinary(rest: &[u8], physical: i64, crc: bool) -> Option<Ordinary<'_>> {
         stored: long(record, 56),
         text,
     })
-}
-
-fn crc_of(body: &[u8]) -> i32 {
-    (crc32fast::hash(body) & 0x7FFF_FFFF) as i32
-}
-
-/// Whether a record, whose size is that of a head at least, agrees with the CRC that it ends with, if it does
-/// (mqframe/core/storage/property_crc.py).
-fn agrees(record: &[u8]) -> bool {
-    let (guarded, last) = record.split_at(record.len() - RECORD_CRC_BYTES);
-    let (name, rest) = last.split_at(RECORD_CRC.len());
-    let digits = &rest[..rest.len() - 1];
-    let is_named = name == RECORD_CRC;
-    if !is_named && !digits.iter().all(u8::is_ascii_digit) {
-        return true;
-    }
-    let mut left = crc_of(guarded);
-    let is_crc = digits.iter().all(|digit| {
-        let expected = b'0' + (left % 10) as u8;
-        left /= 10;
-        *digit == expected
-    });
-    // Where all is right but the name, that was damaged.
-    is_named == (is_crc && rest.ends_with(&[PAIR_END]))
 }

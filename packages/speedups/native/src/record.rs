@@ -2,6 +2,7 @@
 
 use crate::entry::int;
 use crate::properties::BYTES_MAX;
+use crate::record_crc::crc_of;
 
 pub const MAGIC_V1: i32 = -626_843_481;
 /// `TOPIC_V1_BYTES_MAX`: topics that are longer take another magic, and are left to Python.
@@ -85,11 +86,10 @@ pub fn record_bytes(hosts: &Hosts, topic: usize, body: usize, properties: usize)
 /// Writes `record`, `size` bytes, with the fields of `HEAD` in their order.
 pub fn put_record(out: &mut Vec<u8>, record: &Record, hosts: &Hosts, size: usize) {
     let properties: usize = record.properties.iter().map(|piece| piece.len()).sum();
-    let crc = (crc32fast::hash(record.body) & 0x7FFF_FFFF) as i32;
     let mut head = [0_u8; 48];
     put(&mut head, 0, (size as i32).to_be_bytes());
     put(&mut head, 4, MAGIC_V1.to_be_bytes());
-    put(&mut head, 8, crc.to_be_bytes());
+    put(&mut head, 8, crc_of(record.body).to_be_bytes());
     put(&mut head, 12, record.queue_id.to_be_bytes());
     put(&mut head, 16, record.flag.to_be_bytes());
     put(&mut head, 20, record.queue_offset.to_be_bytes());

@@ -84,7 +84,8 @@ class Laid:
 class SendLayout:
     """Lays out the ordinary sends at the beginning of what was read. Belongs to one thread.
 
-    `suffix`: what the broker puts behind all properties. `words`: a message in whose properties one occurs
+    `suffix`: what the broker puts behind all properties; `guarded`: followed by a CRC over the whole record,
+    as a property. `words`: a message in whose properties one occurs
     is not ordinary; nor is a batch with one of `batch_words` anywhere in it. `store_host`: packed.
     `offset_id_head`: what offset ids begin with, before the 16 digits of the log offset. `answer`: the parts
     of an answer's header from its beginning to the message id, the fields that all answers share, each with
@@ -100,6 +101,7 @@ class SendLayout:
         cls,
         *,
         suffix: bytes,
+        guarded: bool,
         words: list[bytes],
         batch_words: list[bytes],
         store_host: bytes,

@@ -57,10 +57,7 @@ class NotesElsewhere(Protocol):
 
 def why_not(state: BrokerState) -> str:
     """Why sends of a broker cannot go the shorter way; empty where they can."""
-    store = state.store
-    if store.settings.property_crc:
-        return "records have checksums of their properties"
-    if not isinstance(store.files.key_index, NotesElsewhere | None):
+    if not isinstance(state.store.files.key_index, NotesElsewhere | None):
         return "the index of keys is not that of the service index"
     return ""
 
@@ -232,6 +229,7 @@ class SendPath:
             words.add(NO_WAIT)
         self._layout = layout = SendLayout(
             suffix=sends.suffix_bytes,
+            guarded=settings.property_crc,
             words=sorted(word.encode() for word in words),
             batch_words=list(sends.rules.batch_words),
             store_host=state.identity.store_host,
