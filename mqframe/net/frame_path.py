@@ -22,6 +22,9 @@ class AlikeRequests(NamedTuple):
 LateAnswers: TypeAlias = Callable[[Callable[[bytes, int], None]], None]
 """Of requests that have to wait: called with what takes the answers, joined, and the code of all of them."""
 
+LateReply: TypeAlias = Callable[[Callable[[Reply], None]], None]
+"""Of one request that has to wait: called with what takes the answer."""
+
 
 class FramesServed(NamedTuple):
     """What was done with a read: its first `size` bytes were served, with `answers`, joined.
@@ -44,7 +47,9 @@ class FramePath(Protocol):
         `received`: monotonic seconds when it came. `None`: it leaves them all. Does not raise.
         """
 
-    def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
+    def take_one(
+        self, request: SendMessageV2, body: Body, peer: Peer, received: float
+    ) -> Reply | LateReply | None:
         """Serve a request that is no frame; `None`: it leaves that. As `take` otherwise."""
 
 

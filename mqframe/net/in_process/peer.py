@@ -103,7 +103,7 @@ class InProcessPeer:
         path, reply = group.frame_path, None
         if path is not None and isinstance(request, SendMessageV2) and self._requests.is_free(len(body)):
             reply = path.take_one(request, body, self, now)
-        if reply is not None:
+        if isinstance(reply, Reply):
             group.turns += 1
             until = group.finish_turn(self.address)
             if until is None:
@@ -111,16 +111,23 @@ class InProcessPeer:
             call = InProcessCall(Frame(request.CODE), self, now)
             call.found, call.until = reply, until
             return await self._answer_of(call)
-        ext = encode_fields(request)
-        if fields:
-            ext.update(fields)
-        if problem := self._too_long(ext, body):
-            return Reply(ResponseCode.INVALID_PARAMETER, remark=problem)
-        frame = Frame(request.CODE, next(self._numbers), 0, None, ext, body, client.language, client.version)
-        call = InProcessCall(frame, self, now)
-        call.user = client.user if user is None else user
-        group.turns += 1
-        self._requests.take(call)
+        if reply is not None:
+            call = InProcessCall(Frame(request.CODE, body=body), self, now)
+            group.turns += 1
+            self._requests.hold(call)
+            reply(call.reply)
+        else:
+            ext = encode_fields(request)
+            if fields:
+                ext.update(fields)
+            if problem := self._too_long(ext, body):
+                return Reply(ResponseCode.INVALID_PARAMETER, remark=problem)
+            opaque, version = next(self._numbers), client.version
+            frame = Frame(request.CODE, opaque, 0, None, ext, body, client.language, version)
+            call = InProcessCall(frame, self, now)
+            call.user = client.user if user is None else user
+            group.turns += 1
+            self._requests.take(call)
         call.until = group.finish_turn(self.address)
         if call.found is not None and call.until is None:
             return call.found

@@ -245,22 +245,28 @@ WAITING = [
     send(15) + send(16, properties={**ANY_PROPERTIES, "UNIQ_KEY": "A", "WAIT": "false"}) + send(17),
     batch(18, 2, properties="WAIT\x01false\x02"),
     send(19),
+    ask(22),
+    ask(23, more={"WAIT": "false"}),
+    ask(24),
 ]
 
 
 async def test_those_that_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = await both(tmp_path, monkeypatch, WAITING, store={"flush": "SYNC_FLUSH"})
-    assert found.native == 6 + 1 + 1 + 1, (
+    assert found.native == 6 + 1 + 1 + 1 + 2, (
         "who does not wait, and whoever is read with that, goes the longer way"
     )
     assert found.answers.count(b'"code":0,') == 4 + 4 + 3 + 1 + 1
-    assert sum(found.counts["puts by time"]) == 4 + 4 + 1 + 3 + 1 + 1
+    assert sum(found.counts["puts by time"]) == 4 + 4 + 1 + 3 + 1 + 1 + 3
+    offsets = [(ext or {})["queueOffset"] for code, _, ext in found.replies if not code]
+    assert offsets == ["9", "5", "10"]
 
 
 async def test_those_that_get_no_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     master = ReplicationSettings(role="SYNC_MASTER", port=0)
     found = await both(tmp_path, monkeypatch, WAITING, replication=master)
-    assert found.native == 6 + 1 + 1 + 1
+    assert found.native == 6 + 1 + 1 + 1 + 2
+    assert [code for code, _, _ in found.replies] == [11, 0, 11]
     assert found.answers.count(b'"code":11,') == 4 + 4 + 2 + 1
     assert found.answers.count(b'"code":0,') == 2, "these do not wait"
 

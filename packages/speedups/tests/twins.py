@@ -227,11 +227,14 @@ async def _found(scene: Scene, directory: Path, reads: Sequence[bytes | Asking])
     inside, replies = broker.service_port.requests.connect(guest), []
     for read in reads:
         if isinstance(read, Asking):
-            reply = await inside.ask(read.fields, read.body)
+            asked = asyncio.create_task(inside.ask(read.fields, read.body))
+            await asyncio.sleep(0)
+            await scene.settle()
+            reply = await asked
             replies.append((int(reply.code), reply.remark, reply.fields()))
         else:
             scene.peer.data_received(read)
-        await scene.settle()
+            await scene.settle()
         clock.advance(1.0)
     statistics, log = broker.service_port.counts, broker.store.log
     counts: dict[str, Any] = {"put": statistics.put.total, "failed": statistics.put_times.failed}

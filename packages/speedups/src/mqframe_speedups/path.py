@@ -10,7 +10,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
-from mqframe.net.frame_path import FramesServed, LateAnswers
+from mqframe.net.frame_path import FramesServed, LateAnswers, LateReply
 from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath
 from mqframe_speedups.served_read import ServedRead
@@ -41,7 +41,9 @@ class BrokerPath:
         unhurried = made.batched or not made.sent
         return FramesServed(made.start, answers, made.requests, unhurried)
 
-    def take_one(self, request: SendMessageV2, body: Body, peer: Peer, received: float) -> Reply | None:
+    def take_one(
+        self, request: SendMessageV2, body: Body, peer: Peer, received: float
+    ) -> Reply | LateReply | None:
         """As `FramePath.take_one`."""
         if self._sends is None:
             return None

@@ -26,7 +26,7 @@ from mqframe.core.sending.message_type import FIFO, NORMAL
 from mqframe.core.storage.property_crc import PROPERTY_CRC
 from mqframe.core.storage.record import BLANK_BYTES
 from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
-from mqframe.net.frame_path import AlikeRequests, LateAnswers
+from mqframe.net.frame_path import AlikeRequests, LateAnswers, LateReply
 from mqframe.store.appending.appender import Appended
 from mqframe_speedups._native import Keys, Laid, NewEntries, SendLayout
 from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
@@ -82,12 +82,14 @@ class SendPath:
         self._layout: SendLayout | None = None
         self.served = 0
 
-    def take_one(self, request: SendMessageV2, body: Body, born_host: bytes, received: float) -> Reply | None:
+    def take_one(
+        self, request: SendMessageV2, body: Body, born_host: bytes, received: float
+    ) -> Reply | LateReply | None:
         """As `FramePath.take_one`, but that it may raise for what no request can hold."""
         now, topic = self._state.clock.now_ms(), request.topic
         layout = self._ready(now)
         text = request.properties
-        if self.waits or layout is None or not text or request.batch or request.unit_mode:
+        if layout is None or not text or request.batch or request.unit_mode:
             return None
         net, chars = self._state.net, len(text) + len(request.producer_group) + len(request.default_topic)
         chars += _OTHER_CHARS
@@ -111,9 +113,8 @@ class SendPath:
         laid = layout.lay_one(topic, numbers, text, cast("bytes", body), place)
         if laid is None or not self._write(laid, now):
             return None
-        self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000)
         [(_, _, offset, _, _)] = laid.runs
-        return Reply(
+        reply = Reply(
             ext={
                 "msgId": self._state.identity.offset_id(place[1]),
                 "queueId": str(queue_id),
@@ -122,6 +123,10 @@ class SendPath:
                 **self._sends.marks,
             }
         )
+        if self.waits:
+            return partial(self._reply, self._log.end, received, reply)
+        self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000)
+        return reply
 
     def _place(
         self, born_host: bytes, now: int
@@ -181,6 +186,15 @@ class SendPath:
             take(_with_code(answers, code) if code else answers, code)
 
         self._sends.when_decided(end, number, received, answer)
+
+    def _reply(self, end: int, received: float, reply: Reply, take: Callable[[Reply], None]) -> None:
+        """Have `take` take the `reply` to one send once log offset `end` is confirmed, or is not."""
+
+        def answer(code: int) -> None:
+            reply.code = code
+            take(reply)
+
+        self._sends.when_decided(end, 1, received, answer)
 
     def _write(self, laid: Laid, now: int) -> bool:
         """Write what was laid out; False where the disk fails, as whoever serves it then will say."""
