@@ -38,21 +38,24 @@ class AsyncPeer(asyncio.Protocol):
     Whatever ends it but this side, the requests and answers that came before are taken, also those that the
     system still holds: who sent them and left may never ask what became of them.
 
-    `address`: "ip:port" of the other side. `closed`: nothing is sent any more.
+    `address`: "ip:port" of the other side. `closed`: nothing is sent any more. It is a `HoldingPeer`, too.
     """
 
     __slots__ = (
         "_buffer", "_connection", "_cut", "_decoder", "_group", "_half_bytes", "_last_frame", "_loop",
         "_lost", "_queued", "_received", "_requests", "_stalled_since", "_taking", "_unsent_bytes_max",
-        "address", "closed", "pending",
+        "address", "closed", "hold", "is_free", "pending",
     )  # fmt: skip
 
     def __init__(self, group: PeerGroup, address: str = "") -> None:
         self._group = group
         self._loop = asyncio.get_running_loop()
         self._connection: Connection[asyncio.Future[Frame]] = Connection(group.endpoint, address)
-        self._buffer = SendBuffer(self._loop, group.clock, self._left if group.throttle else None)
+        self._buffer = SendBuffer(
+            self._loop, group.clock, partial(group.unsent, self) if group.throttle else None
+        )
         self._requests = AsyncServing(group)
+        self.is_free, self.hold = self._requests.is_free, self._requests.hold
         self._decoder = self._connection.decoder
         self._half_bytes = 0
         self._received = self._last_frame = self._buffer.last_write
@@ -145,6 +148,15 @@ class AsyncPeer(asyncio.Protocol):
         if self._group.latencies is not None:
             self._group.latencies.add(call, reply.code, self._group.clock.monotonic())
 
+    def answer_whole(self, call: Call, answer: bytes) -> None:
+        """As `HoldingPeer.answer_whole`."""
+        call.answered = True
+        self._requests.let_go(call)
+        if not self.closed:
+            self._buffer.put(answer, b"")
+        if self._group.latencies is not None:
+            self._group.latencies.add(call, 0, self._group.clock.monotonic())
+
     def _check_reads(self) -> None:
         """Raise `TooMuchInFlight` when the other side of an open connection does not read."""
         stalled = self._stalled_since is not None or self._buffer.gathered_bytes > self._unsent_bytes_max
@@ -208,9 +220,6 @@ class AsyncPeer(asyncio.Protocol):
             took_ms = (self._group.clock.monotonic() - received) * 1000
             for each in requests:
                 latencies.add_alike(each, code, took_ms)
-
-    def _left(self, unsent_bytes: int) -> None:
-        self._group.unsent(self, unsent_bytes)
 
     def _read_frames(self, began: float, served: int = 0) -> None:
         """Handle all whole frames, end the turn, write the answers.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
-from mqframe.core.requests.serving import Reply
+from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Body
 
 
@@ -38,10 +38,23 @@ class FramesServed(NamedTuple):
     unhurried: bool = False
 
 
+class HoldingPeer(Peer, Protocol):
+    """The connection of a read, of which a request may be answered later."""
+
+    def is_free(self, body_bytes: int, /) -> bool:
+        """Whether there is room for one more that waits."""
+
+    def hold(self, call: Call, /) -> None:
+        """Count it as one that waits."""
+
+    def answer_whole(self, call: Call, answer: bytes) -> None:
+        """Send the frame that answers `call`, which was held, with a success."""
+
+
 class FramePath(Protocol):
     """Serves requests that it knows to be ordinary as their handlers would, to the byte."""
 
-    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+    def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:
         """Serve whole frames from the beginning of `data` up to the first that it leaves to others.
 
         `received`: monotonic seconds when it came. `None`: it leaves them all. Does not raise.

@@ -14,7 +14,8 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, FrameDecoder, encode_frame
 from mqframe.hooks.interfaces import RpcHook
-from mqframe.net.frame_path import AlikeRequests, FramesServed
+from mqframe.net.async_peer import AsyncPeer
+from mqframe.net.frame_path import AlikeRequests, FramesServed, HoldingPeer
 from mqframe.net.settings import NetSettings
 
 SHORT, LONG = 7, 8
@@ -61,6 +62,33 @@ class Late(Short):
         for answers, take in self._waiting:
             take(answers, code)
         self._waiting.clear()
+
+
+class Holding(Short):
+    """As `Short`, but it holds all that there is room for until `answer`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Call] = []
+
+    def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:  # type: ignore[override]
+        self.asked.append(data)
+        decoder = FrameDecoder()
+        decoder.receive(data)
+        size = 0
+        while peer.is_free(0) and (frame := whole(decoder)) is not None:
+            call = Call(frame, peer, received)
+            call.waited = True
+            peer.hold(call)
+            self.held.append(call)
+            size = len(data) - decoder.unread_bytes
+        return FramesServed(size, b"", [], unhurried=True) if size else None
+
+    def answer(self) -> None:
+        for call in self.held:
+            assert isinstance(call.peer, AsyncPeer)
+            call.peer.answer_whole(call, encode_frame(Frame(0, call.frame.opaque, 1, "held")))
+        self.held.clear()
 
 
 def whole(decoder: FrameDecoder) -> Frame | None:
@@ -227,6 +255,55 @@ async def test_requests_whose_answers_wait_count_against_the_limit() -> None:
             await asyncio.sleep(0)
         path.answer()
         assert await remarks(raw, 1) == [(4, "short")]
+
+
+async def test_requests_that_it_holds_count_against_the_limit_until_it_answers_them() -> None:
+    path = Holding()
+    settings = NetSettings(in_flight_requests_max=2)
+    async with serving({SHORT: long}, settings=settings) as (server, raw, _):
+        server.shorten(path)
+        latencies = server.measure()
+        raw.send(Frame(SHORT, 1), Frame(SHORT, 2), Frame(SHORT, 3))
+        refused = await raw.frame()
+        assert (refused.opaque, refused.code) == (3, 2), "it had no room for this one"
+        assert [call.frame.opaque for call in path.held] == [1, 2]
+        path.answer()
+        assert await remarks(raw, 2) == [(1, "held"), (2, "held")]
+        raw.send(Frame(SHORT, 4))
+        while not path.held:
+            await asyncio.sleep(0)
+        [call] = path.held
+        path.answer()
+        assert await remarks(raw, 1) == [(4, "held")]
+        with pytest.raises(RuntimeError, match="answered already"):
+            call.reply(Reply())
+        counts = {labels[1:4]: sum(value.counts) for labels, value in latencies.family().series}  # type: ignore[union-attr]
+        assert counts == {("7", "success", "true"): 3, ("7", "system_busy", "false"): 1}
+
+
+async def test_what_it_held_may_be_answered_by_others() -> None:
+    path = Holding()
+    async with serving({SHORT: long}, settings=NetSettings(in_flight_requests_max=1)) as (server, raw, _):
+        server.shorten(path)
+        for opaque in (1, 2):
+            raw.send(Frame(SHORT, opaque))
+            while not path.held:
+                await asyncio.sleep(0)
+            path.held.pop().reply(Reply(remark="other"))
+            assert await remarks(raw, 1) == [(opaque, "other")]
+
+
+async def test_nothing_is_sent_for_what_it_held_once_the_connection_closed() -> None:
+    path = Holding()
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(path)
+        raw.send(Frame(SHORT, 1))
+        while not path.held:
+            await asyncio.sleep(0)
+        [peer] = server.peers
+        peer.close("the test closes it")
+        path.answer()
+        assert await raw.closed() == b""
 
 
 async def test_answers_that_come_after_the_connection_closed_are_dropped() -> None:

@@ -24,6 +24,7 @@ class HeldPull:
 
     `records`: asked of each message, `None` for all. `looked`: queue offset before which none matches.
     `weight`: what it takes of memory, one and one more for each `WEIGHT_CHARS` of its expression.
+    `shorter`: a shorter way to answer it, which says whether it did.
     """
 
     call: Call
@@ -34,6 +35,7 @@ class HeldPull:
     records: RecordFilter | None
     looked: int
     weight: int = 1
+    shorter: Callable[[HeldPull], bool] | None = None
 
 
 def weight_of_pull(expression: str | None) -> int:

@@ -130,13 +130,10 @@ class PullProcessor(Processor):
         if found is None:
             return self._pull_cold(fields, group, topic, filter)
         reply = self._reply(fields, group, topic, found, self._clock.monotonic() - began)
-        if reply.code == ResponseCode.PULL_NOT_FOUND and fields.sys_flag & PullFlag.SUSPEND:
-            wait_ms = fields.suspend_timeout_millis if settings.long_polling else settings.short_polling_ms
-            self._hold(call, fields, group, filter, wait_ms)
-            return None
-        if self._stays(fields, pull_code(found.status.value, fields.queue_offset)):
-            # It would ask again at once; until its client knows the master, in vain.
-            self._hold(call, fields, group, filter, settings.short_polling_ms)
+        # Who stays would ask again at once; until its client knows the master, in vain.
+        stays = self._stays(fields, pull_code(found.status.value, fields.queue_offset))
+        if stays or (reply.code == ResponseCode.PULL_NOT_FOUND and fields.sys_flag & PullFlag.SUSPEND):
+            self.hold(call, fields, group, filter, shortly=stays)
             return None
         return reply
 
@@ -170,21 +167,29 @@ class PullProcessor(Processor):
         else:
             self._offsets.commit(group, topic, queue_id, fields.commit_offset)
 
-    def _hold(
+    def hold(
         self,
         call: Call,
         fields: PullFields,
         group: SubscriptionGroupConfig,
         filter: RecordChoice,
-        wait_ms: int,
+        shorter: Callable[[HeldPull], bool] | None = None,
+        *,
+        shortly: bool = False,
     ) -> None:
-        """Let a pull wait. Raises `Refusal` SYSTEM_BUSY when too many do."""
+        """Let a pull wait as long as it wants, or `shortly`. `shorter`: as of `HeldPull`.
+
+        Raises `Refusal` SYSTEM_BUSY when too many wait.
+        """
+        settings = self._live.current
+        long = settings.long_polling and not shortly
+        wait_ms = fields.suspend_timeout_millis if long else settings.short_polling_ms
         weight = weight_of_pull(fields.subscription)
         self._budget.admit(weight)
         deadline = self._clock.monotonic() + wait_ms / 1000
         call.let_go()
         held = HeldPull(
-            call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset, weight
+            call, fields, group, filter.codes, deadline, filter.records, fields.queue_offset, weight, shorter
         )
         call.on_cancel = partial(self._polling.drop, held)
         self._polling.hold(held)
@@ -336,6 +341,8 @@ class PullProcessor(Processor):
 
     def _answer_held(self, held: HeldPull) -> None:
         """Answer a pull that waited, whatever there is for it now."""
+        if held.shorter is not None and held.shorter(held):
+            return
         fields = held.fields
         try:
             topic = self._topics.find(fields.topic)

@@ -9,15 +9,32 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from twins import FIRST, LOG_BYTES, Found, Scene, batch, both, heartbeat, opened, pull, send, service_of
+from twins import (
+    FIRST,
+    LOG_BYTES,
+    Found,
+    Scene,
+    Wire,
+    batch,
+    both,
+    element,
+    heartbeat,
+    opened,
+    pull,
+    send,
+    service_of,
+)
 
+from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.broker.state import BrokerState
 from mqframe.core.cluster.topic_bodies import TopicConfig
 from mqframe.core.codes import FLAG_ONEWAY, PullFlag
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import Frame, FrameDecoder, HeaderForm, encode_frame
+from mqframe.net.async_peer import AsyncPeer
 from mqframe.store.files.log_file import LogFile
+from mqframe.store.queues.consume_queue import ConsumeQueue
 
 STORED = [heartbeat(1), *FIRST, *(send(10 + n, body=b"%d" % n * 9) for n in range(60)), batch(90, 40)]
 """A member that wants all messages, and 71 and 31 of them in the two queues of its topic."""
@@ -354,6 +371,248 @@ async def test_what_is_changed_between_two_pulls_counts_for_the_second(
     assert left[0] == left[1]
     assert served >= 32 + 28
     assert {100, 101, 102, 103, 104, 105} <= set(frames(left[0][0]))
+
+
+async def test_a_pull_that_waits_is_given_what_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = [*STORED, pull(100, 71), send(101, e="0"), pull(102, 72, code=361), send(103, e="0")]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert offsets(found, 100) == [71]
+    assert offsets(found, 102) == [72]
+    assert frames(found.answers)[102].ext["nextBeginOffset"] == "73"
+    assert list(frames(found.answers))[-4:] == [101, 100, 103, 102], "who sent is answered first"
+    assert found.given == 2
+    assert found.counts["found"] == (2, 2, 2), "each has missed before"
+    assert found.counts["gets"]["consumers", "t"][1::2] == (2, 0.0)
+    waited = {labels[1:4] for labels in found.counts["latencies"]}
+    assert {("pull_message", "success", "true"), ("lite_pull_message", "success", "true")} <= waited
+
+
+async def test_several_pulls_wait_for_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = pull(100, 71) + pull(101, 71, maxMsgNums=2) + pull(102, 31, 1) + pull(103, 71, maxMsgBytes=300)
+    reads = [*STORED, read, batch(110, 4, e="0"), batch(111, 2, e="1"), pull(112, 73), pull(113, 75)]
+    found = await both(tmp_path, monkeypatch, [*reads, send(114, e="0")])
+    assert offsets(found, 100) == [71, 72, 73, 74]
+    assert offsets(found, 101) == [71, 72]
+    assert offsets(found, 102) == [31, 32]
+    assert offsets(found, 103) == [71]
+    assert offsets(found, 113) == [75]
+    assert found.given == 4 + 2 + 2 + 1 + 2 + 1
+
+
+async def test_a_pull_waits_behind_a_send_of_its_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = [*STORED, send(100, e="0") + pull(101, 71) + pull(102, 0) + send(103, e="0")]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert offsets(found, 101) == [71, 72]
+    assert found.given == 32 + 2
+
+
+async def test_a_pull_that_waits_brings_an_offset_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_commit = {"sysFlag": str(PullFlag.SUSPEND | PullFlag.COMMIT_OFFSET)}
+    reads = [*STORED, pull(100, 71, commitOffset=70, **with_commit), pull(101, 31, 1, **with_commit)]
+    found = await both(
+        tmp_path, monkeypatch, [*reads, send(102, e="0"), pull(103, 72, commitOffset=99, **with_commit)]
+    )
+    assert found.counts["offsets"][0]["t", "consumers"] == {0: 70, 1: 0}
+    assert found.counts["offsets"][1]["t", "consumers"] == {0: 72, 1: 31}
+    assert found.given == 1
+
+
+async def test_a_pull_goes_on_waiting_while_no_tag_of_its_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wants_b = heartbeat(2, "b", subVersion=8)
+    tagged = {tag: {"UNIQ_KEY": "7F0000010009", "TAGS": tag} for tag in "ab"}
+    reads = [*STORED, wants_b, pull(100, 71)]
+    reads += [send(101, e="0", properties=tagged["a"]), send(102, e="0", properties=tagged["b"])]
+    found = await both(tmp_path, monkeypatch, reads)
+    assert list(frames(found.answers))[-3:] == [101, 102, 100]
+    assert offsets(found, 100) == [72]
+    assert found.given == 1
+
+
+@pytest.mark.parametrize("tags", [[], ["b"]])
+async def test_a_pull_learns_when_its_time_is_over_or_its_offset_moves_on(
+    tags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = [*STORED, heartbeat(2, *tags, subVersion=8), pull(100, 71, suspendTimeoutMillis=3000)]
+    reads += [pull(101, 31, 1), send(102, e="1", properties={"UNIQ_KEY": "7F0000010009", "TAGS": "a"})]
+    found = await both(tmp_path, monkeypatch, [*reads, *(heartbeat(200 + n, *tags) for n in range(12))])
+    answers = frames(found.answers)
+    assert (answers[100].code, answers[100].ext["nextBeginOffset"]) == (19, "71")
+    assert (answers[101].code, answers[101].ext["nextBeginOffset"]) == (20 if tags else 0, "32")
+    assert found.given == (0 if tags else 1)
+
+
+WAITS_OTHERWISE: dict[str, bytes] = {
+    "no wait": pull(5, 71, sysFlag=0),
+    "a queue that is not there": pull(5, 71, 2),
+    "a topic without messages": pull(5, 0, 3, topic="other"),
+    "a subscription of its own": pull(5, 71, sysFlag=6, subscription="*"),
+    "a commit behind the end": pull(5, 71, commitOffset=10**6, sysFlag=COMMITS),
+    "a newer subscription": pull(5, 71, subVersion=8),
+    "a group without members": pull(5, 71, consumerGroup="others"),
+    "one-way": pull(5, 71, flag=FLAG_ONEWAY),
+    "no time": pull(5, 71, suspendTimeoutMillis=0),
+    "a time that is none": pull(5, 71, suspendTimeoutMillis="soon"),
+    "a negative time": pull(5, 71, suspendTimeoutMillis=-1),
+}
+
+
+@pytest.mark.parametrize("odd", WAITS_OTHERWISE)
+async def test_what_waits_otherwise_or_not_at_all(
+    odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = pull(11, 71) + WAITS_OTHERWISE[odd] + pull(12, 71)
+    found = await both(tmp_path, monkeypatch, [*STORED, read, send(20, e="0"), pull(13, 72), send(21, e="0")])
+    assert [offsets(found, opaque) for opaque in (11, 12, 13)] == [[71], [71], [72]]
+    assert found.given >= 1
+
+
+@pytest.mark.parametrize(
+    "limits", [{"net": {"in_flight_requests_max": 16}}, {"broker": {"pull_waiting_max": 16}}]
+)
+async def test_no_more_wait_than_may(
+    limits: dict[str, dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = b"".join(pull(100 + n, 71) for n in range(20))
+    reads = [*STORED, read, heartbeat(2), *(heartbeat(3) for _ in range(20)), pull(130, 71), send(131, e="0")]
+    found = await both(tmp_path, monkeypatch, reads, **limits)
+    answers = frames(found.answers)
+    assert [answers[100 + n].code for n in range(20)] == [19] * 16 + [2] * 4
+    assert offsets(found, 130) == [71]
+    assert found.given == 1
+
+
+async def test_without_long_polling_pulls_wait_for_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = [*STORED, pull(100, 71), *(heartbeat(200 + n) for n in range(6)), pull(101, 71), send(102, e="0")]
+    found = await both(tmp_path, monkeypatch, reads, broker={"long_polling": False})
+    assert frames(found.answers)[100].code == 19
+    assert offsets(found, 101) == [71]
+    assert found.given == 1
+
+
+async def test_what_comes_is_more_than_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = batch(101, [element(n, body=b"x" * 3000) for n in range(4)], e="0")
+    reads = [*STORED, pull(100, 71), bodies, pull(102, 75), send(103, e="0")]
+    broker = {"cold_pull_messages_max": 2}
+    found = await both(tmp_path, monkeypatch, reads, store={"hot_bytes": 4096}, broker=broker)
+    assert offsets(found, 100) == [71, 72]
+    assert offsets(found, 102) == [75]
+    assert found.given == 1
+
+
+@pytest.mark.parametrize("change", [None, *CHANGES])
+async def test_what_is_changed_while_a_pull_waits_counts_as_ever(
+    change: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = []
+    for way in ("1", "0"):
+        monkeypatch.setenv("MQFRAME_SPEEDUPS", way)
+        async with opened(tmp_path / way) as scene:
+            await given(scene, *STORED, pull(100, 71), pull(101, 31, 1))
+            for step in CHANGES[change] if change else ():
+                if isinstance(step, bytes):
+                    await given(scene, step)
+                else:
+                    step(scene.broker.service_port)
+            await given(scene, batch(102, 4, e="0"), send(103, e="1"), pull(104, 75), send(105, e="0"))
+            table, counts = scene.broker.service_port.offsets, scene.broker.service_port.counts
+            left.append(
+                (scene.wire.written, table._committed, table._pulled, table.changes, counts.get.total)
+            )
+            if not change:
+                assert counters(scene).get("speedups.pulls", "0") == ("6" if way == "1" else "0")
+    assert left[0] == left[1]
+    assert {100, 101} <= set(frames(left[0][0]))
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_an_operator_resets_an_offset_while_a_pull_waits(told: bool, tmp_path: Path) -> None:
+    async with opened(tmp_path) as scene:
+        await given(scene, *STORED, pull(100, 71))
+        scene.broker.service_port.offsets.reset("consumers", "t", 0, 3)
+        scene.wire.written = b""
+        if told:
+            scene.broker.part(PullProcessor).offset_reset("consumers", "t", 0)
+        await given(scene, send(101, e="0"), pull(102, 3))
+        answers = frames(scene.wire.written)
+        assert (answers[100].code, answers[100].ext["nextBeginOffset"]) == (21, "3")
+        assert [m.queue_offset for m in decode_records(answers[102].body)] == list(range(3, 35))
+        assert counters(scene)["speedups.pulls"] == "32"
+
+
+async def test_nobody_is_answered_whose_connection_is_gone(tmp_path: Path) -> None:
+    async with opened(tmp_path) as scene:
+        await given(scene, *STORED)
+        group = scene.broker._listeners._public._group
+        other, wire = AsyncPeer(group), Wire(("10.1.2.4", 5000))
+        other.connection_made(wire)  # type: ignore[arg-type]
+        other.data_received(pull(100, 71) + pull(101, 31, 1))
+        await given(scene, send(102, e="0"))
+        assert list(frames(wire.written)) == [100]
+        other.connection_lost(None)
+        await given(scene, send(103, e="1"), pull(104, 31, 1))
+        assert list(frames(wire.written)) == [100]
+        assert [m.queue_offset for m in decode_records(frames(scene.wire.written)[104].body)] == [31]
+        assert counters(scene)["speedups.pulls"] == "2"
+        assert group.endpoint.held_bytes == 0
+
+
+async def test_what_fails_on_the_shorter_way_is_answered_on_the_longer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as scene:
+        await given(scene, *STORED, pull(100, 71))
+        with monkeypatch.context() as patched:
+            patched.setattr(ConsumeQueue, "min_offset", failing_once(ConsumeQueue.min_offset))
+            await given(scene, send(101, e="0"))
+        answers = frames(scene.wire.written)
+        assert [m.queue_offset for m in decode_records(answers[100].body)] == [71]
+        assert counters(scene)["speedups.pulls"] == "0"
+
+
+def failing_once(method: Callable[[ConsumeQueue, int], int]) -> Callable[[ConsumeQueue, int], int]:
+    failed = []
+
+    def wrapped(queue: ConsumeQueue, start: int) -> int:
+        if not failed:
+            failed.append(1)
+            raise RuntimeError("once")
+        return method(queue, start)
+
+    return wrapped
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_consumers_that_keep_up(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sends, batches and pulls around the ends of queues, in any order, of all messages or by tag."""
+    chance = random.Random(seed)
+    ends, number, reads = {0: 71, 1: 31}, 100, [*STORED]
+    for _ in range(40):
+        read, sent_to = [], chance.randrange(2)
+        for _ in range(chance.choice([1, 1, 2, 4])):
+            number, queue_id = number + 1, chance.randrange(2)
+            kind = chance.choice(["pull", "pull", "pull", "send", "batch", "beat"])
+            if kind == "pull":
+                offset = ends[queue_id] + chance.choice([-2, 0, 0, 0, 0, 1])
+                wait = chance.choice([0, 2000, 15000])
+                read.append(pull(number, offset, queue_id, suspendTimeoutMillis=wait))
+            elif kind == "beat":
+                read.append(heartbeat(number, *chance.choice([[], ["a"], ["b"]])))
+            else:
+                many = chance.randrange(1, 5) if kind == "batch" else 1
+                fields = {"e": str(sent_to)}
+                read.append(batch(number, many, **fields) if kind == "batch" else send(number, **fields))
+                ends[sent_to] += many
+        reads.append(b"".join(read))
+    found = await both(tmp_path, monkeypatch, reads)
+    assert found.given > 20
 
 
 async def test_a_store_that_was_closed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

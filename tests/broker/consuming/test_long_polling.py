@@ -1,6 +1,7 @@
 """Pulls that wait, over the wire."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from mqframe_admin.requests import DeleteTopicInBroker, UpdateBrokerConfig
@@ -9,10 +10,11 @@ from mqframe_testing.manual_clock import ManualClock
 from mqframe_testing.protocol_client import pull_request
 
 from mqframe.broker.consuming.long_polling import HeldPull, PullLongPolling
-from mqframe.broker.consuming.processor import TURN_PULLS
+from mqframe.broker.consuming.processor import TURN_PULLS, PullProcessor
 from mqframe.core.codes import PullFlag
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.filtering.bodies import SubscriptionData
+from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.record import decode_records
@@ -164,6 +166,30 @@ async def test_many_that_wait_are_answered_in_several_turns():
         await world.client.ok_send("t", KEY)
         answers = await asyncio.gather(*waiting)
         assert {(answer.code, answer.ext["nextBeginOffset"]) for answer in answers} == {(0, "1")}
+
+
+async def test_one_that_can_be_answered_a_shorter_way_is_and_another_as_ever():
+    async with ClusterScene(topics={"t": 2}) as world:
+        pulls, choice = world.cluster.broker.part(PullProcessor), RecordChoice(None)
+        asked = []
+        for opaque, can in ((1, True), (2, False)):
+            call = Call(Frame(11, opaque), Answered(), 0.0)
+            shorter = partial(lambda can, held: asked.append(held.call.frame.opaque) or can, can)
+            pulls.hold(call, pull_request("t"), SubscriptionGroupConfig(group_name="g"), choice, shorter)
+        await world.client.ok_send("t", KEY)
+        await world.settle()
+        assert asked == [1, 2]
+        assert [(call.frame.opaque, reply.remark) for call, reply in Answered.answers] == [(2, "FOUND")]
+
+
+class Answered:
+    """The connection of pulls: remembers what they were answered."""
+
+    address, closed = "10.0.0.9:1", False
+    answers = []
+
+    def answer(self, call, reply):
+        self.answers.append((call, reply))
 
 
 def test_what_waits_keeps_neither_its_body_nor_long_fields():

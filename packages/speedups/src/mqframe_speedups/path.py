@@ -10,7 +10,7 @@ from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
 from mqframe.log import get_logger
-from mqframe.net.frame_path import FramesServed, LateAnswers, LateReply
+from mqframe.net.frame_path import FramesServed, HoldingPeer, LateAnswers, LateReply
 from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath
 from mqframe_speedups.served_read import ServedRead
@@ -24,11 +24,11 @@ class BrokerPath:
     def __init__(self, sends: SendPath | None, pulls: PullPath) -> None:
         self._sends, self._pulls = sends, pulls
 
-    def take(self, data: bytes, peer: Peer, received: float) -> FramesServed | None:
+    def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:
         """As `FramePath.take`."""
         made = ServedRead(data)
         try:
-            self._serve(made, encode_host(peer.address))
+            self._serve(made, peer, received)
         except Exception:  # isolation boundary: what is not served here is served as ever
             log.exception("the shorter way of requests failed", peer=peer.address)
         if not made.start:
@@ -55,7 +55,7 @@ class BrokerPath:
             log.exception("the shorter way of sends failed", peer=peer.address)
             return None
 
-    def _serve(self, made: ServedRead, born_host: bytes) -> None:
+    def _serve(self, made: ServedRead, peer: HoldingPeer, received: float) -> None:
         """Serve what can be served, sends and pulls in turns."""
         sends, was_pull = self._sends, False
         while made.start < len(made.data) and made.room > 0:
@@ -64,8 +64,8 @@ class BrokerPath:
                 return  # answers to sends wait, those to pulls do not
             was_pull, before = is_pull, made.start
             if is_pull:
-                self._pulls.take(made)
+                self._pulls.take(made, peer, received)
             elif sends is not None:
-                sends.take(made, born_host)
+                sends.take(made, encode_host(peer.address))
             if made.start == before:
                 return

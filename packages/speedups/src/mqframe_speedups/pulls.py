@@ -1,19 +1,24 @@
-"""Pulls of one read that find messages at once, served with little Python.
+"""Pulls that find messages at once, and those that wait for some, served with little Python.
 
 What decides is the broker's own code: `PullProcessor.admit` for each kind of pull of a read, the offsets and
 reads of its store. Compiled code reads the requests and chooses among a queue's entries. Any pull that is in
-some way unusual is left to `PullProcessor`, with all that come behind it in the same read.
+some way unusual is left to `PullProcessor`, with all that come behind it in the same read. A pull that waits
+is held by that, and answered here when messages come, unless anything that decided is another by then.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, NamedTuple
 
 import attrs
+from msgspec.structs import replace
 
+from mqframe.broker.consuming.long_polling import HeldPull
 from mqframe.broker.consuming.processor import PullProcessor
 from mqframe.broker.state import BrokerState
 from mqframe.core.codes import PullFlag, ResponseCode
+from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.consuming.pull import pull_caps
 from mqframe.core.errors import FrameError, HeaderError, Refusal
@@ -21,15 +26,19 @@ from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import TAG, is_tag_type
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
+from mqframe.core.requests.serving import Call
 from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import topic_part
-from mqframe.core.wire.frame import Body, FrameDecoder, encode_answer
-from mqframe.net.frame_path import AlikeRequests
+from mqframe.core.wire.frame import Frame, FrameDecoder, encode_answer
+from mqframe.log import get_logger
+from mqframe.net.frame_path import AlikeRequests, HoldingPeer
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Unsound
 from mqframe_speedups._native import PullAnswers, PullReader
 from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
+
+log: Final = get_logger("broker")
 
 _BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,')
 """How the headers of pulls begin that are looked at: as clients write them in JSON."""
@@ -42,6 +51,15 @@ _ENTRIES_MAX: Final = 4096
 _CODES: Final = (PullMessage.CODE, LitePullMessage.CODE)
 
 
+class GivenMessages(NamedTuple):
+    """An answer: the whole frame, the offset to go on at, how many messages are in it, their bytes."""
+
+    answer: bytes
+    following: int
+    number: int
+    size: int
+
+
 class Admitted(NamedTuple):
     """How pulls of one kind are served, as long as what decided is as it was `seen`.
 
@@ -50,6 +68,7 @@ class Admitted(NamedTuple):
     """
 
     seen: tuple[object, ...]
+    group: SubscriptionGroupConfig
     choice: RecordChoice
     queues: int
     entries: int
@@ -85,8 +104,8 @@ class PullPath:
         """Whether the next request may be a pull that can be served here."""
         return made.data.startswith(_BEGINNINGS, made.start + _WORDS_BYTES)
 
-    def take(self, made: ServedRead) -> None:
-        """Serve pulls as far as they can be served."""
+    def take(self, made: ServedRead, peer: HoldingPeer, received: float) -> None:
+        """Serve the pulls of a read as far as they can be served. `received`: monotonic seconds."""
         asked: PullKind | None = None
         how: Admitted | None = None
         while made.room > 0 and (read := self._reader.read(made.data, made.start)) is not None:
@@ -97,15 +116,23 @@ class PullPath:
             if known is None:
                 self._reader.know(made.data, made.start, kind)
             queue = self._queues.get((kind.fields.topic, numbers[0]))
-            if not kind.usual or queue is None or numbers[1] >= queue.end:
-                return  # most often it waits for messages
+            if not kind.usual or queue is None or numbers[1] > queue.end:
+                return
             if kind is not asked:
                 asked, how = kind, self._admit(kind)
-            size = 0 if how is None else self._serve(kind.fields, how, queue, numbers, made.answers)
-            if not size:
+            if how is None:
                 return
+            if numbers[1] == queue.end:
+                if not self._hold(kind, how, queue, numbers, peer, received):
+                    return
+                made.start = end
+                continue
+            given = self._serve(kind.fields, how, queue, numbers)
+            if given is None:
+                return
+            made.answers.append(given.answer)
             made.requests.append(kind.one)
-            made.start, made.room = end, made.room - size
+            made.start, made.room = end, made.room - given.size
 
     def _kind_of(self, frame: bytes) -> PullKind | None:
         """What kind of pull this is; `None` where it cannot be read."""
@@ -127,17 +154,23 @@ class PullPath:
         )
         return PullKind(AlikeRequests(request.code, 0, 1), fields, usual)
 
-    def _admit(self, kind: PullKind) -> Admitted | None:
-        """How to serve pulls of this kind in this read; `None`: not here."""
-        state, fields = self._state, kind.fields
+    def _seen(self, fields: PullFields) -> tuple[object, ...] | None:
+        """What decides how pulls of this kind are served, all of it; `None`: not here."""
+        state = self._state
         members = state.clients.consumers.get(fields.consumer_group)
         if members is None:
             return None
         live, subscription = state.live, members.subscriptions.get(fields.topic)
         changes = state.topics.changes, state.groups.changes
-        seen = live.current, live.replication, changes, members, members.message_model, subscription
+        return live.current, live.replication, changes, members, members.message_model, subscription
+
+    def _admit(self, kind: PullKind) -> Admitted | None:
+        """How to serve pulls of this kind in this read; `None`: not here."""
+        seen = self._seen(kind.fields)
+        if seen is None:
+            return None
         if kind.admitted is None or kind.admitted.seen != seen:
-            kind.admitted = self._admitted(fields, seen)
+            kind.admitted = self._admitted(kind.fields, seen)
         return kind.admitted
 
     def _admitted(self, fields: PullFields, seen: tuple[object, ...]) -> Admitted | None:
@@ -166,46 +199,117 @@ class PullPath:
             header.append(before)
         named = None if fields.topic.startswith(LIGHT_PREFIX) else topic_part(fields.topic)
         answers = PullAnswers(codes, count, size, named, [*header, rest])
-        return Admitted(seen, choice, topic.read_queue_nums, entries, answers)
+        return Admitted(seen, group, choice, topic.read_queue_nums, entries, answers)
 
     def _serve(
-        self, fields: PullFields, how: Admitted, queue: ConsumeQueue, numbers: list[int], answers: list[Body]
-    ) -> int:
-        """Serve one pull: how many bytes are given; 0 where it is left to others."""
+        self, fields: PullFields, how: Admitted, queue: ConsumeQueue, numbers: list[int]
+    ) -> GivenMessages | None:
+        """What one pull is given; `None` where it is left to others."""
         queue_id, offset, commit, opaque = numbers
-        group, topic, log = fields.consumer_group, fields.topic, self._log
-        start, high, offsets = log.start, queue.end, self._state.offsets
-        low = queue.min_offset(start)
-        commits = fields.sys_flag & PullFlag.COMMIT_OFFSET
-        if (
-            queue_id >= how.queues
-            or offset < low
-            or offsets.reset_pending(group, topic, queue_id)
-            or (commits and commit_problem(commit, high))
-            or self._reads.is_cold(topic, queue_id, offset)
-        ):
-            return 0
+        if not self._is_usual(fields, how, queue, numbers):
+            return None
         began = self._monotonic()
-        place = log.files, start, log.end, log.file_bytes, self._reads.lookup.recent
-        entries = queue.read(offset, how.entries)
-        given = how.answers.answer(entries, (queue_id, offset, low, high, opaque), place)
+        given = self._found(fields, how, queue, (queue_id, offset, opaque))
         if given is None:
-            return 0
-        answer, done, count, size, stretches = given
-        following = offset + done
+            return None
         try:
-            if offset < queue.loaded:
+            self._note(fields, queue_id, commit, given.following)
+        except Refusal:
+            return None
+        self._count(fields, given, self._monotonic() - began)
+        return given
+
+    def _hold(
+        self, kind: PullKind, how: Admitted, queue: ConsumeQueue, numbers: list[int], peer: HoldingPeer,
+        received: float,
+    ) -> bool:  # fmt: skip
+        """Let a pull wait for messages at the end of its queue; whether it does."""
+        queue_id, offset, commit, opaque = numbers
+        if not kind.fields.sys_flag & PullFlag.SUSPEND or not peer.is_free(0):
+            return False
+        if not self._is_usual(kind.fields, how, queue, numbers):
+            return False
+        fields = replace(kind.fields, queue_id=queue_id, queue_offset=offset, commit_offset=commit)
+        call = Call(Frame(kind.one.code, opaque), peer, received)
+        try:
+            self._note(fields, queue_id, commit, offset)
+            self._pulls.hold(call, fields, how.group, how.choice, partial(self._answer, how, peer))
+        except Refusal:
+            return False
+        peer.hold(call)
+        self._state.counts.found_nothing()
+        return True
+
+    def _answer(self, how: Admitted, peer: HoldingPeer, held: HeldPull) -> bool:
+        """Answer a pull that waited, served as `how` says until then; whether that can be done here."""
+        fields, call = held.fields, held.call
+        try:
+            queue = self._queues.get((fields.topic, fields.queue_id))
+            if queue is None or held.looked >= queue.end or self._is_reset(fields, fields.queue_id):
+                return False
+            if self._seen(fields) != how.seen:
+                return False
+            given = self._found(fields, how, queue, (fields.queue_id, held.looked, call.frame.opaque))
+            if given is None:
+                return False
+            self._state.offsets.pulled(fields.consumer_group, fields.topic, fields.queue_id, given.following)
+        except Refusal:
+            return False
+        except Exception:  # isolation boundary: what is not answered here is answered as ever
+            log.exception("the shorter way of a pull that waited failed", peer=peer.address)
+            return False
+        self._count(fields, given)
+        peer.answer_whole(call, given.answer)
+        return True
+
+    def _is_usual(self, fields: PullFields, how: Admitted, queue: ConsumeQueue, numbers: list[int]) -> bool:
+        """Whether nothing but the records decides what a pull is answered."""
+        queue_id, offset, commit, _ = numbers
+        return (
+            queue_id < how.queues
+            and offset >= queue.min_offset(self._log.start)
+            and not (fields.sys_flag & PullFlag.COMMIT_OFFSET and commit_problem(commit, queue.end))
+            and not self._is_reset(fields, queue_id)
+        )
+
+    def _is_reset(self, fields: PullFields, queue_id: int) -> bool:
+        return self._state.offsets.reset_pending(fields.consumer_group, fields.topic, queue_id)
+
+    def _found(
+        self, fields: PullFields, how: Admitted, queue: ConsumeQueue, pull: tuple[int, int, int]
+    ) -> GivenMessages | None:
+        """What a pull gets; `None` where Python has to look. `pull`: queue id, offset, opaque."""
+        queue_id, offset, opaque = pull
+        log, lookup = self._log, self._reads.lookup
+        start = log.start
+        low = queue.min_offset(start)
+        if offset < low or self._reads.is_cold(fields.topic, queue_id, offset):
+            return None
+        entries = queue.read(offset, how.entries)
+        place = log.files, start, log.end, log.file_bytes, lookup.recent
+        found = how.answers.answer(entries, (queue_id, offset, low, queue.end, opaque), place)
+        if found is None:
+            return None
+        answer, done, count, size, stretches = found
+        following = offset + done
+        if offset < queue.loaded:
+            try:
                 parts = _parts(answer, size, stretches)
-                self._reads.lookup.need_sound(queue, offset, following, stretches, parts, how.choice)
-            if commits:
-                offsets.commit(group, topic, queue_id, commit)
-            offsets.pulled(group, topic, queue_id, following)
-        except (Unsound, Refusal):
-            return 0
-        self._state.counts.got(group, topic, count, size, self._monotonic() - began)
-        answers.append(answer)
-        self.served += count
-        return size
+                lookup.need_sound(queue, offset, following, stretches, parts, how.choice)
+            except Unsound:
+                return None
+        return GivenMessages(answer, following, count, size)
+
+    def _note(self, fields: PullFields, queue_id: int, commit: int, following: int) -> None:
+        """Keep the offset that a pull brings along, and the one at which the next pull begins."""
+        offsets = self._state.offsets
+        if fields.sys_flag & PullFlag.COMMIT_OFFSET:
+            offsets.commit(fields.consumer_group, fields.topic, queue_id, commit)
+        offsets.pulled(fields.consumer_group, fields.topic, queue_id, following)
+
+    def _count(self, fields: PullFields, given: GivenMessages, seconds: float = 0.0) -> None:
+        self._state.counts.got(fields.consumer_group, fields.topic, given.number, given.size, seconds)
+        self.served += given.number
 
 
 def _parts(answer: bytes, size: int, stretches: list[tuple[int, int]]) -> list[memoryview]:
