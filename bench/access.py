@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What it costs a broker to check who sends a message: its processor time for a send, with and without.
 
-    access.py [--rounds 3] [--count 20000] [--window 32]
+    access.py [--rounds 3] [--count 20000] [--window 32] [--speedups FOLDER]
 
 Two brokers run at once and are measured in turns: one serves everybody, one checks signatures and policies
-(acl2). The messages have 100 B and 10 properties; they are written beforehand and leave `--window` at a
-time. Prints µs a message, and the rate with checks as a part of that without. Needs mqframe-plugin-acl.
+(acl2). The messages have 100 B, 10 properties, and an id, as all clients' have; they are written beforehand
+and leave `--window` at a time. Prints µs a message, and the rate with checks as a part of that without.
+`--speedups`: two more do so with the compiled code of packages/speedups, which was installed there.
+Needs mqframe-plugin-acl.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import sys
 import tempfile
 from collections import defaultdict
 
-from compare_broker import used
+from compare_broker import environment, take_speedups, used
 from mqframe_acl import AclHook, AclOptions
 
 from mqframe import Admin
@@ -38,10 +40,12 @@ PROPERTIES = "".join(f"property{n}\1value of {n}\2" for n in range(10))
 class Server:
     """A name server and a broker in one process of their own."""
 
-    def __init__(self, folder: str, *words: str) -> None:
+    def __init__(self, folder: str, speedups: str, *words: str) -> None:
         command = [sys.executable, "-m", "mqframe", "server", "--nameserver-port", "0", "--broker-port", "0"]
         more = ["--data", folder, "--set", "store.disk_limits=false", *words]
-        self.process = subprocess.Popen([*command, *more], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [*command, *more], stdout=subprocess.PIPE, text=True, env=environment(speedups)
+        )
         assert self.process.stdout
         ready = self.process.stdout.readline().split()
         self.nameserver, self.broker = (word.partition("=")[2] for word in ready[1:])
@@ -55,7 +59,8 @@ def frames(count: int, hook: AclHook | None) -> list[bytes]:
     """So many sends."""
     made = []
     for opaque in range(count):
-        request = SendMessageV2("shop", "orders", "TBW102", 4, 0, 0, 1_700_000_000_000, 0, PROPERTIES)
+        properties = f"UNIQ_KEY\1{opaque:032X}\2{PROPERTIES}"
+        request = SendMessageV2("shop", "orders", "TBW102", 4, 0, 0, 1_700_000_000_000, 0, properties)
         frame = Frame(SendMessageV2.CODE, opaque, 0, None, encode_fields(request), b"x" * 100)
         if hook is not None:
             hook.before("", frame)
@@ -84,23 +89,27 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--window", type=int, default=32)
+    take_speedups(parser)
     options = parser.parse_args()
     found: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
-        servers = {"open": Server(f"{folder}/a"), "checked": Server(f"{folder}/b", *CHECKS)}
-        hooks = {"open": None, "checked": AclHook(AclOptions(**KEYS))}
+        servers = {}
+        for kind, leaf in {"": "", **({", compiled": options.speedups} if options.speedups else {})}.items():
+            for name, words in {"open": [], "checked": CHECKS}.items():
+                servers[name + kind] = Server(f"{folder}/{len(servers)}", leaf, *words)
+        hook = AclHook(AclOptions(**KEYS))
         try:
             for name, server in servers.items():
                 with Admin(nameserver=server.nameserver, rpc_hooks=[("acl", ADMIN)]) as admin:
                     admin.topics.create("orders", queues=1)
-                    if name == "checked":
+                    if name.startswith("checked"):
                         admin.users.create(KEYS["access_key"], KEYS["secret_key"])
                         admin.policies.set(KEYS["access_key"], ["Topic:orders"], actions=["Pub"])
-            sends = {name: frames(options.count, hook) for name, hook in hooks.items()}
+            signed, plain = frames(options.count, hook), frames(options.count, None)
             for _ in range(options.rounds):
                 for name, server in servers.items():
                     before = server.processor_seconds()
-                    send(server.broker, sends[name], options.window)
+                    send(server.broker, signed if name.startswith("checked") else plain, options.window)
                     used = server.processor_seconds() - before
                     found[name].append(used / options.count * 1e6)
         finally:
@@ -109,8 +118,10 @@ def main() -> None:
                 server.process.wait()
     medians = {name: statistics.median(values) for name, values in found.items()}
     for name, values in found.items():
-        print(f"{name:8} {medians[name]:6.1f} µs a message  ({', '.join(f'{each:.1f}' for each in values)})")
-    print(f"rate with checks: {medians['open'] / medians['checked']:.2f} of that without")
+        print(f"{name:18} {medians[name]:6.1f} µs a message  ({', '.join(f'{each:.1f}' for each in values)})")
+    for name in [each for each in medians if each.startswith("open")]:
+        checked = medians[name.replace("open", "checked")]
+        print(f"rate with checks: {medians[name] / checked:.2f} of that without ({name})")
 
 
 if __name__ == "__main__":

@@ -245,7 +245,9 @@ FLOORS: dict[str, list[set[str]]] = {
         {"broker"},
     ],
     "mqframe_speedups": [
-        {"_native", "served_read", "switch"},
+        {"_native", "switch"},
+        {"callers"},
+        {"served_read"},
         {"elements", "gathering", "messages", "pulls", "sends", "unique_ids"},
         {"log_reading"},
         {"path"},

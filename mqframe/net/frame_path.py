@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Body
+
+if TYPE_CHECKING:  # what servers alone have is not imported for clients
+    from mqframe.hooks.interfaces.access import Authentication, Authorization
 
 
 class AlikeRequests(NamedTuple):
@@ -64,6 +67,9 @@ class FramePath(Protocol):
         self, request: SendMessageV2, body: Body, peer: Peer, received: float
     ) -> Reply | LateReply | None:
         """Serve a request that is no frame; `None`: it leaves that. As `take` otherwise."""
+
+    def enforce(self, who: Authentication | None, what: Authorization | None) -> bool:
+        """Take from now on only what both would let pass; `False`: it cannot tell what that is."""
 
 
 @runtime_checkable

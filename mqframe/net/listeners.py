@@ -43,7 +43,7 @@ class Listeners:
             alone = server is self._public and self._operators is not None
             guard = Guard(access, refusals, self._body_bytes_max, clients_only=alone)
             server.serve(handlers)
-            server.admit(guard.admit)
+            server.admit(guard.admit, lambda path: path.enforce(access.authentication, access.authorization))
 
     def replace(self, handlers: Mapping[int, Handler]) -> None:
         """Serve these requests by these handlers from now on, whatever served them before."""

@@ -85,13 +85,18 @@ class Server:
             self._latencies = self._group.latencies = latencies or Latencies(self._endpoint.handlers)
         return self._latencies
 
-    def admit(self, guard: Callable[..., None]) -> None:
+    def admit(
+        self, guard: Callable[..., None], heeds: Callable[[FramePath], bool] = lambda path: False
+    ) -> None:
         """Have `guard` see each request from now on before anything is done with it.
 
         It raises `Refusal` for those that may not be served; requests of unknown codes are among them.
+        `heeds`: has the shorter way do as `guard` would; `False`: it cannot, and is left out.
         """
         self._endpoint.admit = guard
-        self._group.frame_path = None
+        path, self._group.frame_path = self._group.frame_path, None
+        if path is not None and heeds(path):
+            self._group.frame_path = path
 
     def serve(self, handlers: Mapping[int, Handler]) -> None:
         """Serve these requests, too. Raises `ValueError` when one of them is served already."""

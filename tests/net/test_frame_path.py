@@ -196,6 +196,31 @@ async def test_it_is_left_out_where_others_have_to_see_requests(seen: str) -> No
         assert not path.asked
 
 
+@pytest.mark.parametrize("does", [False, True])
+async def test_it_is_left_out_once_a_guard_comes_but_where_it_does_as_that(does: bool) -> None:
+    path, seen = Short(), []
+    async with serving({SHORT: long, LONG: long}) as (server, raw, _):
+        server.shorten(path)
+        server.admit(lambda call: seen.append(call.frame.code), lambda asked: does and asked is path)
+        raw.send(Frame(SHORT, 1), Frame(LONG, 2))
+        assert await remarks(raw, 2) == [(1, "short" if does else "long"), (2, "long")]
+        assert (len(path.asked), seen) == ((1, [LONG]) if does else (0, [SHORT, LONG]))
+
+
+async def test_it_is_left_out_where_it_fails_to_do_as_the_guard() -> None:
+    def failing(path: object) -> bool:
+        raise RuntimeError("by design")
+
+    path = Short()
+    async with serving({SHORT: long}) as (server, raw, _):
+        server.shorten(path)
+        with pytest.raises(RuntimeError, match="by design"):
+            server.admit(lambda call: None, failing)
+        raw.send(Frame(SHORT, 1))
+        assert await remarks(raw, 1) == [(1, "long")]
+        assert not path.asked
+
+
 async def test_it_is_left_out_once_a_guard_comes() -> None:
     path = Short()
     async with serving({SHORT: long}) as (server, raw, _):

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from mqframe.hooks.interfaces.access import Credentials as Credentials
     from mqframe.hooks.interfaces.access import KeptFile as KeptFile
     from mqframe.hooks.interfaces.access import Refused as Refused
+    from mqframe.hooks.interfaces.access import RemembersVerdicts as RemembersVerdicts
     from mqframe.hooks.interfaces.access import Signed as Signed
+    from mqframe.hooks.interfaces.access import SignsByFields as SignsByFields
     from mqframe.hooks.interfaces.administration.broker import BrokerAdministration as BrokerAdministration
     from mqframe.hooks.interfaces.allocation import PREPARE_SECONDS_MAX as PREPARE_SECONDS_MAX
     from mqframe.hooks.interfaces.allocation import AllocationPort as AllocationPort
@@ -129,7 +131,8 @@ _HOME = {
         "core.requests.serving": "Reply serves",
         "core.wire.bodies": "Body",
         "hooks.interfaces.access": (
-            "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused Signed"
+            "AccessPort Authentication Authorization BrokerPlace Caller Credentials KeptFile Refused "
+            "RemembersVerdicts Signed SignsByFields"
         ),
         "hooks.interfaces.allocation": "PREPARE_SECONDS_MAX AllocationPort AllocationStrategy",
         "hooks.interfaces.administration.broker": "BrokerAdministration",

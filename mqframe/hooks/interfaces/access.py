@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
@@ -142,6 +142,30 @@ class Authorization:
     def serving(self) -> Sequence[object]:
         """Objects whose methods, marked by `serves`, answer requests of operators."""
         return ()
+
+
+@runtime_checkable
+class RemembersVerdicts(Protocol):
+    """An `Authentication` or `Authorization` that says how long its verdicts hold; others are asked anew."""
+
+    @property
+    def verdict_version(self) -> object:
+        """As long as this is the very same object, a caller, user and needs get the same answer again."""
+
+
+@runtime_checkable
+class SignsByFields(RemembersVerdicts, Protocol):
+    """An `Authentication` of users who sign as RocketMQ's clients do.
+
+    The header field AccessKey is the user; Signature is the HMAC-SHA1, in base64, of the values of all other
+    fields, in the order of their names, with the body behind them.
+    """
+
+    def signing_key(self, caller: Caller, user: str) -> bytes | None:
+        """Under which key requests of `caller` that are signed so are `user`'s.
+
+        `None`: under none, or that does not follow from a signature alone. `authenticate` is asked then.
+        """
 
 
 class Refused(Refusal):

@@ -25,6 +25,8 @@ from mqframe.core.messages.java_hash import java_hash
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.wire.frame import Frame, HeaderForm, encode_frame
 from mqframe.hooks.interfaces.broker_requests import ProxiedClient
+from mqframe.hooks.manager import PluginManager
+from mqframe.net.access.access import Access
 from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.latencies import Latencies
 from mqframe.net.settings import NetSettings
@@ -181,7 +183,10 @@ class Scene(NamedTuple):
 async def opened(
     directory: Path, address: tuple[str, int] = ("10.1.2.3", 4567), **sections: Any
 ) -> AsyncIterator[Scene]:
-    """A broker with some topics, and a connection from `address`."""
+    """A broker with some topics, and a connection from `address`.
+
+    `access`: who may use it, as `plugins` say.
+    """
     clock = ManualClock()
     random.seed(7)  # ids of messages that bring none, queues of the broker's choice
     store = {"commit_log_file_bytes": LOG_BYTES, "queue_file_bytes": 2000, "disk_limits": False}
@@ -199,6 +204,8 @@ async def opened(
         broker.service_port.topics.put(
             TopicConfig(topic_name=topic, read_queue_nums=queues, write_queue_nums=queues)
         )
+    if access := sections.get("access"):
+        broker.enforce(Access(access, clock, sections.get("plugins", PluginManager())))
     await broker.start()
     broker.service_port.identity.settle(PORT)
     server = broker._listeners._public

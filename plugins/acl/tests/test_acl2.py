@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ from mqframe_testing.conformance import (
 
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Credentials, Refused, Signed
+from mqframe.hooks.interfaces import Credentials, Refused, RemembersVerdicts, Signed, SignsByFields
 
 ORDERS = Need(Resource.TOPIC, "orders", (Action.PUB,))
 OTHERS = Need(Resource.TOPIC, "others", (Action.PUB,))
@@ -103,6 +103,33 @@ def test_a_change_counts_for_the_next_request() -> None:
         both.authorization.authorize("shop", PlainPeer(), [ORDERS])
     both.table.put(User("shop", "shop-secret", everything=True))
     both.authorization.authorize("shop", PlainPeer(), [ORDERS, CLUSTER])
+
+
+def test_verdicts_hold_until_users_or_policies_change() -> None:
+    both = Both()
+    who, what = both.authentication, both.authorization
+    assert isinstance(who, SignsByFields)
+    assert isinstance(what, RemembersVerdicts)
+    changes: list[Callable[[], None]] = [
+        lambda: both.table.put(User("shop", "another")),
+        lambda: both.table.put(User("shop", "another", enabled=False)),
+        lambda: both.table.set_policies("shop", policy(PolicyEntryInfo("Topic:orders", ["Pub"], "Deny"))),
+        lambda: both.table.remove("shop"),
+    ]
+    keys = []
+    for change in changes:
+        before = who.verdict_version, what.verdict_version
+        both.authentication.authenticate(PlainPeer(), signed("admin", "admin-secret"))
+        what.authorize("admin", PlainPeer(), [ORDERS])
+        assert before[0] is who.verdict_version
+        assert before[1] is what.verdict_version
+        keys.append(who.signing_key(PlainPeer(), "shop"))
+        change()
+        assert before[0] is not who.verdict_version
+        assert before[1] is not what.verdict_version
+    keys.append(who.signing_key(PlainPeer(), "shop"))
+    assert keys == [b"shop-secret", b"another", None, None, None]
+    assert who.signing_key(PlainPeer(), "") is None
 
 
 def test_the_cluster_is_granted_by_its_name() -> None:

@@ -18,7 +18,7 @@ from mqframe_testing.conformance import (
 
 from mqframe.core.requests.needs import Action, Need, Resource
 from mqframe.core.wire.frame import Frame
-from mqframe.hooks.interfaces import Credentials, Refused, Signed
+from mqframe.hooks.interfaces import Credentials, Refused, RemembersVerdicts, Signed, SignsByFields
 
 ACCOUNTS = """
 globalWhiteRemoteAddresses: [10.0.0.*]
@@ -144,6 +144,29 @@ def test_a_changed_file_counts_for_both_kinds(tmp_path: Path) -> None:
     with pytest.raises(Refused):
         what.authorize("shop-key", PlainPeer(), [topic("orders", Action.PUB)])
     assert who.authenticate(PlainPeer(), signed("operator", "operator2")) == "operator"
+
+
+def test_verdicts_hold_until_a_file_changes_and_white_addresses_have_no_keys(
+    tmp_path: Path,
+) -> None:
+    file, stage = tmp_path / "plain_acl.yml", AccessStage()
+    options = PlainOptions(file=file, reload_seconds=5)
+    who, what = PlainAuthentication(stage, options), PlainAuthorization(stage, options)
+    assert isinstance(who, SignsByFields)
+    assert isinstance(what, RemembersVerdicts)
+    before = who.verdict_version
+    keys = [who.signing_key(PlainPeer(), name) for name in ("shop-key", "admin", "nobody", "")]
+    assert keys == [b"shopsecret", b"admin-secret", None, None]
+    for white in ("10.0.0.9:1", "10.1.1.1:1"):
+        assert who.signing_key(PlainPeer(white), "shop-key") is None
+    assert who.signing_key(PlainPeer("10.1.1.1:1"), "operator") == b"operator1"
+    stage.clock.advance(6)
+    assert who.verdict_version is what.verdict_version is before
+    # Nothing but a secret is another one now.
+    file.write_text(ACCOUNTS.replace("operator1", "operator2"))
+    stage.clock.advance(6)
+    assert who.verdict_version is what.verdict_version is not before
+    assert who.signing_key(PlainPeer(), "operator") == b"operator2"
 
 
 def test_servers_sign_with_the_inner_credentials(tmp_path: Path) -> None:

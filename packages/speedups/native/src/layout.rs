@@ -20,6 +20,7 @@ use crate::properties::{mark_behind, named, BYTES_MAX};
 use crate::record::{record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
 use crate::record_crc::ROOM;
 use crate::send::{send_of, Send, SEND_V2, TRANSACTION_MASK};
+use crate::signers::Signers;
 use crate::text::java_hash;
 use crate::words::Words;
 
@@ -212,16 +213,22 @@ impl SendLayout {
         }
     }
 
-    /// Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
+    /// Lay out frames of `data` from `start` on, up to the first that is not whole, not ordinary, or not signed
+    /// by one of `signers` who may send it; `None`: nobody has to sign.
+    #[pyo3(signature = (data, start, place, signers=None))]
     fn lay(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyBytes>,
         start: usize,
         place: Place<'_>,
+        mut signers: Option<PyRefMut<'_, Signers>>,
     ) -> PyResult<Option<Laid>> {
         let data = data.as_bytes();
         let turn = self.turn(&place)?;
+        if let Some(signers) = &mut signers {
+            signers.begin();
+        }
         let mut work = self.work(place.1, data.len().saturating_sub(start));
         let mut scratch = Scratch {
             fields: Vec::with_capacity(16),
@@ -232,7 +239,7 @@ impl SendLayout {
             let Some(frame) = whole_frame(data, at, &self.limits) else {
                 break None;
             };
-            match self.serve(py, &frame, &turn, &mut work, &mut scratch)? {
+            match self.serve(py, &frame, &turn, &mut work, &mut scratch, signers.as_deref_mut())? {
                 Step::Served => at = frame.end,
                 Step::Stopped => break None,
                 Step::Unknown(topic) => break std::str::from_utf8(topic).ok(),
@@ -290,6 +297,7 @@ impl SendLayout {
         turn: &Turn,
         work: &mut Work,
         scratch: &mut Scratch<'a>,
+        signers: Option<&mut Signers>,
     ) -> PyResult<Step<'a>> {
         let head = read(frame, &mut scratch.fields);
         let Some(send) = head.and_then(|head| send_of(&head, &scratch.fields)) else {
@@ -299,6 +307,18 @@ impl SendLayout {
         let Some(text) = text_of(&send, &mut scratch.properties) else {
             return Ok(Step::Stopped);
         };
+        if let Some(signers) = signers {
+            let Some(user) = signers.user_of(&mut scratch.fields, Some(text), frame.body) else {
+                return Ok(Step::Stopped);
+            };
+            // What is granted is kept of topics that there are.
+            if !self.numbers.contains_key(send.topic) {
+                return Ok(Step::Unknown(send.topic));
+            }
+            if !signers.may(user, send.code, send.topic) {
+                return Ok(Step::Stopped);
+            }
+        }
         let Scratch { topic, batch, .. } = scratch;
         self.place(py, (&send, text, frame.body), turn, work, topic, batch)
     }

@@ -39,6 +39,7 @@ mod record;
 mod record_crc;
 mod send;
 mod sent;
+mod signers;
 mod text;
 mod thread_promise;
 mod unique_ids;
@@ -65,6 +66,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<received::ReceivedTranslator>()?;
     module.add_class::<sent::SentReader>()?;
     module.add_class::<acks::AckReader>()?;
+    module.add_class::<signers::Signers>()?;
     module.add_class::<in_flight::InFlight>()?;
     module.add_class::<inbox::Inbox>()?;
     module.add_class::<gathered::Gathered>()?;

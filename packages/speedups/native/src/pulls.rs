@@ -9,7 +9,9 @@ use memchr::memmem::Finder;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::header::{whole_frame, Limits};
+use crate::header::{whole_frame, Field, Limits};
+use crate::json;
+use crate::signers::{Signers, SIGNATURE};
 use crate::text::number;
 
 const JSON: u8 = 0;
@@ -30,9 +32,10 @@ const NUMBERS: [&str; 4] = [
     "\"opaque\":",
 ];
 
-/// A pull: where its frame ends, its pattern, and the numbers.
-struct Pull {
+/// A pull: where its frame ends, its fields where it has to be signed, the pattern, and the numbers.
+struct Pull<'a> {
     end: usize,
+    fields: Vec<Field<'a>>,
     pattern: Vec<u8>,
     numbers: [i64; 4],
 }
@@ -60,17 +63,34 @@ impl PullReader {
         }
     }
 
-    /// The pull whose frame begins at byte `start` of `data`; `None` where there is no plain one that is whole.
-    fn read(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, start: usize) -> Option<Read> {
-        let pull = self.pull(data.as_bytes(), start)?;
+    /// The pull whose frame begins at byte `start` of `data`; `None` where there is no plain one that is whole,
+    /// nor one that is signed by one of `signers`, where somebody has to sign.
+    #[pyo3(signature = (data, start, signers=None))]
+    fn read(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyBytes>,
+        start: usize,
+        signers: Option<PyRefMut<'_, Signers>>,
+    ) -> Option<Read> {
+        let pull = if let Some(mut signers) = signers {
+            signers.begin();
+            let mut pull = self.pull(data.as_bytes(), start, true)?;
+            signers.user_of(&mut pull.fields, None, &[])?;
+            pull
+        } else {
+            self.pull(data.as_bytes(), start, false)?
+        };
         let known = self.known.get(&pull.pattern).map(|what| what.clone_ref(py));
         let [queue_id, offset, commit, opaque] = pull.numbers;
         Some((pull.end, known, queue_id, offset, commit, opaque))
     }
 
-    /// Keep `what` of the pattern of the pull that begins at byte `start` of `data`.
-    fn know(&mut self, data: &Bound<'_, PyBytes>, start: usize, what: Py<PyAny>) {
-        let Some(pull) = self.pull(data.as_bytes(), start) else {
+    /// Keep `what` of the pattern of the pull that begins at byte `start` of `data`. `signed`: its signature
+    /// does not belong to that.
+    #[pyo3(signature = (data, start, what, signed=false))]
+    fn know(&mut self, data: &Bound<'_, PyBytes>, start: usize, what: Py<PyAny>, signed: bool) {
+        let Some(pull) = self.pull(data.as_bytes(), start, signed) else {
             return;
         };
         if self.known.len() >= PATTERNS_MAX || self.known_bytes >= PATTERNS_BYTES_MAX {
@@ -88,12 +108,19 @@ impl PullReader {
 }
 
 impl PullReader {
-    fn pull(&self, data: &[u8], start: usize) -> Option<Pull> {
+    fn pull<'a>(&self, data: &'a [u8], start: usize, signed: bool) -> Option<Pull<'a>> {
         let frame =
             whole_frame(data, start, &LIMITS).filter(|frame| frame.form == JSON && frame.body.is_empty())?;
         let header = frame.header;
         let mut numbers = [0; 4];
-        let mut places = [(0, 0); 4];
+        let mut places = [(0, 0); 5];
+        let mut fields = Vec::new();
+        if signed {
+            json::read(header, &mut fields)?;
+            let value = fields.iter().find(|field| field.name == SIGNATURE)?.value;
+            let at = value.as_ptr() as usize - header.as_ptr() as usize;
+            places[4] = (at, at + value.len());
+        }
         for (which, finder) in self.finders.iter().enumerate() {
             let at = finder.find(header)? + finder.needle().len();
             let digits = header[at..]
@@ -124,6 +151,7 @@ impl PullReader {
         pattern.extend(&header[at..]);
         Some(Pull {
             end: frame.end,
+            fields,
             pattern,
             numbers,
         })

@@ -14,8 +14,8 @@ from mqframe.hooks.interfaces.message_filter import Matches
 __all__ = [
     "INTERFACE", "AckReader", "FieldReader", "Gathered", "GatheredMessages", "Gatherer", "InFlight", "Inbox",
     "Keys", "Laid", "LoopPromise", "NewEntries", "PullAnswers", "PullReader", "ReceivedTranslator",
-    "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "ThreadPromise", "any_may_have",
-    "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
+    "RecordMessage", "RecordVerdicts", "SendLayout", "SentReader", "Signers", "ThreadPromise",
+    "any_may_have", "describe_log", "encode_elements", "guard", "offsets_of", "read_messages", "rise_in",
     "spell_ids", "store_bytes_of",
 ]  # fmt: skip
 
@@ -136,8 +136,10 @@ class SendLayout:
         that fit no record, `UnicodeEncodeError` for text that cannot be one, `TypeError` for another body
         than bytes.
         """
-    def lay(self, data: bytes, start: int, place: _Place) -> Laid | None:
+    def lay(self, data: bytes, start: int, place: _Place, signers: Signers | None = None) -> Laid | None:
         """Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
+
+        With `signers` it also has to be signed by one of them, who may send it.
 
         Nothing outside is changed. `None` when no frame was served, except for an `unknown` topic. Raises
         what the function of `place` raises.
@@ -244,15 +246,44 @@ class PullReader:
     def __new__(cls) -> PullReader: ...
     def __len__(self) -> int:
         """Patterns of which something is kept."""
-    def read(self, data: bytes, start: int) -> tuple[int, Any | None, int, int, int, int] | None:
+    def read(
+        self, data: bytes, start: int, signers: Signers | None = None
+    ) -> tuple[int, Any | None, int, int, int, int] | None:
         """The pull whose frame begins at byte `start` of `data`, all of it; `None` where none does.
+
+        With `signers` it is signed by one of them. Its pattern is without the signature then.
 
         Where it ends, what is kept of its pattern, `None` for nothing, queue id, queue offset, commit offset,
         opaque. That there are more numbers of these names in its header is for whoever sees the first pull
         of a pattern to find.
         """
-    def know(self, data: bytes, start: int, what: Any) -> None:
-        """Keep `what` of the pattern of the pull that begins at byte `start` of `data`."""
+    def know(self, data: bytes, start: int, what: Any, signed: bool = False) -> None:
+        """Keep `what` of the pattern of the pull that begins at byte `start` of `data`.
+
+        `signed`: the signature does not belong to that.
+        """
+
+@final
+class Signers:
+    """Who signs the requests of one connection, as `SignsByFields` says, and what they may send.
+
+    Of a request every part has to be plain: no field comes twice, none but the properties has escapes, and
+    none is one that old clients leave unsigned. Once one was signed wrongly, nothing is taken any more.
+    """
+
+    def __new__(cls) -> Signers: ...
+    @property
+    def barred(self) -> bool:
+        """Whether one was signed wrongly."""
+    def know(self, user: str, key: bytes | None) -> None:
+        """`user` signs with `key`; `None`: there is nobody of that name, which takes as long to see."""
+    def grant(self, user: str, code: int, topic: str) -> None:
+        """Requests `code` to send to `topic` may be taken of `user`, who is known. 256 are remembered."""
+    def asked(self) -> tuple[str, tuple[int, str] | None] | None:
+        """What has to be said before what the last call stopped at can be taken; `None` the second time.
+
+        A user who is not known; or one who is, and code and topic of a send.
+        """
 
 class _LogFile(Protocol):
     """As `LogFile`."""

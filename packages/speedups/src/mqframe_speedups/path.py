@@ -9,8 +9,10 @@ from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Reply
 from mqframe.core.wire.frame import Body
+from mqframe.hooks.interfaces.access import Authentication, Authorization
 from mqframe.log import get_logger
 from mqframe.net.frame_path import FramesServed, HoldingPeer, LateAnswers, LateReply
+from mqframe_speedups.callers import KnownCallers, judges_of
 from mqframe_speedups.pulls import PullPath
 from mqframe_speedups.sends import SendPath
 from mqframe_speedups.served_read import ServedRead
@@ -23,12 +25,15 @@ class BrokerPath:
 
     def __init__(self, sends: SendPath | None, pulls: PullPath) -> None:
         self._sends, self._pulls = sends, pulls
+        self._callers: KnownCallers | None = None
 
     def take(self, data: bytes, peer: HoldingPeer, received: float) -> FramesServed | None:
         """As `FramePath.take`."""
-        made = ServedRead(data)
+        made = ServedRead(data, peer)
         try:
-            self._serve(made, peer, received)
+            if self._callers is not None:
+                made.caller = self._callers.of(peer)
+            self._serve(made, received)
         except Exception:  # isolation boundary: what is not served here is served as ever
             log.exception("the shorter way of requests failed", peer=peer.address)
         if not made.start:
@@ -45,7 +50,7 @@ class BrokerPath:
         self, request: SendMessageV2, body: Body, peer: Peer, received: float
     ) -> Reply | LateReply | None:
         """As `FramePath.take_one`."""
-        if self._sends is None:
+        if self._sends is None or self._callers is not None:
             return None
         try:
             return self._sends.take_one(request, body, encode_host(peer.address), received)
@@ -55,7 +60,16 @@ class BrokerPath:
             log.exception("the shorter way of sends failed", peer=peer.address)
             return None
 
-    def _serve(self, made: ServedRead, peer: HoldingPeer, received: float) -> None:
+    def enforce(self, who: Authentication | None, what: Authorization | None) -> bool:
+        """As `FramePath.enforce`."""
+        judges = judges_of(who, what)
+        if judges is None:
+            log.info("no speedups", why="access control has to see every request")
+            return False
+        self._callers = KnownCallers(judges)
+        return True
+
+    def _serve(self, made: ServedRead, received: float) -> None:
         """Serve what can be served, sends and pulls in turns."""
         sends, was_pull = self._sends, False
         while made.start < len(made.data) and made.room > 0:
@@ -64,8 +78,8 @@ class BrokerPath:
                 return  # answers to sends wait, those to pulls do not
             was_pull, before = is_pull, made.start
             if is_pull:
-                self._pulls.take(made, peer, received)
+                self._pulls.take(made, received)
             elif sends is not None:
-                sends.take(made, encode_host(peer.address))
+                sends.take(made, encode_host(made.peer.address))
             if made.start == before:
                 return

@@ -21,21 +21,24 @@ from mqframe.core.codes import PullFlag, ResponseCode
 from mqframe.core.consuming.group_config import SubscriptionGroupConfig
 from mqframe.core.consuming.offset_rules import commit_problem
 from mqframe.core.consuming.pull import pull_caps
-from mqframe.core.errors import FrameError, HeaderError, Refusal
+from mqframe.core.errors import HeaderError, Refusal
 from mqframe.core.filtering.record_choice import RecordChoice
 from mqframe.core.filtering.subscription import TAG, is_tag_type
+from mqframe.core.requests import REQUESTS
 from mqframe.core.requests.fields import decode_fields
 from mqframe.core.requests.messages import LitePullMessage, PullFields, PullMessage
+from mqframe.core.requests.needs import Need
 from mqframe.core.requests.serving import Call
 from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import topic_part
-from mqframe.core.wire.frame import Frame, FrameDecoder, encode_answer
+from mqframe.core.wire.frame import Frame, encode_answer
 from mqframe.log import get_logger
 from mqframe.net.frame_path import AlikeRequests, HoldingPeer
 from mqframe.store.queues.consume_queue import ConsumeQueue
 from mqframe.store.reading.fitting import Unsound
 from mqframe_speedups._native import PullAnswers, PullReader
+from mqframe_speedups.callers import ACCESS_KEY, first_frame
 from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
 
 log: Final = get_logger("broker")
@@ -79,13 +82,15 @@ class Admitted(NamedTuple):
 class PullKind:
     """Pulls that are alike but for their queue and offsets. `fields`: of the first of them.
 
-    `one`: what is counted of each; `usual`: whether they are served here at all; `admitted`: how they were
-    served last.
+    `one`: what is counted of each; `usual`: whether they are served here at all; `user`: who has to have
+    signed them, and `needs`: what for; `admitted`: how they were served last.
     """
 
     one: AlikeRequests
     fields: PullFields
     usual: bool
+    user: str
+    needs: list[Need]
     admitted: Admitted | None = None
 
 
@@ -104,26 +109,33 @@ class PullPath:
         """Whether the next request may be a pull that can be served here."""
         return made.data.startswith(_BEGINNINGS, made.start + _WORDS_BYTES)
 
-    def take(self, made: ServedRead, peer: HoldingPeer, received: float) -> None:
+    def take(self, made: ServedRead, received: float) -> None:
         """Serve the pulls of a read as far as they can be served. `received`: monotonic seconds."""
         asked: PullKind | None = None
         how: Admitted | None = None
-        while made.room > 0 and (read := self._reader.read(made.data, made.start)) is not None:
+        while made.room > 0:
+            read = self._reader.read(made.data, made.start, made.signers)
+            if read is None:
+                if made.tells():
+                    continue
+                return
             end, known, *numbers = read
             kind: PullKind | None = known or self._kind_of(made.data[made.start : end])
             if kind is None:
                 return  # whoever serves it says what is wrong
             if known is None:
-                self._reader.know(made.data, made.start, kind)
+                self._reader.know(made.data, made.start, kind, made.caller is not None)
             queue = self._queues.get((kind.fields.topic, numbers[0]))
             if not kind.usual or queue is None or numbers[1] > queue.end:
+                return
+            if made.caller and not made.caller.may_pull(made.peer, kind, kind.user, kind.needs):
                 return
             if kind is not asked:
                 asked, how = kind, self._admit(kind)
             if how is None:
                 return
             if numbers[1] == queue.end:
-                if not self._hold(kind, how, queue, numbers, peer, received):
+                if not self._hold(kind, how, queue, numbers, made.peer, received):
                     return
                 made.start = end
                 continue
@@ -136,14 +148,12 @@ class PullPath:
 
     def _kind_of(self, frame: bytes) -> PullKind | None:
         """What kind of pull this is; `None` where it cannot be read."""
-        decoder = FrameDecoder()
-        decoder.receive(frame)
+        request = first_frame(frame)
+        if request is None:
+            return None
         try:
-            request = decoder.next_frame()
-            if request is None:
-                return None
             fields = decode_fields(request.ext, PullMessage)
-        except (FrameError, HeaderError):
+        except HeaderError:
             return None
         usual = (
             not request.flag
@@ -152,7 +162,9 @@ class PullPath:
             and not fields.sys_flag & PullFlag.SUBSCRIPTION
             and is_tag_type(fields.expression_type or TAG)
         )
-        return PullKind(AlikeRequests(request.code, 0, 1), fields, usual)
+        user = (request.ext or {}).get(ACCESS_KEY, "")
+        needs = REQUESTS[request.code].NEEDS.find(request) if usual else []
+        return PullKind(AlikeRequests(request.code, 0, 1), fields, usual, user, needs)
 
     def _seen(self, fields: PullFields) -> tuple[object, ...] | None:
         """What decides how pulls of this kind are served, all of it; `None`: not here."""

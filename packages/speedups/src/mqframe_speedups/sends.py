@@ -154,8 +154,9 @@ class SendPath:
         layout = self._ready(now)
         if layout is None:
             return
-        while laid := layout.lay(made.data, made.start, self._place(born_host, now)):
-            if laid.count:
+        while True:
+            laid = layout.lay(made.data, made.start, self._place(born_host, now), made.signers)
+            if laid is not None and laid.count:
                 if not self._write(laid, now):
                     break
                 number = sum([number for _, _, number in laid.kinds])
@@ -166,8 +167,10 @@ class SendPath:
                     AlikeRequests(code, FLAG_ONEWAY if oneway else 0, number)
                     for code, oneway, number in laid.kinds
                 ]
-            made.start = laid.stopped
-            if laid.unknown is None or not self._admit(layout, laid.unknown):
+            if laid is not None:
+                made.start = laid.stopped
+            unknown = None if laid is None else laid.unknown
+            if not (made.tells() if unknown is None else self._admit(layout, unknown)):
                 break
 
     def answered(self, number: int, received: float, answers: bytes) -> bytes | LateAnswers:

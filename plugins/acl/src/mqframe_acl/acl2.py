@@ -77,6 +77,16 @@ class Acl2Authentication(Authentication):
         """`user`, whose signature of `text` that is."""
         return self._signed(user, lambda signer: signer.fits_text(text, signature))
 
+    @property
+    def verdict_version(self) -> object:
+        """Changes with the table."""
+        return self._table.changes
+
+    def signing_key(self, caller: Caller, user: str) -> bytes | None:
+        """The secret of a user who is enabled."""
+        known = self._table.users.get(user)
+        return known.signer.key if known is not None and known.enabled else None
+
     def signer(self) -> RpcHook | None:
         """Signs with the inner credentials."""
         return signer_of(self._inner)
@@ -125,6 +135,11 @@ class Acl2Authorization(Authorization):
         for need in needs:
             if (user, need) not in self._granted:
                 self._decide(user, caller, need)
+
+    @property
+    def verdict_version(self) -> object:
+        """Changes with the table."""
+        return self._table.changes
 
     def serving(self) -> Sequence[object]:
         """The requests for users and policies."""

@@ -77,17 +77,31 @@ class PlainAuthentication(Authentication):
         """`user`, the access key that signed `text`."""
         return self._known(caller, user, lambda signer: signer.fits_text(text, signature))
 
-    def _known(self, caller: Caller, key: str | None, fits: Callable[[Signer], bool]) -> str:
+    @property
+    def verdict_version(self) -> object:
+        """Changes with the files."""
+        return self._state.files.current
+
+    def signing_key(self, caller: Caller, user: str) -> bytes | None:
+        """The secret of an account, but from where nobody is asked for it."""
+        is_white, signer = self._asked(caller, user)
+        return None if is_white or signer is None else signer.key
+
+    def _asked(self, caller: Caller, key: str | None) -> tuple[bool, Signer | None]:
+        """Whether whoever names `key`, if any, need not sign there; with what `key` signs."""
         plain = self._state.files.current
         address = caller_address(caller.address)
-        if any(address in each for file in plain.files.values() for each in file.white):
+        account = None if key is None else plain.accounts.get(key)
+        is_white = any(address in each for file in plain.files.values() for each in file.white)
+        signer = None if key is None else self._state.first.get(key) or (account.signer if account else None)
+        return is_white or (account is not None and address in account.white), signer
+
+    def _known(self, caller: Caller, key: str | None, fits: Callable[[Signer], bool]) -> str:
+        is_white, signer = self._asked(caller, key)
+        if is_white:
             return BY_ADDRESS
         if key is None:
             raise Refused(UNKNOWN, "the request is not signed")
-        account = plain.accounts.get(key)
-        if account is not None and address in account.white:
-            return BY_ADDRESS
-        signer = self._state.first.get(key) or (account.signer if account else None)
         # An unknown key takes as long as a wrong signature.
         if not fits(signer or self._nobody) or signer is None:
             raise Refused(UNKNOWN, f"the signature for {key!r} is wrong" if signer else f"no account {key!r}")
@@ -121,6 +135,11 @@ class PlainAuthorization(Authorization):
         for need in needs:
             if account is None or not _allows(account, need):
                 raise forbidden(user, caller, need)
+
+    @property
+    def verdict_version(self) -> object:
+        """Changes with the files."""
+        return self._state.files.current
 
     def serving(self) -> Sequence[object]:
         """The requests for accounts."""

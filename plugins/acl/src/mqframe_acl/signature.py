@@ -19,12 +19,13 @@ _ONCE: Final = 399
 
 
 class Signer:
-    """Signs with one secret. Threads may share it."""
+    """Signs with one secret, whose bytes are `key`. Threads may share it."""
 
-    __slots__ = ("_mac",)
+    __slots__ = ("_mac", "key")
 
     def __init__(self, secret: str) -> None:
-        self._mac = hmac.new(secret.encode("utf-8", "replace"), digestmod="sha1")
+        self.key = secret.encode("utf-8", "replace")
+        self._mac = hmac.new(self.key, digestmod="sha1")
 
     def sign(self, request: Frame, body: Body) -> str:
         """The signature of `request` with `body`; one that it has already does not count."""
