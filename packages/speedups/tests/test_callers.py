@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mqframe_admin.access.requests import AuthCreateAcl, AuthCreateUser, AuthDeleteUser, AuthUpdateUser
-from mqframe_speedups.callers import CONNECTIONS_MAX, KINDS_MAX, Judges, KnownCallers
+from mqframe_speedups.callers import CONNECTIONS_MAX, KINDS_MAX, Judges, KnownCallers, judges_of
 from mqframe_testing.conformance import PlainPeer
 from signed import by_admin, frame_of, heard, heard_by_both, signed
 from test_pulls import frames
@@ -287,6 +288,73 @@ async def test_plugins_that_promise_nothing_see_every_request(
     access = AccessSettings(authentication="test_callers:Counting")
     found, _, _ = await heard(tmp_path, [[send(0), send(1), send(2)]], access=access)
     assert found[0].native == 0
+
+
+class Heirs:
+    """Promise nothing."""
+
+    def authenticate(self, caller: object, request: object) -> str:
+        return "shop"
+
+    def authorize(self, user: str, caller: object, needs: object) -> None:
+        """Let everybody do everything."""
+
+
+class Knowing(Heirs):
+    """Promises."""
+
+    verdict_version: object = 1
+
+    def signing_key(self, caller: object, user: str) -> bytes | None:
+        return b"key"
+
+
+class Changed(Knowing):
+    """Says nothing of who it lets in."""
+
+    def authenticate(self, caller: object, request: object) -> str:
+        return "another"
+
+
+class ChangedGrants(Knowing):
+    """Says nothing of what it grants."""
+
+    def authorize(self, user: str, caller: object, needs: object) -> None:
+        raise Refused("no", "no")
+
+
+class ChangedAndSaid(Changed):
+    """Says all of it."""
+
+    verdict_version = 2
+
+    def signing_key(self, caller: object, user: str) -> bytes | None:
+        return b"another"
+
+
+class SaidHalf(Changed):
+    """Says nothing of keys."""
+
+    verdict_version = 2
+
+
+@pytest.mark.parametrize(
+    ("who", "what", "holds"),
+    [
+        (Knowing, Knowing, True),
+        (Knowing, None, True),
+        (Changed, None, False),
+        (ChangedGrants, None, True),
+        (Knowing, ChangedGrants, False),
+        (Knowing, Changed, True),
+        (ChangedAndSaid, None, True),
+        (SaidHalf, None, False),
+        (Heirs, None, False),
+        (Knowing, Heirs, False),
+    ],
+)
+def test_a_promise_is_that_of_the_class_which_answers(who: Any, what: Any, holds: bool) -> None:
+    assert (judges_of(who(), None if what is None else what()) is not None) == holds
 
 
 class Known:

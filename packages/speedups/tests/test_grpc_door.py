@@ -7,7 +7,6 @@ from typing import Any
 
 import grpc
 import pytest
-from doors import acknowledgement
 from mqframe_grpc.proto import messages as m
 from mqframe_speedups import service
 from mqframe_testing.cluster import AsyncCluster
@@ -84,7 +83,13 @@ async def test_they_go_that_way(monkeypatch: pytest.MonkeyPatch) -> None:
             status, *messages, _ = await told(channel, "ReceiveMessage", asked)
             found = [each.message for each in messages]
             for some in (found[:1], found):
-                [answer] = await told(channel, "AckMessage", acknowledgement("billing", some))
+                handles = [
+                    m.AckMessageEntry(message_id=said.message_id, receipt_handle=said.receipt_handle)
+                    for said in [each.system_properties for each in some]
+                ]
+                topic, group = some[0].topic, m.Resource(name="billing")
+                acknowledged = m.AckMessageRequest(group=group, topic=topic, entries=handles)
+                [answer] = await told(channel, "AckMessage", acknowledged)
                 codes = [each.status.code for each in answer.entries]
                 assert codes[-1] == m.Code.OK
             assert codes == [m.Code.INVALID_RECEIPT_HANDLE, m.Code.OK]

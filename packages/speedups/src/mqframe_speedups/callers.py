@@ -129,4 +129,19 @@ def judges_of(who: Authentication | None, what: Authorization | None) -> Judges 
     """The plugins of access control; `None` where one of them has to be asked every time."""
     if not isinstance(who, SignsByFields) or not isinstance(what, RemembersVerdicts | None):
         return None
+    if not _means(who, "authenticate", "signing_key") or (what is not None and not _means(what, "authorize")):
+        return None
     return Judges(who, what)
+
+
+def _means(plugin: object, asked: str, *more: str) -> bool:
+    """Whether what a plugin promises is of the class by which it is `asked`, or of one that knows that one.
+
+    A class that has another answer and says nothing of how long it holds has promised nothing.
+    """
+    classes = type(plugin).__mro__
+    last = next(at for at, each in enumerate(classes) if asked in vars(each))
+    names = {name for each in classes[: last + 1] for name in vars(each)} | set(
+        getattr(plugin, "__dict__", ())
+    )
+    return names.issuperset(("verdict_version", *more))
