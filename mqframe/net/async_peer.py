@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mqframe.core.codes import FLAG_RESPONSE
 from mqframe.core.errors import FrameError, TooMuchInFlight
@@ -16,10 +16,12 @@ from mqframe.log import get_logger
 from mqframe.net.addresses import address_text
 from mqframe.net.async_serving import AsyncServing
 from mqframe.net.connection import Connection
-from mqframe.net.frame_path import AlikeRequests, FramePath, FramesServed
 from mqframe.net.peer_group import PeerGroup
 from mqframe.net.send_buffer import SendBuffer
 from mqframe.net.unread import unread
+
+if TYPE_CHECKING:  # what servers alone have is not imported for clients
+    from mqframe.net.frame_path import AlikeRequests, FramePath, FramesServed
 
 log = get_logger("net")
 

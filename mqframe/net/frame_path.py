@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from mqframe.core.requests.messages import SendMessageV2
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Body
-
-if TYPE_CHECKING:  # what servers alone have is not imported for clients
-    from mqframe.hooks.interfaces.access import Authentication, Authorization
+from mqframe.hooks.interfaces.access import Authentication, Authorization
 
 
 class AlikeRequests(NamedTuple):

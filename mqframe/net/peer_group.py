@@ -14,11 +14,11 @@ from mqframe.net.busy_poll import BusyPoll
 from mqframe.net.clock import Every, LoopClock
 from mqframe.net.deadlines import Deadlines
 from mqframe.net.endpoint import Endpoint
-from mqframe.net.frame_path import FramePath
 from mqframe.net.heap import give_back
 
 if TYPE_CHECKING:  # what servers alone have is not imported for clients
     from mqframe.net.budgets import ConnectionBudgets, OpenPeer
+    from mqframe.net.frame_path import FramePath
     from mqframe.net.latencies import Latencies
 
 log = get_logger("net")
