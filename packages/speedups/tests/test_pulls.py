@@ -349,6 +349,14 @@ CHANGES: dict[str, Sequence[Change | bytes]] = {
 }
 
 
+async def changed(scene: Scene, change: str) -> None:
+    for step in CHANGES[change]:
+        if isinstance(step, bytes):
+            await given(scene, step)
+        else:
+            step(scene.broker.service_port)
+
+
 @pytest.mark.parametrize("change", CHANGES)
 async def test_what_is_changed_between_two_pulls_counts_for_the_second(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -358,11 +366,7 @@ async def test_what_is_changed_between_two_pulls_counts_for_the_second(
         monkeypatch.setenv("MQFRAME_SPEEDUPS", way)
         async with opened(tmp_path / way) as scene:
             await given(scene, *STORED, pull(100, 0), pull(101, 3, 1))
-            for step in CHANGES[change]:
-                if isinstance(step, bytes):
-                    await given(scene, step)
-                else:
-                    step(scene.broker.service_port)
+            await changed(scene, change)
             await given(scene, pull(102, 0), pull(103, 2, 1), pull(104, 1) + pull(105, 0))
             table = scene.broker.service_port.offsets
             left.append((scene.wire.written, table._committed, table._pulled, table.changes))
@@ -516,11 +520,8 @@ async def test_what_is_changed_while_a_pull_waits_counts_as_ever(
         monkeypatch.setenv("MQFRAME_SPEEDUPS", way)
         async with opened(tmp_path / way) as scene:
             await given(scene, *STORED, pull(100, 71), pull(101, 31, 1))
-            for step in CHANGES[change] if change else ():
-                if isinstance(step, bytes):
-                    await given(scene, step)
-                else:
-                    step(scene.broker.service_port)
+            if change:
+                await changed(scene, change)
             await given(scene, batch(102, 4, e="0"), send(103, e="1"), pull(104, 75), send(105, e="0"))
             table, counts = scene.broker.service_port.offsets, scene.broker.service_port.counts
             left.append(

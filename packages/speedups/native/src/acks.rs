@@ -4,7 +4,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::protobuf::{once, put_bytes, resource, text, Fields, Value};
+use crate::protobuf::{once, pair, put_bytes, resource, Fields, Value};
 
 const LONG_DIGITS: usize = 18;
 const INT_DIGITS: usize = 9;
@@ -43,7 +43,7 @@ impl AckReader {
                 _ => return None,
             }
         }
-        let (message_id, handle) = entry?;
+        let (message_id, handle) = entry.filter(|(message_id, _)| !message_id.is_empty())?;
         let (words, log_offset) = words_of(handle)?;
         let done = PyBytes::new(request.py(), &self.done(message_id, handle)).unbind();
         Some((topic?, group?, message_id, handle, words, log_offset, done))
@@ -61,17 +61,6 @@ impl AckReader {
         put_bytes(&mut out, 2, &entry);
         out
     }
-}
-
-/// Message id and receipt handle of an entry that has both.
-fn pair(raw: &[u8]) -> Option<(&str, &str)> {
-    let mut fields = Fields::of(raw);
-    let (Some((1, Value::Bytes(message_id))), Some((2, Value::Bytes(handle))), None) =
-        (fields.next_field()?, fields.next_field()?, fields.next_field()?)
-    else {
-        return None;
-    };
-    (!message_id.is_empty()).then_some((text(message_id)?, text(handle)?))
 }
 
 /// The words of a handle that has eight, or nine.

@@ -106,6 +106,17 @@ pub fn text(raw: &[u8]) -> Option<&str> {
     std::str::from_utf8(raw).ok()
 }
 
+/// The two texts of a message that has both, in this order, and nothing else.
+pub fn pair(raw: &[u8]) -> Option<(&str, &str)> {
+    let mut fields = Fields::of(raw);
+    let (Some((1, Value::Bytes(first))), Some((2, Value::Bytes(second))), None) =
+        (fields.next_field()?, fields.next_field()?, fields.next_field()?)
+    else {
+        return None;
+    };
+    Some((text(first)?, text(second)?))
+}
+
 /// The name in a `Resource` of RocketMQ. Its namespace is not looked at.
 pub fn resource(raw: &[u8]) -> Option<&str> {
     let mut name = None;

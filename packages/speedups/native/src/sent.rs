@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::properties::{NAME_END, PAIR_END};
-use crate::protobuf::{once, resource, text, Fields, Value};
+use crate::protobuf::{once, pair, resource, text, Fields, Value};
 
 const HOST_BYTES_MAX: usize = 255;
 const SECONDS_MAX: u64 = 253_402_300_799;
@@ -161,16 +161,6 @@ fn is_plain(text: &str) -> bool {
 /// The same, and not blank.
 fn is_word(text: &str) -> bool {
     is_plain(text) && text.bytes().any(|byte| byte != b' ')
-}
-
-fn pair(raw: &[u8]) -> Option<(&str, &str)> {
-    let mut fields = Fields::of(raw);
-    let (Some((1, Value::Bytes(name))), Some((2, Value::Bytes(value))), None) =
-        (fields.next_field()?, fields.next_field()?, fields.next_field()?)
-    else {
-        return None;
-    };
-    Some((text(name)?, text(value)?))
 }
 
 fn system(raw: &[u8]) -> Option<Said<'_>> {
