@@ -19,7 +19,7 @@ from mqframe.store.files.ownership import Ownership
 from mqframe.store.files.threads import Threads
 from mqframe.store.message_files import MessageFiles, open_files
 from mqframe.store.settings import StoreSettings
-from mqframe.store.upkeep.cutting import finish_cuts
+from mqframe.store.upkeep.cuts import finish_cuts
 from mqframe.store.upkeep.opening_progress import OpeningProgress
 from mqframe.store.upkeep.quarantine import Quarantine
 from mqframe.store.upkeep.recovery import Recovered, Recovery

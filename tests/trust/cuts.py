@@ -14,6 +14,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+from mqframe_replication.store.closed_log import ClosedLog
+from mqframe_replication.store.cutting import cut_log
 from mqframe_testing.manual_clock import ManualClock
 from trust.broker_crashes import NAME, BrokerCheck, BrokerPromises
 from trust.broker_life import BrokerLife, Comes, Sent, cluster_at, one_thread
@@ -25,8 +27,7 @@ from trust.series import Case, Cases
 
 from mqframe.hooks.manager import PluginManager
 from mqframe.store.files.layout import Layout
-from mqframe.store.log.closed_log import ClosedLog
-from mqframe.store.upkeep.cutting import cut_log, cuts
+from mqframe.store.upkeep.cuts import cuts
 
 STEPS: Final = 120
 CUTS_OF_A_LIFE: Final = 4

@@ -154,9 +154,9 @@ def cut(
 
     from mqframe.core.errors import StoreError
     from mqframe.store.files.stopped_store import known_store, refuse_in_use
-    from mqframe.store.log.closed_log import ClosedLog
-    from mqframe.store.upkeep.cutting import cut_log
     from mqframe_replication.rules.last_common import last_common
+    from mqframe_replication.store.closed_log import ClosedLog
+    from mqframe_replication.store.cutting import cut_log
 
     layout = known_store(data)
     refuse_in_use(layout)

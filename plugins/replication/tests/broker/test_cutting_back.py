@@ -9,7 +9,7 @@ from replicas import Pair, texts
 
 from mqframe.broker.broker import Broker
 from mqframe.store.files.layout import Layout
-from mqframe.store.upkeep.cutting import cuts
+from mqframe.store.upkeep.cuts import cuts
 
 
 async def differing(pair: Pair) -> Broker:

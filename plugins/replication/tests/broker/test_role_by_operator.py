@@ -9,6 +9,8 @@ import attrs
 import pytest
 from mqframe_metrics import BrokerSource
 from mqframe_replication.settings import ReplicationSettings
+from mqframe_replication.store.closed_log import ClosedLog
+from mqframe_replication.store.cutting import cut_log
 from replicas import Held, Pair, texts
 
 from mqframe.broker.broker import Broker
@@ -17,8 +19,6 @@ from mqframe.broker.sections import BrokerSections
 from mqframe.core.errors import GiveUpError, SettingError
 from mqframe.hooks.manager import PluginManager
 from mqframe.store.files.layout import Layout
-from mqframe.store.log.closed_log import ClosedLog
-from mqframe.store.upkeep.cutting import cut_log
 
 
 def as_slave(held: Held, number: int = 3) -> ReplicationSettings:

@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from mqframe_replication.store.cutting import cut_log
 from mqframe_store_tools.checking.cut_file import cut_messages, is_cut_file
 
 from mqframe.core.errors import SettingError
 from mqframe.hooks.manager import PluginManager
-from mqframe.store.upkeep.cutting import cut_log
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 from mqframe_replication.sections import replication_of
 from mqframe_replication.settings import SLAVE, SYNC_MASTER
+from mqframe_replication.store.cutting import cut_log
 from mqframe_replication.store.replica_log import ReplicaLog
 
 from mqframe.broker.broker import Broker
@@ -24,7 +25,6 @@ from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.net.clock import LoopClock
 from mqframe.store.files.layout import Layout
-from mqframe.store.upkeep.cutting import cut_log
 from mqframe.store.upkeep.store_disk import StoreDisk
 from mqframe_election.broker.disk_watch import DiskWatch
 from mqframe_election.broker.elected_role import RoleInGroup

@@ -15,11 +15,11 @@ from mqframe.core.wire.bodies import KVTable
 from mqframe.core.wire.loose_json import decode
 from mqframe.net.client import Client
 from mqframe.store.files.layout import Layout
-from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.message_store import MessageStore
 from mqframe_replication.broker.asking import ask
 from mqframe_replication.rules.hello import PROTOCOL
 from mqframe_replication.rules.last_common import last_common
+from mqframe_replication.store.closed_log import ClosedLog
 from mqframe_replication.store.missing_records import MissingRecords
 
 _EMPTY_STORE: Final = "start this broker with an empty store"

@@ -9,8 +9,8 @@ from mqframe.core.errors import MqframeError
 from mqframe.hooks.manager import PluginManager
 from mqframe.log import get_logger
 from mqframe.store.files.layout import Layout
-from mqframe.store.upkeep.cutting import cut_log
 from mqframe_replication.broker.comparison import Comparison
+from mqframe_replication.store.cutting import cut_log
 
 log = get_logger("replication")
 Reopen = Callable[[Callable[[], Awaitable[object]]], object]

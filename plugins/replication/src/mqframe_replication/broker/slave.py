@@ -26,7 +26,7 @@ from mqframe.hooks.interfaces import Periodic
 from mqframe.net.access.access import Access
 from mqframe.net.client import Client
 from mqframe.store.files.layout import Layout
-from mqframe.store.upkeep.cutting import cuts
+from mqframe.store.upkeep.cuts import cuts
 from mqframe_replication.broker.behind_log import BehindLog
 from mqframe_replication.broker.comparison import LogsDiffer
 from mqframe_replication.broker.cutting_back import CuttingBack

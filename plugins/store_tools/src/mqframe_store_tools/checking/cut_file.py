@@ -9,7 +9,7 @@ from mqframe.core.errors import SettingError
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.storage.log_scan import is_blank, read_record
 from mqframe.core.storage.record import decode_record
-from mqframe.store.upkeep.cutting import CUT_SUFFIX
+from mqframe.store.upkeep.cuts import CUT_SUFFIX
 
 
 def is_cut_file(path: Path) -> bool:

@@ -56,7 +56,7 @@ def list_cuts(directory: Directory, json: Json = False) -> None:
     The files in the store's folder cut hold it: `mqframe store show cut FILE`, `mqframe store export FILE`.
     """
     from mqframe.store.files.layout import Layout
-    from mqframe.store.upkeep.cutting import cuts
+    from mqframe.store.upkeep.cuts import cuts
 
     rows = [
         {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from mqframe_replication.store.closed_log import ClosedLog
 
 from mqframe.core.errors import StoreError
 from mqframe.store.files.layout import Layout
-from mqframe.store.log.closed_log import ClosedLog
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from mqframe.core.storage.cut_tail import CutTail
 from mqframe.core.storage.log_scan import LogRecord, read_record
 from mqframe.core.wire.bodies import Body
 from mqframe.core.wire.loose_json import decode
 from mqframe.store.files.config_file import ConfigFile
 from mqframe.store.files.layout import Layout, sized_files
-from mqframe.store.log.closed_log import ClosedLog
 from mqframe.store.queues.consume_queue import ENTRY
+from mqframe_replication.store.closed_log import ClosedLog
+from mqframe_replication.store.cut_tail import CutTail
 
 B = TypeVar("B", bound=Body)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexed import small_index
+from mqframe_replication.store.cutting import cut_log
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.codes import SysFlag
@@ -24,7 +25,7 @@ from mqframe.store.files.layout import Layout
 from mqframe.store.incoming import Incoming
 from mqframe.store.message_store import MessageStore
 from mqframe.store.settings import StoreSettings
-from mqframe.store.upkeep.cutting import cut_log, cuts, finish_cuts
+from mqframe.store.upkeep.cuts import cuts
 
 HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 NOW = 1_800_000_000_000
@@ -312,24 +313,3 @@ async def test_what_was_cut_is_kept_beside_what_was_cut_before(tmp_path) -> None
             if each.start <= start < each.end
         ]
     assert messages == [b"%d" % number for number in range(20, 40)]
-
-
-async def test_a_copy_without_a_report_is_removed_for_the_log_still_holds_it(tmp_path) -> None:
-    root = tmp_path / "store"
-    await filled(root)
-    folder = root / "cut"
-    folder.mkdir()
-    (folder / f"{0:020d}-0.records").write_bytes(b"x")
-    (folder / f"{0:020d}-1.records.unfinished").write_bytes(b"x")
-    finish_cuts(Layout(root))
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("broken", [b"{", b'{"file":"\xb4"}'])
-async def test_a_report_that_cannot_be_read_stops_the_start_with_a_sentence(tmp_path, broken) -> None:
-    root = tmp_path / "store"
-    await filled(root)
-    (root / "cut").mkdir()
-    (root / "cut" / "1.json").write_bytes(broken)
-    with pytest.raises(StoreError, match="move it away to go on"):
-        open_store(root, ManualClock(NOW))

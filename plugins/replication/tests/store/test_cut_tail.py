@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mqframe_replication.store.cut_tail import CutTail
+
 from mqframe.core.codes import SysFlag
-from mqframe.core.storage.cut_tail import CutTail
 from mqframe.core.storage.log_scan import LogRecord
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mqframe_replication.store.closed_log import ClosedLog
+from mqframe_replication.store.cut_tail import CutTail
+from mqframe_replication.store.store_to_cut import StoreToCut
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
 from mqframe.core.errors import StoreError
-from mqframe.core.storage.cut_tail import CutTail
 from mqframe.store.files.layout import Layout
-from mqframe.store.log.closed_log import ClosedLog
-from mqframe.store.upkeep.stopped_store import StoreToCut
 
 
 async def test_it_shows_queues_tables_and_what_is_cut_off(opened, message, tmp_path: Path) -> None:
