@@ -122,6 +122,7 @@ KNOWN_CLIENT_PARTS: Final[Mapping[str, str]] = {
     "gatherer": "mqframe-speedups",
     "unique_ids": "mqframe-speedups",
     "in_flight_count": "mqframe-speedups",
+    "pop-consumers": "mqframe-plugin-pop",
     "replies": "mqframe-plugin-requestreply",
     "requests": "mqframe-plugin-requestreply",
 }

@@ -28,7 +28,7 @@ from mqframe.core.consuming.consume_rules import MessageModel
 from mqframe.core.consuming.consumer_statistics import ConsumerStatistics
 from mqframe.core.consuming.group_member import GroupMember, MemberKind
 from mqframe.core.messages.message import MessageQueue
-from mqframe.hooks.interfaces import ReadFrom
+from mqframe.hooks.interfaces import OffsetStore, ReadFrom
 
 
 class BroadcastingStrategy(FetchStrategy):
@@ -50,51 +50,57 @@ class ClusteringStrategy(BroadcastingStrategy):
 def push_runtime(plan: ConsumerPlan, instance: ClientInstance) -> ConsumerRuntime:
     """A push consumer on `instance`, which is started already; not joined yet."""
     offsets = plan.offsets(instance)
-    statistics = ConsumerStatistics(plan.clock)
     clustering = plan.model is MessageModel.CLUSTERING
     subscriptions = plan.subscriptions
     if clustering:  # in broadcasting, failed messages do not come back
         subscriptions.retry = retry_subscription(
             plan.group, plan.clock.now_ms(), subscriptions.by_topic.get, asyncio.get_running_loop()
         )
-    timeout = plan.settings.consume_timeout_seconds
-    hooks = ListenerHooks(
-        hooks=tuple(plan.hooks),
-        group=plan.group,
-        client_id=instance.client_id,
-        broadcasting=not clustering,
-        ordered=plan.ordered,
-    )
-    clock = plan.clock
-    now_ms = clock.now_ms if plan.settings.answers_requests else None
-    caller = ListenerCaller(plan.group, hooks, clock.monotonic, timeout, now_ms)
-    expired = ExpiredRequests(plan.group, clock.monotonic, clock.now_ms)
-    failures = FailureLog(plan.group, plan.clock.monotonic)
-    listener_parts = ListenerParts(
-        plan, caller, subscriptions.find, offsets.store, statistics, failures, expired
-    )
+    parts = listener_parts(plan, instance, offsets.store)
 
     def assemble(runtime: ConsumerRuntime) -> ConsumerParts:
         locks = _locks(plan, instance, runtime) if plan.ordered else None
-        answers = _answers(plan, instance)
-        service = _service(listener_parts, instance, locks, answers)
+        answers = answers_of(plan, instance)
+        service = _service(parts, instance, locks, answers)
         kind = ClusteringStrategy if clustering else BroadcastingStrategy
         strategy = kind(subscriptions.find, offsets, runtime.pull_failed)
         options = plan.settings.fetch_options(plan.group, plan.clock, ordered=plan.ordered)
-        queues = QueueFetcher(instance, options, strategy, service, statistics)
+        queues = QueueFetcher(instance, options, strategy, service, parts.statistics)
         ordered = service if isinstance(service, OrderedService) else None
         return ConsumerParts(
             offsets=offsets,
             queues=queues,
             rebalance=RebalanceService(plan, instance, queues, offsets, ordered),
-            running_info=PushInfo(plan, runtime, statistics, expired, locks),
+            running_info=PushInfo(plan, runtime, parts.statistics, parts.expired, locks),
             listening=_listening(plan, instance, service, locks, answers),
-            statistics=statistics,
+            statistics=parts.statistics,
             save_seconds=plan.persist_seconds,
         )
 
     member = GroupMember(MemberKind(listens=True, ordered=plan.ordered, retries=clustering))
     return ConsumerRuntime(plan, instance, member, assemble)
+
+
+def listener_parts(plan: ConsumerPlan, instance: ClientInstance, store: OffsetStore) -> ListenerParts:
+    """What listeners of the member `instance` are called with, and what is known of how they do."""
+    clock, settings = plan.clock, plan.settings
+    hooks = ListenerHooks(
+        hooks=tuple(plan.hooks),
+        group=plan.group,
+        client_id=instance.client_id,
+        broadcasting=plan.model is not MessageModel.CLUSTERING,
+        ordered=plan.ordered,
+    )
+    now_ms = clock.now_ms if settings.answers_requests else None
+    return ListenerParts(
+        plan,
+        ListenerCaller(plan.group, hooks, clock.monotonic, settings.consume_timeout_seconds, now_ms),
+        plan.subscriptions.find,
+        store,
+        ConsumerStatistics(clock),
+        FailureLog(plan.group, clock.monotonic),
+        ExpiredRequests(plan.group, clock.monotonic, clock.now_ms),
+    )
 
 
 def _locks(plan: ConsumerPlan, instance: ClientInstance, runtime: ConsumerRuntime) -> LockKeeper | None:
@@ -104,7 +110,8 @@ def _locks(plan: ConsumerPlan, instance: ClientInstance, runtime: ConsumerRuntim
     return LockKeeper(plan.group, locker, plan.clock, runtime.locks_lost, plan.settings.lock_times)
 
 
-def _answers(plan: ConsumerPlan, instance: ClientInstance) -> Answers:
+def answers_of(plan: ConsumerPlan, instance: ClientInstance) -> Answers:
+    """What tells those who wait for replies."""
     replies = plan.settings.answers_requests
     # In broadcasting another member may have answered what fails here.
     tells = replies and plan.model is MessageModel.CLUSTERING

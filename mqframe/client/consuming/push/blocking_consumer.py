@@ -28,6 +28,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
     `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
     `ordered`: the messages of a queue are handed to listeners one batch after the other, and what fails is
     tried again in its place. `broadcasting`: every member gets every message, and failed ones are dropped.
+    `mode`: how it gets at messages, "pull", or "pop", where brokers hand out single messages and no queues
+    are shared out (`mqframe-plugin-pop`); `mode_options`: of that mode.
     `consume_from`: where a group begins that is new to a topic: "last", with what comes once it was started,
     "first", or a moment (`datetime`, or ms since 1970). Brokers before 5.0 begin a short queue at 0 all the
     same, and so does every broker a queue that was added later, unless it is long.
@@ -53,6 +55,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         allocate_options: object = None,
         broadcasting: bool = False,
         ordered: bool = False,
+        mode: str = "pull",
+        mode_options: object = None,
         consume_from: str | int | datetime = "last",
         offset_store: object = None,
         offset_store_options: object = None,
@@ -72,6 +76,8 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
                 allocate_options=allocate_options,
                 broadcasting=broadcasting,
                 ordered=ordered,
+                mode=mode,
+                mode_options=mode_options,
                 consume_from=consume_from,
                 offset_store=offset_store,
                 offset_store_options=offset_store_options,

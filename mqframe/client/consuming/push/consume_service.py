@@ -184,6 +184,11 @@ class ConsumeService:
         await self._all_back(max(0.0, until - self._clock.monotonic()))
         return ended_threads and ended_tasks
 
+    def running(self) -> list[ReceivedMessage | None]:
+        """The messages that listeners are at, and some that are done."""
+        calls = [call for call in self._open if call.started]
+        return [m for call in calls for m in ([call.current] if isinstance(call, Bundle) else call.messages)]
+
     async def _all_back(self, seconds: float) -> None:
         going_back = set(self._going_back)  # each leaves the original when it is done
         if not going_back:

@@ -27,8 +27,8 @@ from mqframe.client.consuming.group.consumer import GroupConsumer
 from mqframe.client.consuming.group.group_offsets import OffsetChoice, beginning
 from mqframe.client.consuming.group.runtime import ConsumerRuntime
 from mqframe.client.consuming.group.subscriptions import SubscriptionTable, next_version
-from mqframe.client.consuming.push.assembly import push_runtime
 from mqframe.client.consuming.push.listener import ListenedTopic, ListenerFunction, subscription
+from mqframe.client.consuming.push.modes import consume_mode
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.routes import routed
 from mqframe.client.consuming.push.typed_handler import BodyType, TypedHandler
@@ -53,6 +53,8 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
     `allocate`: name, class or object of the allocation strategy, `allocate_options` its options.
     `ordered`: the messages of a queue are handed to listeners one batch after the other, and what fails is
     tried again in its place. `broadcasting`: every member gets every message, and failed ones are dropped.
+    `mode`: how it gets at messages, "pull", or "pop", where brokers hand out single messages and no queues
+    are shared out (`mqframe-plugin-pop`); `mode_options`: of that mode.
     `consume_from`: where a group begins that is new to a topic: "last", with what comes once it was started,
     "first", or a moment (`datetime`, or ms since 1970). Brokers before 5.0 begin a short queue at 0 all the
     same, and so does every broker a queue that was added later, unless it is long.
@@ -79,6 +81,8 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
         allocate_options: object = None,
         broadcasting: bool = False,
         ordered: bool = False,
+        mode: str = "pull",
+        mode_options: object = None,
         consume_from: str | int | datetime = "last",
         offset_store: object = None,
         offset_store_options: object = None,
@@ -118,6 +122,8 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             codecs=Codecs(plugins, codec),
             ordered=ordered,
         )
+        sharing = {"allocate": allocate, "allocate_options": allocate_options, "offset_store": offset_store}
+        plan, self._runtime_on = consume_mode(mode, mode_options, plan, sharing)
         super().__init__(plan, lease)
         self._loop: asyncio.AbstractEventLoop
         self._suspended = False
@@ -352,7 +358,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
 
     def _assemble(self, instance: ClientInstance) -> ConsumerRuntime:
         self._loop = asyncio.get_running_loop()
-        runtime = push_runtime(self._plan, instance)
+        runtime = self._runtime_on(instance)
         if self._suspended:
             runtime.queues.suspend_all()
         return runtime

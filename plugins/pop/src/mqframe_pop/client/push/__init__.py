@@ -1,0 +1,1 @@
+"""Push consumers that pop: listeners get what brokers hand out, and each message is acknowledged."""

@@ -1,0 +1,53 @@
+"""What becomes of popped messages that a listener failed at."""
+
+from __future__ import annotations
+
+from mqframe.client.connection.instance import ClientInstance
+from mqframe.client.consuming.push.plan import ConsumerPlan
+from mqframe.client.consuming.push.send_back import SendBack
+from mqframe.core.errors import MqframeError
+from mqframe.core.messages.log_fields import log_fields
+from mqframe.core.messages.message import ReceivedMessage
+from mqframe.log import get_logger
+from mqframe_pop.client.push.in_hand import MessagesInHand
+from mqframe_pop.client.push.retry_times import RetryTimes
+
+log = get_logger("client")
+
+
+class PopBack(SendBack):
+    """Has them hidden until they are to come again; brokers count, and make dead letters of them.
+
+    At once dead are those that a listener gives up, and those that came again as often as the consumer
+    itself allows. What is handed back is not in hand any more, so nobody acknowledges it; dead letters are.
+    """
+
+    def __init__(
+        self, plan: ConsumerPlan, instance: ClientInstance, in_hand: MessagesInHand, times: RetryTimes
+    ) -> None:
+        super().__init__(plan.group, instance, plan.clock, plan.settings.returns_max)
+        self._in_hand = in_hand
+        self._times = times
+        self._returns_max = plan.settings.returns_max
+
+    async def send_back(self, message: ReceivedMessage, delay_level: int = 0) -> None:
+        """Hide it for as long as `delay_level` or the group says; a negative one makes it a dead letter."""
+        if delay_level < 0 or self._is_last(message):
+            await self.give_up(message, "")
+            return
+        await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, delay_level))
+
+    async def give_up(self, message: ReceivedMessage, reason: str) -> None:
+        """Make it a dead letter, with the `reason`. Where that fails it comes again, as any that failed."""
+        try:
+            await super().give_up(message, reason)
+        except MqframeError as problem:
+            log.error(
+                "message could not be made a dead letter; it comes again",
+                reason=str(problem),
+                **log_fields([message], self._group),
+            )
+            await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, 0))
+
+    def _is_last(self, message: ReceivedMessage) -> bool:
+        return self._returns_max is not None and message.reconsume_times >= self._returns_max

@@ -1,0 +1,82 @@
+"""What becomes of what a listener failed at: hidden for a while, or a dead letter."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from mqframe_pop.client.push.pop_back import PopBack
+from mqframe_testing.consuming import received
+from mqframe_testing.manual_clock import ManualClock
+
+from mqframe.client.configuration.consumer_settings import ConsumerSettings
+from mqframe.core.errors import ConnectError, RouteError
+
+
+class Hands:
+    def __init__(self) -> None:
+        self.back: list[tuple[int, float]] = []
+
+    async def hand_back(self, message, seconds: float) -> None:
+        self.back.append((message.queue_offset, seconds))
+
+
+class NoBrokers:
+    """An instance that can send nothing."""
+
+    routes = SimpleNamespace(brokers=dict)
+
+    async def route(self, topic: str, *, refresh: bool = False):
+        raise RouteError(f"no route to {topic}")
+
+
+def made(**settings) -> tuple[PopBack, Hands]:
+    hands = Hands()
+    plan = SimpleNamespace(group="g", clock=ManualClock(), settings=ConsumerSettings(**settings))
+    times = SimpleNamespace(seconds=lambda times, level: 100.0 * level + times)
+    return PopBack(plan, NoBrokers(), hands, times), hands
+
+
+@pytest.mark.parametrize(("times", "level", "seconds"), [(0, 0, 0.0), (2, 0, 2.0), (1, 3, 301.0)])
+async def test_it_is_hidden_for_as_long_as_level_and_count_say(times, level, seconds) -> None:
+    back, hands = made()
+    message = received(5)
+    message.reconsume_times = times
+    await back.send_back(message, level)
+    assert hands.back == [(5, seconds)]
+
+
+@pytest.mark.parametrize(("settings", "times", "level"), [({}, 4, -1), ({"max_reconsume_times": 4}, 4, 2)])
+async def test_a_dead_letter_that_no_broker_takes_comes_again(settings, times, level) -> None:
+    back, hands = made(**settings)
+    message = received(5)
+    message.reconsume_times = times
+    await back.send_back(message, level)
+    assert hands.back == [(5, 4.0)]
+
+
+async def test_dead_letters_are_sent_and_not_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int, str]] = []
+
+    async def resend(self, message, delay_level=0, reason=""):
+        sent.append((message.queue_offset, delay_level, reason))
+
+    monkeypatch.setattr(PopBack, "resend", resend)
+    back, hands = made(max_reconsume_times=1)
+    last = received(6)
+    last.reconsume_times = 1
+    await back.send_back(received(5), -1)
+    await back.send_back(last, 0)
+    await back.give_up(received(7), "no JSON")
+    assert sent == [(5, -1, ""), (6, -1, ""), (7, -1, "no JSON")]
+    assert hands.back == []
+
+
+async def test_a_broker_that_is_away_keeps_nothing_from_coming_again(monkeypatch) -> None:
+    async def resend(self, message, delay_level=0, reason=""):
+        raise ConnectError("away")
+
+    monkeypatch.setattr(PopBack, "resend", resend)
+    back, hands = made()
+    await back.give_up(received(7), "no JSON")
+    assert hands.back == [(7, 0.0)]
