@@ -113,6 +113,11 @@ class PushConsumer(SyncRunner[AsyncPushConsumer]):
         """
         self._do(self._client.set_allocation, allocate, options)
 
+    @property
+    def mode(self) -> str:
+        """How it gets at messages."""
+        return self._client.mode
+
     @overload
     def on(
         self,

@@ -71,6 +71,8 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
 
     _section = "consumer"
     _plan: ConsumerPlan
+    mode: str
+    """How it gets at messages."""
 
     def __init__(
         self,
@@ -123,6 +125,7 @@ class AsyncPushConsumer(GroupConsumer, RunnableClient):
             ordered=ordered,
         )
         sharing = {"allocate": allocate, "allocate_options": allocate_options, "offset_store": offset_store}
+        self.mode = mode
         plan, self._runtime_on = consume_mode(mode, mode_options, plan, sharing)
         super().__init__(plan, lease)
         self._loop: asyncio.AbstractEventLoop

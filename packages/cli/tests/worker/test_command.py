@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from mqframe_cli.app import app
 from mqframe_testing.cluster import Cluster
 from typer.testing import CliRunner
 
-from mqframe import Admin, Message, Producer
+from mqframe import Admin, Message, Producer, SubscriptionGroupConfig
 
 REAL_SECONDS_MAX = 60.0
 APP = """
@@ -34,6 +35,33 @@ def handle(messages, context):
     with open(seen, "a") as file:
         file.write(f"{{os.getpid()}} {{messages[0].body.decode()}}\\n")
     return ConsumeResult.SUCCESS
+"""
+
+THREADS = 8
+DEADLY = """
+import os, pathlib, signal, time
+from mqframe import PushConsumer
+
+consumer = PushConsumer.from_config("mqframe.toml")
+
+@consumer.on("work")
+def handle(message):
+    with open(pathlib.Path("{folder}") / "seen", "a") as file:
+        file.write(f"{{os.getpid()}} {{message.body.decode()}}\\n")
+    if message.body == b"poison":
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.01)
+"""
+POPPING = f"""
+[client]
+nameserver = "{{nameserver}}"
+
+[consumer]
+group = "work"
+consume_from = "first"
+consume_threads = {THREADS}
+mode = "pop"
+mode_options = {{{{invisible_seconds = 2}}}}
 """
 
 
@@ -120,6 +148,30 @@ def test_workers_share_the_work_are_replaced_and_drained(
     assert [body for _, body in workers.seen()] == ["slow"]
     assert admin.groups.lag("work") == 0
     assert members(admin) == 0
+
+
+@pytest.mark.long
+def test_a_message_that_kills_its_process_is_a_dead_letter_and_takes_others_along_once(
+    folder: Path, mqframe_cluster: Cluster, admin: Admin
+) -> None:
+    (folder / "shop.py").write_text(DEADLY.format(folder=folder))
+    (folder / "mqframe.toml").write_text(POPPING.format(nameserver=mqframe_cluster.nameserver))
+    admin.groups.create(SubscriptionGroupConfig("work", retry_max_times=4))
+    others = [f"m{n}".encode() for n in range(1000)]
+    send(mqframe_cluster.nameserver, *others[:500], b"poison", *others[500:])
+    workers = Workers(folder, "--workers", "2")
+    try:
+        until(lambda: sum(body == "poison" for _, body in workers.seen()) == 5)
+        until(lambda: mqframe_cluster.broker.store.queues.max_offset("%DLQ%work", 0))
+        until(lambda: {body for _, body in workers.seen()} == {"poison", *map(bytes.decode, others)})
+        until(lambda: admin.groups.lag("work") == 0)
+    finally:
+        assert workers.end() == 0
+    counts = Counter(body for _, body in workers.seen())
+    assert counts.pop("poison") == 5
+    assert max(counts.values()) <= 2
+    assert sum(counts.values()) <= 1000 + 5 * THREADS
+    assert mqframe_cluster.broker.store.queues.max_offset("%DLQ%work", 0) == 1
 
 
 def test_a_changed_file_is_run(folder: Path, mqframe_cluster: Cluster, admin: Admin) -> None:

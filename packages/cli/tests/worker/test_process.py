@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mqframe_cli.worker.process import load
+from mqframe_cli.worker.process import MODE_VARIABLE, load, load_in_mode
 
 from mqframe import FixError, PushConsumer
 
@@ -20,6 +20,9 @@ class Deep:
 
 def make():
     return consumer
+
+def configured():
+    return PushConsumer.from_config(group="g", nameserver="127.0.0.1:9")
 
 def wrong():
     return 7
@@ -52,3 +55,12 @@ def test_anything_else_is_refused_by_its_type(target: str) -> None:
 def test_what_an_application_lacks_is_its_own_error() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
         load("worker_broken:consumer")
+
+
+def test_a_mode_counts_for_consumers_of_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MODE_VARIABLE, "pull")
+    assert load_in_mode("worker_app:configured", "pop").mode == "pop"
+    with pytest.raises(FixError, match=r"has the mode 'pull': --mode pop counts .* made by from_config"):
+        load_in_mode("worker_app:consumer", "pop")
+    with pytest.raises(FixError, match="choose one of pull, pop"):
+        load_in_mode("worker_app:configured", "pope")

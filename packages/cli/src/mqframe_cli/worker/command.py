@@ -35,6 +35,10 @@ def worker(
     stop_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long one may take to end before it is killed.")
     ] = STOP_SECONDS,
+    mode: Annotated[
+        str,
+        typer.Option(help="How a consumer made by from_config gets at messages: pull, or pop."),
+    ] = "",
     log_level: LogLevel = "info",
     log_json: LogJson = False,
 ) -> None:
@@ -47,6 +51,7 @@ def worker(
     words = [sys.executable, "-m", "mqframe_cli.worker.process", target]
     words += ["--app-dir", os.fspath(app_dir.absolute()), "--log-level", log_level]
     words += ["--log-json"] if log_json else []
+    words += ["--mode", mode] if mode else []
     code = asyncio.run(_supervise(words, workers, app_dir.absolute() if reload else None, stop_seconds))
     if code:
         raise typer.Exit(code)

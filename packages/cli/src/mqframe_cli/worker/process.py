@@ -10,16 +10,19 @@ import asyncio
 import importlib
 import inspect
 import logging
+import os
 import signal
 import sys
 import traceback
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from mqframe import log
 from mqframe.core.errors import FixError, MqframeError
 from mqframe_cli.commands import WRONG, exit_code, report
 from mqframe_cli.processes.parent import end_with_supervisor
+
+MODE_VARIABLE: Final = "MQFRAME_CONSUMER_MODE"
 
 
 def load(target: str) -> Any:
@@ -55,6 +58,22 @@ def load(target: str) -> Any:
     return found
 
 
+def load_in_mode(target: str, mode: str) -> Any:
+    """The same, where the consumers that are made from a configuration meanwhile get at messages by `mode`.
+
+    Raises `FixError` for one that was made with another mode.
+    """
+    os.environ[MODE_VARIABLE] = mode
+    consumer = load(target)
+    made = getattr(consumer, "mode", "")
+    if made != mode:
+        raise FixError(
+            f"{target} has the mode {made!r}: --mode {mode} counts for a consumer made by from_config that"
+            f' says no other; else write mode="{mode}" where it is made'
+        )
+    return consumer
+
+
 def run(consumer: Any) -> None:
     """Run `consumer` until SIGTERM, or until it ends by itself."""
     if inspect.iscoroutinefunction(consumer.run):
@@ -70,13 +89,14 @@ def main(words: list[str]) -> int:
     parser.add_argument("--app-dir", required=True)
     parser.add_argument("--log-level", required=True)
     parser.add_argument("--log-json", action="store_true")
+    parser.add_argument("--mode", default="")
     options = parser.parse_args(words)
     # Ctrl-C in the middle of an import is no failure; the consumer handles signals once it runs.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     end_with_supervisor()
     sys.path.insert(0, options.app_dir)
     try:
-        consumer = load(options.target)
+        consumer = load_in_mode(options.target, options.mode) if options.mode else load(options.target)
         if not (logging.getLogger().handlers or logging.getLogger(log.ROOT).handlers):
             log.show(json=options.log_json, level=options.log_level.upper())
         run(consumer)
