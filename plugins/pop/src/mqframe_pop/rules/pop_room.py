@@ -6,15 +6,20 @@ from typing import Final
 
 SOON_SECONDS: Final = 0.1
 """What is done within this time waits for no worker worth speaking of."""
-MOST: Final = 256
-"""Messages beyond what workers are at, however quick these are: so many come again when the process dies."""
+LEAST: Final = 16
+"""So many quick listeners may have in hand, however few workers there are."""
 _WEIGHT: Final = 0.25
+
+
+def most_in_hand(workers: int) -> int:
+    """The most messages that a member with `workers` ever has in hand, and leaves when its process dies."""
+    return max(2 * workers, LEAST)
 
 
 class PopRoom:
     """As many messages as there are workers to begin them, and where listeners are quick what they do in
-    `SOON_SECONDS`: what is popped and not begun is kept from other members, and counts as delivered if this
-    one dies. `now`: monotonic seconds.
+    `SOON_SECONDS`, up to `most_in_hand`: what is popped and not begun is kept from other members, and counts
+    as delivered if this one dies. `now`: monotonic seconds.
     """
 
     __slots__ = ("_done", "_rate", "_since")
@@ -36,7 +41,7 @@ class PopRoom:
 
     def limit(self, workers: int) -> int:
         """The most messages in hand, with `workers` messages that can be begun at once."""
-        return max(workers, min(int(self._rate * SOON_SECONDS), MOST))
+        return max(workers, min(int(self._rate * SOON_SECONDS), most_in_hand(workers)))
 
     def wanted(self, in_hand: int, workers: int, sources: int, count_max: int) -> int:
         """How many one pop of `sources` that go on at once asks for; 0: it waits."""

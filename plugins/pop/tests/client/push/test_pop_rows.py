@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 
+import pytest
+from mqframe_pop.client.push.pop_rows import ALONE_SECONDS
 from pop_push_scenes import LATER, OK, PopMember, PopPushScene, numbered
 
 from mqframe.core.messages.message import MessageQueue
@@ -67,11 +70,29 @@ async def test_what_comes_again_in_masses_is_handled_at_once_after_the_first_few
         await scene.put(*numbered(b"m", 200))
         member = await scene.join(settings={"consume_tasks": 8})
         await scene.until(lambda: len(under_way) == 200, 120.0)
-        assert under_way[:8] == [1] * 8, "one by one"
+        assert under_way[:16] == [1] * 16, "one by one"
         assert max(under_way[-40:]) == 8
         await scene.until(lambda: scene.lag() == 0)
         await scene.pass_time(100.0)
         assert Counter(member.got) == Counter((body, n) for body in numbered(b"m", 200) for n in (0, 1))
+
+
+async def test_what_comes_again_and_takes_long_holds_up_others_for_a_moment_only() -> None:
+    async with PopPushScene() as scene:
+
+        async def slow_again(message, context):
+            if not message.reconsume_times:
+                return LATER
+            await scene.clock.sleep(300.0)
+            return OK
+
+        scene.handles = slow_again
+        await scene.put(*numbered(b"m", 4))
+        member = await scene.join()
+        await scene.until(lambda: len(member.got) == 8, 30.0)
+        again = member.times[4:]
+        waits = [after - before for before, after in itertools.pairwise(again)]
+        assert waits == pytest.approx([ALONE_SECONDS] * 3, abs=0.2)
 
 
 async def test_an_ordered_consumer_gets_the_messages_of_a_queue_one_after_the_other() -> None:

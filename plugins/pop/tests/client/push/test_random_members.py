@@ -1,4 +1,4 @@
-"""Members that pop, come, leave and die at any time, with handlers that fail: nothing is lost, the right die."""
+"""Members that pop, come, leave and die at any time, with handlers that fail: none is lost, the right die."""
 
 from __future__ import annotations
 

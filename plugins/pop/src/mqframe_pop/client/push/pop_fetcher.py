@@ -21,7 +21,7 @@ from mqframe.log import get_logger
 from mqframe_pop.client.pop_calls import ANY_QUEUE, PopCalls
 from mqframe_pop.client.push.in_hand import MessagesInHand
 from mqframe_pop.client.push.pop_rows import COUNT_MAX, PopRows
-from mqframe_pop.rules.pop_room import PopRoom
+from mqframe_pop.rules.pop_room import PopRoom, most_in_hand
 from mqframe_pop.rules.popped import PoppedMessage
 
 log = get_logger("client")
@@ -173,7 +173,7 @@ class PopFetcher(QueueFetcher):
         task: asyncio.Task[None] | None,
     ) -> None:
         if self._goes_on(source, task) and self._strategy.find(source.topic) is subscription:
-            self._rows.arrived(popped, self._room.limit(self._workers()))
+            self._rows.arrived(popped, most_in_hand(self._workers()))
             return
         # It came too late, or by another filter.
         self._in_hand.take(popped, lambda *_: None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -20,6 +21,9 @@ from mqframe_pop.rules.pop_suspects import PopSuspects
 from mqframe_pop.rules.popped import PoppedMessage
 
 COUNT_MAX: Final = 32
+"""Messages that one pop may ask for (PopMessageProcessor.java)."""
+ALONE_SECONDS: Final = 2.0
+"""A message that came again is begun beside others that did after this time: what kills does so soon."""
 
 
 class PopRows:
@@ -90,7 +94,14 @@ class PopRows:
             message = self._waiting.popleft()
             if self._in_hand.has(message):
                 self._alone = message
+                self._clock.call_later(ALONE_SECONDS, partial(self._lives_on, message))
                 self._begin([message])
+
+    def _lives_on(self, message: PoppedMessage) -> None:
+        """It takes long, and others need not wait for it."""
+        if message is self._alone:
+            self._alone = None
+            self._begin_next()
 
     def _done_again(self, message: PoppedMessage, consumed: bool) -> None:
         self._suspects.went_well()
