@@ -197,3 +197,14 @@ async def test_what_nobody_has_begun_is_given_back_at_once(scene: Scene) -> None
     assert giving.done()
     assert scene.calls.asked == [("ack", [3], 0.0), ("change", [2], 0.001)]
     assert scene.gone == [(3, True), (2, False)]
+
+
+async def test_an_error_that_nobody_thought_of_holds_no_messages(scene: Scene) -> None:
+    messages = scene.pop(1, 2)
+    scene.calls.fails = [RuntimeError("odd")]
+    scene.in_hand.settle(messages)
+    await scene.clock.aadvance(1.0)
+    assert scene.gone == [(1, False), (2, False)]
+    scene.in_hand.settle(scene.pop(3))
+    await scene.clock.aadvance(1.0)
+    assert scene.gone[2:] == [(3, True)]

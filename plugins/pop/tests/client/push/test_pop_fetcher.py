@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import pytest
+from mqframe_pop.client.pop_calls import PopCalls
 from pop_push_scenes import OK, PopPushScene, numbered
 
 from mqframe.core.errors import RetryError
@@ -78,3 +80,19 @@ async def test_a_slow_member_leaves_messages_to_others() -> None:
         ended.set()
         await scene.until(lambda: scene.lag() == 0)
         assert Counter(scene.got) == Counter((body, 0) for body in numbered(b"m", 50))
+
+
+async def test_a_pop_that_ends_by_an_odd_error_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with PopPushScene() as scene:
+        real, odd = PopCalls.pop, [True]
+
+        async def pop(self, *given, **more):
+            if odd:
+                odd.clear()
+                raise RuntimeError("odd")
+            return await real(self, *given, **more)
+
+        monkeypatch.setattr(PopCalls, "pop", pop)
+        member = await scene.join()
+        await scene.put(b"m")
+        await scene.until(lambda: member.got == [(b"m", 0)], 30.0)

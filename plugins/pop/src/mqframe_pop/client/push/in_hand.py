@@ -176,11 +176,13 @@ class MessagesInHand:
     async def _acknowledge_at(self, broker: str) -> None:
         try:
             while messages := self._done.pop(broker, None):
-                left = await self._acknowledged(broker, messages)
+                try:
+                    left = await self._acknowledged(broker, messages)
+                except Exception:  # not to hold what nobody works at; they come again
+                    self._forget(messages, consumed=False)
+                    raise
                 kept = set(map(id, left))
-                for message in messages:
-                    if id(message) not in kept and (hand := self._hands.get(message)) is not None:
-                        self._let_go(hand, consumed=True)
+                self._forget([each for each in messages if id(each) not in kept], consumed=True)
                 if left:
                     self._done.setdefault(broker, [])[:0] = left
                     await self._clock.sleep(AGAIN_SECONDS)
@@ -226,6 +228,11 @@ class MessagesInHand:
         log.warning(
             "a popped message is not ours any more; it comes again", group=self._group, reason=str(late)
         )
+
+    def _forget(self, messages: Sequence[PoppedMessage], *, consumed: bool) -> None:
+        for message in messages:
+            if (hand := self._hands.get(message)) is not None:
+                self._let_go(hand, consumed=consumed)
 
     def _let_go(self, hand: Hand, *, consumed: bool) -> None:
         if self._hands.pop(hand.message, None) is not None:

@@ -128,6 +128,15 @@ class PopFetcher(QueueFetcher):
 
     async def _pop_on(self, source: MessageQueue) -> None:
         task = asyncio.current_task()
+        try:
+            await self._pop_while(source, task)
+        finally:
+            if (
+                self._pops.get(source) is task
+            ):  # an error that nobody thought of: the next rebalance begins anew
+                del self._pops[source]
+
+    async def _pop_while(self, source: MessageQueue, task: asyncio.Task[None] | None) -> None:
         failures = 0
         attempt = ""
         while count := await self._wanted(source, task):
