@@ -85,7 +85,7 @@ class Commands(TyperGroup):
         return [name for name in COMMANDS if name in names] + [name for name in names if name not in COMMANDS]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands; those of this distribution are not imported for that."""
+        """List the commands; those whose help is told beside them are not imported for that."""
         _Listed(self).format_commands(ctx, formatter)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -152,9 +152,20 @@ class _Listed(TyperGroup):
         return self._group.list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in COMMANDS:
-            return TyperCommand(cmd_name, help=COMMANDS[cmd_name].help)
-        return self._group.get_command(ctx, cmd_name)
+        told = COMMANDS[cmd_name].help if cmd_name in COMMANDS else _told_beside(cmd_name)
+        return TyperCommand(cmd_name, help=told) if told else self._group.get_command(ctx, cmd_name)
+
+
+def _told_beside(name: str) -> str:
+    """What the module that offers the command `name` says of it in `COMMAND_HELP`; "" where it does not."""
+    from mqframe.hooks.installed import by_name, entry_points
+
+    offered = by_name(entry_points(group="mqframe")).get(f"command.{name}")
+    try:
+        said = {} if offered is None else getattr(offered.load(), "COMMAND_HELP", {})
+    except Exception:  # isolation boundary: a plugin that cannot be imported is told of as any broken one
+        return ""
+    return str(said.get(name, ""))
 
 
 def _refuse(problem: Any, *, as_json: bool) -> NoReturn:
