@@ -378,6 +378,9 @@ class RecordMessage:
     """
 
     @property
+    def properties(self) -> dict[str, str]:
+        """All properties by name, split once."""
+    @property
     def tag(self) -> str | None:
         """The tag, or `None`."""
     def may_have(self, name: bytes) -> bool:
