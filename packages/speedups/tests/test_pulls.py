@@ -417,6 +417,18 @@ async def test_several_pulls_wait_for_a_batch(tmp_path: Path, monkeypatch: pytes
     assert found.given == 4 + 2 + 2 + 1 + 2 + 1
 
 
+async def test_pulls_of_several_queues_are_answered_in_the_order_of_their_first_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue that is written to first is the one whose last message comes last, too."""
+    read = send(110, e="1") + send(111, e="0") + send(112, "other", e="3") + send(113, e="1")
+    reads = [*STORED, pull(100, 71), pull(101, 31, 1), read, read]
+    found = await both(tmp_path, monkeypatch, [*reads, pull(102, 73), pull(103, 35, 1), read])
+    assert list(frames(found.answers))[-2:] == [103, 102]
+    assert [offsets(found, opaque) for opaque in (101, 100)] == [[31, 32], [71]]
+    assert found.given == 2 + 1 + 2 + 1
+
+
 async def test_a_pull_waits_behind_a_send_of_its_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
