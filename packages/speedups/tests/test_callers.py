@@ -74,6 +74,18 @@ async def test_all_forms_of_sends_are_granted_one_by_one(
     assert talk.native == 3
 
 
+async def test_who_is_first_seen_within_a_read_waits_as_he_wants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried = send(20, properties={**ANY_PROPERTIES, "WAIT": "false"})
+    seen = signed(hurried) + signed(send(21, "other"), "other", "its own")
+    turned = signed(send(21, "other"), "other", "its own") + signed(hurried)
+    talks = [BEGIN, [seen, seen + signed(hurried)], [turned], [signed(hurried) + signed(hurried)]]
+    found, _ = await heard_by_both(tmp_path, monkeypatch, talks, store={"flush": "SYNC_FLUSH"})
+    assert [talk.native for talk in found[1:]] == [1 + 1, 1, 2]
+    assert [list(frames(talk.answers)) for talk in found[1:]] == [[20, 21], [20, 21], [20]]
+
+
 GOOD = signed(send(30))
 
 

@@ -31,6 +31,8 @@ pub struct SendLayout {
     guarded: bool,
     pub words: Words,
     pub batch_words: Words,
+    /// With one of these among the properties of its request an answer does not wait.
+    at_once: Words,
     /// Boxed for its alignment, see `Words`.
     sharding: Box<Finder<'static>>,
     store_host: Vec<u8>,
@@ -66,14 +68,15 @@ pub enum Step<'a> {
 #[pymethods]
 impl SendLayout {
     #[new]
-    #[pyo3(signature = (*, suffix, guarded, words, batch_words, store_host, offset_id_head, answer, frame_bytes_max,
-                        header_bytes_max, text_max, batch_messages_max, batch_keys_max, size_bounds))]
+    #[pyo3(signature = (*, suffix, guarded, words, batch_words, at_once, store_host, offset_id_head, answer,
+                        frame_bytes_max, header_bytes_max, text_max, batch_messages_max, batch_keys_max, size_bounds))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn new(
         mut suffix: Vec<u8>,
         guarded: bool,
         words: Vec<Vec<u8>>,
         batch_words: Vec<Vec<u8>>,
+        at_once: Vec<Vec<u8>>,
         store_host: Vec<u8>,
         offset_id_head: Vec<u8>,
         answer: (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>),
@@ -104,6 +107,7 @@ impl SendLayout {
             guarded,
             words: Words::new(&words),
             batch_words: Words::new(&batch_words),
+            at_once: Words::new(&at_once),
             sharding: Box::new(Finder::new(SHARDING)),
             store_host,
             answers: Answers {
@@ -299,6 +303,12 @@ impl SendLayout {
         let body_fits = !body.is_empty() && body.len() <= turn.body_bytes_max;
         if !body_fits || send.queue_id < 0 || text.len() > self.text_max || self.words.occur_in(text) {
             return Ok(Step::Stopped);
+        }
+        let at_once = self.at_once.occur_in(text);
+        if work.count == 0 {
+            work.at_once = at_once;
+        } else if work.at_once != at_once {
+            return Ok(Step::Stopped); // answers that wait leave without those that do not
         }
         if send.is_batch {
             return self.place_batch(py, (send, text, body), turn, work, last_topic, batch);
