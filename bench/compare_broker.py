@@ -19,6 +19,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -175,6 +176,12 @@ def used(pid: int) -> float:
     """Processor seconds of a process until now."""
     words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def children_seconds() -> float:
+    """Processor seconds of programs that were waited for until now: servers run on."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
 
 
 def measure(jars: str, mode: str, nameserver: str, round_number: int) -> tuple[float, float, str]:

@@ -16,7 +16,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from compare_broker import (
     CACHE,
     OPENS,
     Servers,
+    children_seconds,
     compare,
     environment,
     free_ports,
@@ -150,12 +150,6 @@ def run(jars: str, mode: str, count: int, endpoint: str, _: int = 0) -> tuple[fl
     if not rate or not re.search(r"fail=0\b", line):
         return 0.0, 0.0, line
     return float(rate[1]), spent * 1e6 / count, line
-
-
-def children_seconds() -> float:
-    """Processor seconds of programs that were waited for until now: servers run on."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return children.ru_utime + children.ru_stime
 
 
 def create_topic(nameserver: str) -> None:

@@ -218,8 +218,8 @@ class Catalog:
         raise SettingError(f"{PLUGINS}.{name}{source}: no plugin has this name; {hint}")
 
     def _offers(self) -> list[_Offer]:
-        blocks = bool(self._blocked)
-        return [offer for offer in self._all_offers() if not (blocks and self._is_blocked(offer))]
+        offers = self._all_offers()
+        return [offer for offer in offers if not self._is_blocked(offer)] if self._blocked else offers
 
     def _all_offers(self) -> list[_Offer]:
         """What is blocked included."""

@@ -145,27 +145,27 @@ class _Listed(TyperGroup):
     """The commands of `group` as a list shows them: by what is known of them before they are imported."""
 
     def __init__(self, group: Commands) -> None:
+        from mqframe.hooks.installed import by_name, entry_points
+
         super().__init__()
         self._group = group
+        self._installed = by_name(entry_points(group="mqframe"))
 
     def list_commands(self, ctx: Any) -> list[str]:
         return self._group.list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        told = COMMANDS[cmd_name].help if cmd_name in COMMANDS else _told_beside(cmd_name)
+        told = COMMANDS[cmd_name].help if cmd_name in COMMANDS else self._told_beside(cmd_name)
         return TyperCommand(cmd_name, help=told) if told else self._group.get_command(ctx, cmd_name)
 
-
-def _told_beside(name: str) -> str:
-    """What the module that offers the command `name` says of it in `COMMAND_HELP`; "" where it does not."""
-    from mqframe.hooks.installed import by_name, entry_points
-
-    offered = by_name(entry_points(group="mqframe")).get(f"command.{name}")
-    try:
-        said = {} if offered is None else getattr(offered.load(), "COMMAND_HELP", {})
-    except Exception:  # isolation boundary: a plugin that cannot be imported is told of as any broken one
-        return ""
-    return str(said.get(name, ""))
+    def _told_beside(self, name: str) -> str:
+        """What the module that offers the command says of it in `COMMAND_HELP`; "" where it does not."""
+        offered = self._installed.get(f"command.{name}")
+        try:
+            said = {} if offered is None else getattr(offered.load(), "COMMAND_HELP", {})
+        except Exception:  # isolation boundary: a plugin that cannot be imported is told of as any broken one
+            return ""
+        return str(said.get(name, ""))
 
 
 def _refuse(problem: Any, *, as_json: bool) -> NoReturn:
