@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import pathlib
 import re
-import resource
 import shutil
 import socket
 import statistics
@@ -31,7 +30,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pipelined
-from compare_broker import MODES, class_path, free_ports, measure, wait
+from compare_broker import MODES, children_seconds, class_path, free_ports, measure, wait
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLIENT_PARTS = ("awaited", "blocking", "concurrent", "submit", "submit_blocking", "consume32", "ordered32")
@@ -110,14 +109,13 @@ def client(checkout: Checkout, part: str) -> Figures:
         # What consumes needs something to consume.
         if part.startswith(("consume", "ordered")):
             part = f"submit,{part}"
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = children_seconds()
         text = checkout.run("python_client.py", "--only", part, "--nameserver", server.address)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = children_seconds() - before
     finally:
         server.stop()
         shutil.rmtree(checkout.scratch / "client")
     what, count, rate = re.findall(r"^(.+?)\s+n=\s*(\d+)\s+(\d+) msg/s$", text, re.MULTILINE)[-1]
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     yield f"client: {what}, rate", float(rate)
     if "," not in part:
         yield f"client: {what}, us", seconds * 1e6 / int(count)

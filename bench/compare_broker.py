@@ -19,6 +19,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -177,6 +178,12 @@ def used(pid: int) -> float:
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def children_seconds() -> float:
+    """Processor seconds of programs that were waited for until now: servers run on."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
+
+
 def measure(jars: str, mode: str, nameserver: str, round_number: int) -> tuple[float, float, str]:
     """Messages a second (0 when any failed), p99 in ms, and the line that the Java program printed."""
     what, *rest = MODES[mode]
@@ -264,12 +271,12 @@ def compare(
     return {who: tuple(map(statistics.median, zip(*rows, strict=True))) for who, rows in found.items()}  # type: ignore[misc]
 
 
-def tell(table: dict[str, Row]) -> None:
-    """Print a table of rows by mode, with ratios to Apache's, then as JSON."""
+def tell(table: dict[str, Row], third: str = "p99 {:.2f} ms") -> None:
+    """Print a table of rows by mode, with ratios to Apache's, then as JSON. `third`: shows the last."""
     for mode, row in table.items():
         apache = row.get("apache")
-        for who, (rate, cost, p99) in row.items():
-            text = f"{mode:11s} {who:8s} {rate:9.0f} msg/s  {cost:6.1f} us  p99 {p99:.2f} ms"
+        for who, (rate, cost, last) in row.items():
+            text = f"{mode:11s} {who:8s} {rate:9.0f} msg/s  {cost:6.1f} us  {third.format(last)}"
             if apache and who != "apache" and rate and cost:
                 text += f"   rate {rate / apache[0]:.2f}  processor {apache[1] / cost:.2f}"
             print(text)

@@ -86,6 +86,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"cluster", "sending"},
     ],
     "mqframe.hooks": [
+        {"late_names"},
         {"failed_requests", "installed", "interfaces", "specs", "table_reply"},
         {"dialects", "options"},
         {"built_in", "codecs", "isolate", "kinds", "known_distributions"}
@@ -208,7 +209,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"door"},
         {"judging", "port"},
         {"proxy", "service"},
-        {"commands"},
+        {"command_line", "commands"},
     ],
     "mqframe_pop": [
         {"request_needs", "settings"},

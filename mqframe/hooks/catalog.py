@@ -23,17 +23,17 @@ from mqframe.core.errors import MqframeError, PluginError, SettingError
 from mqframe.hooks import specs
 from mqframe.hooks.built_in import BUILT_IN, DISTRIBUTION
 from mqframe.hooks.installed import entry_points, name_and_version
-from mqframe.hooks.interfaces import Plugins
-from mqframe.hooks.interfaces.cut_back import CutBack
 from mqframe.hooks.kinds import KINDS, Kind, kind_of
 from mqframe.hooks.known_distributions import KNOWN_DISTRIBUTIONS
 from mqframe.hooks.names import install_line
 from mqframe.hooks.options import OptionInfo, build, declared_class, describe, settings_class
 from mqframe.hooks.plugin_info import PluginInfo, misnamed
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # interfaces import what messages are made of, which a list of names needs not
+    from mqframe.hooks.interfaces import Plugins
     from mqframe.hooks.interfaces.broker_port import BrokerPort
     from mqframe.hooks.interfaces.broker_service import SlaveCopies
+    from mqframe.hooks.interfaces.cut_back import CutBack
 
 T = TypeVar("T")
 GROUP: Final = specs.PROJECT
@@ -44,18 +44,27 @@ FAILURES: Final = (Exception, SystemExit)
 
 @attrs.define
 class _Offer:
-    """A name that somebody offers: an entry point that may be loaded, or a factory registered by code."""
+    """A name that somebody offers: an entry point that may be loaded, or a factory registered by code.
+
+    `given`: distribution and version of such a factory.
+    """
 
     kind: Kind
     name: str
-    distribution: str
-    version: str
+    given: tuple[str, str] = ("", "")
     entry_point: EntryPoint | None = None
     factory: Any = None
 
     @property
+    def origin(self) -> tuple[str, str]:
+        """Distribution and version. Those of entry points are read from metadata, which takes time."""
+        if (entry := self.entry_point) is None:
+            return self.given
+        return (entry.module, "") if entry.dist is None else name_and_version(entry.dist)
+
+    @property
     def title(self) -> str:
-        return f"{self.kind.name}.{self.name} of {self.distribution} {self.version}".rstrip()
+        return f"{self.kind.name}.{self.name} of {' '.join(self.origin)}".rstrip()
 
 
 class Catalog:
@@ -116,6 +125,8 @@ class Catalog:
 
     def cut_backs(self) -> list[CutBack]:
         """As `PluginManager.cut_backs`."""
+        from mqframe.hooks.interfaces.cut_back import CutBack
+
         return [made() for _, made in self._declared(self.names(_SERVICE), CutBack)]
 
     def slave_copies(self, services: Iterable[str], port: BrokerPort) -> list[SlaveCopies]:
@@ -154,7 +165,7 @@ class Catalog:
 
     def not_installed(self) -> frozenset[str]:
         """As `PluginManager.not_installed`."""
-        found = {_normal(offer.distribution) for offer in self._all_offers()}
+        found = {_normal(offer.origin[0]) for offer in self._all_offers()}
         return frozenset(each for each in KNOWN_DISTRIBUTIONS.values() if _normal(each) not in found)
 
     def register(self, plugin: object, name: str | None = None) -> None:
@@ -163,7 +174,7 @@ class Catalog:
         self._register(plugin, name)
         try:
             found = [
-                _Offer(kind, key, name, "", factory=factory)
+                _Offer(kind, key, (name, ""), factory=factory)
                 for kind in KINDS.values()
                 for key, factory in self._ask(plugin, name, kind).items()
             ]
@@ -207,13 +218,14 @@ class Catalog:
         raise SettingError(f"{PLUGINS}.{name}{source}: no plugin has this name; {hint}")
 
     def _offers(self) -> list[_Offer]:
-        return [offer for offer in self._all_offers() if not self._is_blocked(offer)]
+        offers = self._all_offers()
+        return [offer for offer in offers if not self._is_blocked(offer)] if self._blocked else offers
 
     def _all_offers(self) -> list[_Offer]:
         """What is blocked included."""
         if self._scanned is None:
             own = [
-                _Offer(KINDS[kind], name, DISTRIBUTION, __version__, factory=place)
+                _Offer(KINDS[kind], name, (DISTRIBUTION, __version__), factory=place)
                 for (kind, name), place in BUILT_IN.items()
             ]
             installed = list(self._find())
@@ -222,7 +234,7 @@ class Catalog:
         return self._scanned + self._registered
 
     def _is_blocked(self, offer: _Offer) -> bool:
-        own = {_normal(f"{offer.kind.name}.{offer.name}"), _normal(offer.distribution)}
+        own = {_normal(f"{offer.kind.name}.{offer.name}"), _normal(offer.origin[0])}
         return not own.isdisjoint(self._blocked)
 
     def _factory(self, kind: Kind, name: str) -> Any:
@@ -232,7 +244,7 @@ class Catalog:
         if not offers:
             raise PluginError(self._unknown(kind, name))
         if len(offers) > 1:
-            both = " and ".join(f"{o.distribution} {o.version}".rstrip() for o in offers)
+            both = " and ".join(" ".join(offer.origin).rstrip() for offer in offers)
             raise PluginError(
                 f"{kind.name} {name!r} is offered by {both}; uninstall one, or block its distribution"
             )
@@ -277,7 +289,7 @@ class Catalog:
             raise PluginError(f"plugin {offer.title} cannot be loaded: {_cause(problem)}") from problem
         # Several names of a distribution share one plugin, which pluggy takes once.
         if not self._pluggy.is_registered(plugin):
-            self._register(plugin, f"{offer.distribution}:{offer.entry_point.value}")
+            self._register(plugin, f"{offer.origin[0]}:{offer.entry_point.value}")
         factories = self._ask(plugin, offer.title, offer.kind)
         if offer.name not in factories:
             got = ", ".join(sorted(factories)) or "nothing"
@@ -323,7 +335,7 @@ class Catalog:
                 problem = str(failure)
             except Exception as failure:  # foreign code: its class of options fails
                 problem = f"options cannot be read: {_cause(failure)}"
-        return PluginInfo(offer.kind.name, offer.name, offer.distribution, offer.version, described, problem)
+        return PluginInfo(offer.kind.name, offer.name, *offer.origin, described, problem)
 
 
 def _installed_entry_points() -> Iterable[EntryPoint]:
@@ -335,8 +347,7 @@ def _offer(entry_point: EntryPoint) -> _Offer | None:
     kind, _, name = entry_point.name.partition(".")
     if kind not in KINDS or not name:
         return None
-    found = (entry_point.module, "") if entry_point.dist is None else name_and_version(entry_point.dist)
-    return _Offer(KINDS[kind], name, *found, entry_point)
+    return _Offer(KINDS[kind], name, entry_point=entry_point)
 
 
 def _import_attribute(kind: Kind, path: str) -> Any:

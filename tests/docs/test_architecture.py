@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import threading
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from types import FrameType
@@ -17,6 +20,7 @@ from mqframe import ConsumeResult, Message, Producer, PushConsumer
 
 ROOT = Path(__file__).parents[2]
 KERNEL = ROOT / "mqframe"
+SPEEDUPS = ROOT / "packages/speedups/src/mqframe_speedups"
 SUBJECTS = [
     ROOT / "packages/cli/src/mqframe_cli",
     ROOT / "packages/testing/src/mqframe_testing",
@@ -32,11 +36,12 @@ SUBJECTS = [
     ROOT / "plugins/assignment/src/mqframe_assignment",
     ROOT / "plugins/replication/src/mqframe_replication",
     ROOT / "plugins/election/src/mqframe_election",
-    ROOT / "packages/speedups/src/mqframe_speedups",
+    SPEEDUPS,
 ]
 """Distributions that the map shows as well."""
 PAGE = (ROOT / "docs/explanation/architecture.md").read_text("utf-8")
 SECONDS_MAX = 120.0
+COMPILED = pytest.mark.skipif(find_spec("mqframe_speedups") is None, reason="compiled code is not there")
 
 
 def shown(path: Path) -> str:
@@ -81,7 +86,9 @@ class Calls:
         """The paths, as the map has them, since `begin`, without repetitions side by side."""
         self._recording = False
         ours = tuple(f"{top}/" for top in (KERNEL, *SUBJECTS))
-        return [shown(Path(name)) for name, _ in groupby(self._files) if name.startswith(ours)]
+        # Compiled code is built elsewhere, with a copy of what is Python there.
+        names = (re.sub(r"^.*/mqframe_speedups/", f"{SPEEDUPS}/", name) for name, _ in groupby(self._files))
+        return [shown(Path(name)) for name in names if name.startswith(ours)]
 
 
 @pytest.fixture
@@ -98,19 +105,40 @@ def calls() -> Iterator[Calls]:
         threading.setprofile(None)  # type: ignore[arg-type]
 
 
-def assert_way(title: str, called: list[str]) -> None:
-    """That the steps of both lists of a section were called, one after the other."""
-    parts = section(title).split("\nIn the ")[1:]
+def assert_way(title: str, called: list[str], shorter: bool) -> None:
+    """That the steps of both lists of a section were called, one after the other.
+
+    `shorter`: those that compiled code does not take the place of, and its own.
+    """
+    said = section(title)
+    parts = said.split("\nIn the ")[1:]
     assert len(parts) == 2
+    ways = re.findall(SHORTER, said)
+    assert ways
     for part in parts:
         steps = re.findall(r"^\d+\. `([\w/]+\.py)`", part, re.MULTILINE)
         assert len(steps) > 3
+        for where, last, next_one, file in ways if shorter else ():
+            if part.startswith(f"loop of the {where}"):
+                steps[int(last) : int(next_one or len(steps) + 1) - 1] = [file]
         rest = iter(called)
         missed = next((step for step in steps if step not in rest), None)
         assert missed is None, f"{missed} was not called after the step before it"
 
 
-def test_a_produced_and_a_consumed_message_go_the_ways_that_are_told(calls: Calls) -> None:
+SHORTER = r"A (broker|client) with[^.]* (?:between|behind) steps? (\d+)(?: and (\d+))?, in `([\w/]+\.py)`"
+"""How the map says where compiled code serves: behind a step, to another one or to the end."""
+
+
+@pytest.mark.parametrize("shorter", [False, pytest.param(True, marks=COMPILED)])
+def test_a_produced_and_a_consumed_message_go_the_ways_that_are_told(
+    shorter: bool, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MQFRAME_SPEEDUPS", "1" if shorter else "0")
+    if find_spec("mqframe_speedups") is not None:
+        # A process decides once what its clients read with, and may have done so before.
+        messages = import_module("mqframe_speedups.messages")
+        monkeypatch.setattr(messages, "decode", messages.reader(os.environ))
     handled = threading.Semaphore(0)
 
     with Cluster() as cluster, Producer(group="shop", nameserver=cluster.nameserver) as producer:
@@ -133,5 +161,5 @@ def test_a_produced_and_a_consumed_message_go_the_ways_that_are_told(calls: Call
                 assert handled.acquire(timeout=SECONDS_MAX)
         called = calls.end()
 
-    assert_way("The way of a produced message", called)
-    assert_way("The way of a consumed message", called)
+    assert_way("The way of a produced message", called, shorter)
+    assert_way("The way of a consumed message", called, shorter)

@@ -26,9 +26,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Reversible
 from enum import Enum
+from math import inf
 from typing import Final
 
-from mqframe.core.consuming.queue_locks import LockLease
+from mqframe.core.consuming.queue_locks import LockLease, LockTimes
 from mqframe.core.messages.message import ReceivedMessage
 
 CONTINUOUS_SECONDS_MAX: Final = 60.0
@@ -58,17 +59,24 @@ class Why(Enum):
 
 # Asked several times for every message; the class would look each up by name.
 (_RESTING, _QUEUED, _LISTENING, _PAUSED, _CLOSING, _CLOSED) = Turn
+_ENDLESS: Final = LockLease(LockTimes(lease=inf, trusted=inf))
+_ENDLESS.granted(0.0)
 
 
 class OrderedTurn:
-    """The turns of one queue. `lease`: of its lock at the broker; `None` where there are no locks."""
+    """The turns of one queue. `lease`: of its lock at the broker; `None` where there are no locks.
 
-    __slots__ = ("_began", "_lease", "_waiting", "state", "why")
+    Until `until`, and for as long as `lease` is trusted, the listener that runs may be called for the rest of
+    its batch; long ago where none runs. To look at both takes no lock.
+    """
+
+    __slots__ = ("_began", "_waiting", "lease", "state", "until", "why")
 
     def __init__(self, lease: LockLease | None) -> None:
         self.state = _RESTING
         self.why = Why.EMPTY
-        self._lease = lease
+        self.lease = lease or _ENDLESS
+        self.until = -inf
         self._waiting: deque[ReceivedMessage] = deque()
         self._began = 0.0
 
@@ -104,7 +112,7 @@ class OrderedTurn:
         if self.state is not _QUEUED:
             self.why = Why.CLOSED
             return []
-        if self._lease is not None and not self._lease.valid(now):
+        if not self.lease.valid(now):
             return self._pause(Why.UNLOCKED)
         if now - self._began > CONTINUOUS_SECONDS_MAX:
             return self._pause(Why.LONG)
@@ -112,23 +120,19 @@ class OrderedTurn:
         if not waiting:
             self.state, self.why = _RESTING, Why.EMPTY
             return []
-        self.state = _LISTENING
-        return [waiting.popleft() for _ in range(min(count_max, len(waiting)))]
-
-    def goes_on(self, now: float) -> bool:
-        """Whether the listener that runs may be called for the rest of its batch. Needs no lock."""
-        lease = self._lease
-        return (
-            self.state is _LISTENING
-            and now - self._began <= CONTINUOUS_SECONDS_MAX
-            and (lease is None or now <= lease.until)
-        )
+        self.state, self.until = _LISTENING, self._began + CONTINUOUS_SECONDS_MAX
+        if count_max < len(waiting):
+            return [waiting.popleft() for _ in range(count_max)]
+        batch = list(waiting)
+        waiting.clear()
+        return batch
 
     def end(self, good: bool, left: Reversible[ReceivedMessage] = ()) -> None:
         """The listener answered, and did not get what is `left` of the batch.
 
         After anything but `good` the queue pauses, and `why` says so.
         """
+        self.until = -inf
         if self.state is _CLOSING:
             self.state, self.why = _CLOSED, Why.CLOSED
         elif self.state is _LISTENING:
@@ -152,6 +156,7 @@ class OrderedTurn:
     def close(self) -> bool:
         """Begin nothing more; returns whether nobody is at it any more."""
         self._waiting.clear()
+        self.until = -inf
         if self.state in (_LISTENING, _CLOSING):
             self.state = _CLOSING
             return False

@@ -6,8 +6,9 @@ Each is imported when it is first used: who makes a producer needs few of them.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqframe.hooks.late_names import late_names
 
 if TYPE_CHECKING:
     from mqframe.core.codes import ResponseCode as ResponseCode
@@ -180,16 +181,4 @@ _HOME = {
     for name in names.split()
 }
 
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = late_names(__name__, _HOME)

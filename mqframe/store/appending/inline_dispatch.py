@@ -16,6 +16,8 @@ from mqframe.store.queues.consume_queue import ENTRY, ConsumeQueue
 from mqframe.store.queues.queue_table import QueueTable
 
 log: Final = get_logger("store")
+_OFFSET_BYTES: Final = 8
+"""An entry begins with the log offset of its record."""
 OnArrival = Callable[[str, int, int, list[int]], None]
 """Called with new messages of a queue: topic, queue id, the queue's end after them, their tags codes."""
 OnFailure = Callable[[MessagePlace, Exception], object]
@@ -142,7 +144,7 @@ class InlineDispatch:
                 else:
                     run.append(appended)
         arrivals = []
-        for queue, run in runs.items():
+        for queue, run in sorted(runs.items(), key=_begins) if len(runs) > 1 else runs.items():
             first = run[0]
             try:
                 if len(run) == 1:
@@ -183,6 +185,11 @@ class InlineDispatch:
             except Exception as problem:  # isolation boundary: of other messages
                 place = MessagePlace(appended.topic, queue_id, appended.queue_offset + number, record[0])
                 self.on_failure(place, problem)
+
+
+def _begins(run: tuple[ConsumeQueue, list[Appended]]) -> bytes:
+    """By what queues come in the order of their first records; appends may be in that of their last ones."""
+    return run[1][0].entries[:_OFFSET_BYTES]
 
 
 def _plain(placed: Placed) -> Appended:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command_runs import run
@@ -61,6 +63,36 @@ def test_commands_of_plugins_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hello" in shown.output
     assert CliRunner().invoke(app, ["hello", "--name", "anna"], obj=plugins).output == "hello, anna\n"
     assert CliRunner().invoke(app, ["hello"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("module", "listed"),
+    [
+        ("COMMAND_HELP = {'hello': 'Greet from beside.'}", "Greet from beside."),
+        ("COMMAND_HELP = {'other': 'Another.'}", "Greet by itself."),
+        ("", "Greet by itself."),
+    ],
+)
+def test_a_plugin_may_tell_lists_what_its_command_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, module: str, listed: str
+) -> None:
+    code = (
+        "from mqframe import hookimpl\n{}\n\n"
+        "def hello():\n    'Greet by itself.'\n    print('hello')\n\n"
+        "@hookimpl\ndef register_commands():\n    return {{'hello': hello}}\n"
+    )
+    (tmp_path / "mqframe_hello_beside.py").write_text(code.format(module))
+    info = tmp_path / "mqframe_hello_beside-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mqframe-hello-beside\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[mqframe]\ncommand.hello = mqframe_hello_beside\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    for words, shown in ((["--help"], f"  hello           {listed}\n"), (["hello"], "hello\n")):
+        command = [sys.executable, "-m", "mqframe", *words]
+        done = subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+        )
+        assert shown in done.stdout
 
 
 def test_a_blocked_command_is_gone() -> None:

@@ -56,6 +56,7 @@ def layout(*, guarded: bool, **changes: Any) -> Any:
             "guarded": guarded,
             "words": [word.encode() for word in WORDS],
             "batch_words": [],
+            "at_once": [],
             "store_host": HOST,
             "offset_id_head": HOST.hex().upper().encode(),
             "answer": (begin, b"," + marks, middle, end),

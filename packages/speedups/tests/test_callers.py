@@ -18,10 +18,13 @@ from twins import ANY_PROPERTIES, batch, heartbeat, pull, send
 
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.requests.needs import Action, topic_need
+from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.frame import HeaderForm, encode_frame
 from mqframe.hooks.interfaces import Authentication, Refused
 from mqframe.hooks.manager import PluginManager
 from mqframe.net.access.settings import AccessSettings
+
+BINARY = HeaderForm.ROCKETMQ
 
 
 def user(name: str, secret: str = "secret") -> bytes:
@@ -69,6 +72,18 @@ async def test_all_forms_of_sends_are_granted_one_by_one(
     raw = signed(encode_frame(frame))
     (_, talk), _ = await heard_by_both(tmp_path, monkeypatch, [BEGIN, [raw, signed(send(21)), raw]])
     assert talk.native == 3
+
+
+async def test_who_is_first_seen_within_a_read_waits_as_he_wants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurried = send(20, properties={**ANY_PROPERTIES, "WAIT": "false"})
+    seen = signed(hurried) + signed(send(21, "other"), "other", "its own")
+    turned = signed(send(21, "other"), "other", "its own") + signed(hurried)
+    talks = [BEGIN, [seen, seen + signed(hurried)], [turned], [signed(hurried) + signed(hurried)]]
+    found, _ = await heard_by_both(tmp_path, monkeypatch, talks, store={"flush": "SYNC_FLUSH"})
+    assert [talk.native for talk in found[1:]] == [1 + 1, 1, 2]
+    assert [list(frames(talk.answers)) for talk in found[1:]] == [[20, 21], [20, 21], [20]]
 
 
 GOOD = signed(send(30))
@@ -255,16 +270,19 @@ async def test_pulls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         signed(pull(20, 0), "shop", "wrong"), pull(20, 0), signed(pull(20, 0, consumerGroup="others")),
         signed(pull(20, 0, topic="other")), again('"Signature":"x"', first=True, raw=signed(pull(20, 0))),
         with_header(signed(pull(20, 0)), b'"queueOffset":"0"', b'"queueOffset":"1"'),
+        signed(pull(20, 0, form=BINARY), "shop", "wrong"), pull(20, 0, form=BINARY),
     ]  # fmt: skip
     good = [signed(pull(30, 0)), signed(pull(31, 1)) + signed(pull(32, 0, 1, maxMsgNums=2))]
+    good += [signed(pull(33, 0, form=BINARY)), signed(pull(34, 1, form=BINARY)) + signed(pull(35, 0))]
     deny = [signed(pull(40, 0)), allow("shop", "Group:consumers", decision="Deny"), signed(pull(41, 0))]
     talks = [[*BEGIN, *STORED], good, *[[signed(pull(10, 0)), raw, signed(pull(11, 0))] for raw in odd], deny]
     found, _ = await heard_by_both(tmp_path, monkeypatch, talks)
     answers = frames(found[1].answers)
-    sizes = [len(answers[number].body) for number in (30, 31, 32)]
-    assert found[1].given > 6
+    sizes = [len(answers[number].body) for number in range(30, 36)]
+    numbers = [len(list(decode_records(answers[number].body))) for number in range(30, 36)]
+    assert found[1].given == sum(numbers) > 12
     assert all(sizes)
-    for talk, code in zip(found[2:-1], (16, 16, 16, 16, 0, 16), strict=True):
+    for talk, code in zip(found[2:-1], (16, 16, 16, 16, 0, 16, 16, 16), strict=True):
         assert [frame.code for frame in frames(talk.answers).values()] == [0, code, 0]
         assert talk.given > 0
     last = frames(found[-1].answers)

@@ -161,6 +161,13 @@ def test_what_may_be_changed_can_be() -> None:
     )
 
 
+@pytest.mark.parametrize("text", [*TEXTS, b"b\x01\x02a\x011\x02b\x012\x02a\x013\x02\x014\x02c\x015\x016"])
+def test_properties_are_split_once_in_their_order(text: bytes) -> None:
+    message, (other,) = one(properties=text), decode_records(record(properties=text), "broker-a")
+    assert list(message.properties.items()) == list(other.properties.items())
+    assert message.properties is message.properties
+
+
 def test_a_body_is_unpacked_once_and_checked_before() -> None:
     packed, flag = compress(b"a" * 1000, Compression.ZLIB, 5)
     message = one(body=packed, sys_flag=flag)

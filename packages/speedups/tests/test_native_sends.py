@@ -156,6 +156,26 @@ def test_records_end_where_the_room_ends(reference: Any) -> None:
     assert reference.lay(raw, room=-1) is None
 
 
+@pytest.mark.parametrize(
+    ("values", "at_once", "count"),
+    [("ttff", False, 2), ("fftt", True, 2), ("ff", True, 2), ("tf-", False, 1), ("-tf", False, 2)],
+)
+def test_answers_that_wait_are_laid_out_without_those_that_do_not(
+    values: str, at_once: bool, count: int, reference: Any
+) -> None:
+    """By a word in the properties of each; `-`: neither."""
+    texts = {"t": "WAIT\x01true\x02", "f": "WAIT\x01false\x02", "-": ""}
+    frames = [encode_frame(reference.send(properties=texts[each] + reference.properties)) for each in values]
+    made, data = reference.layout(at_once=[b"WAIT\x01false"]), b"".join(frames)
+    laid = reference.lay(data, made)
+    assert (laid.at_once, laid.count, laid.stopped) == (at_once, count, sum(map(len, frames[:count])))
+    reference.check(data, laid)
+    if rest := data[laid.stopped :]:
+        assert reference.lay(rest, made).at_once is not at_once
+    assert reference.lay(data).at_once is False
+    assert reference.lay(data).count == len(values), "where nobody waits all are alike"
+
+
 def test_queues_are_asked_for_once(reference: Any) -> None:
     """By the topic object that was admitted; none stops before the frame; what is raised comes out."""
     asked: list[Any] = []
@@ -191,7 +211,7 @@ def test_wrong_arguments_are_refused(reference: Any) -> None:
         reference.lay(encode_frame(reference.send()), born=b"")
     with pytest.raises(ValueError, match="not in order"):
         reference.layout(size_bounds=[2, 1])
-    assert native.INTERFACE == 6
+    assert native.INTERFACE == 7
 
 
 def test_words_of_any_length_are_looked_for(reference: Any) -> None:

@@ -71,6 +71,20 @@ async def test_pulls_of_all_messages(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found.counts["gets"]["consumers", "t"][:2] == (found.given, 4)
 
 
+async def test_pulls_with_binary_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    form = {"form": HeaderForm.ROCKETMQ}
+    reads = [*STORED, pull(100, 0, **form), pull(101, 32, **form) + pull(102, 0, 1) + pull(103, 5, 1, **form)]
+    reads += [pull(104, 71, **form), pull(105, 31, 1, code=361, **form), send(106, e="0"), send(107, e="1")]
+    commits = {"commitOffset": "70", "sysFlag": COMMITS}
+    found = await both(tmp_path, monkeypatch, [*reads, pull(108, 40, **commits, **form)])
+    assert [offsets(found, opaque) for opaque in (100, 101)] == [list(range(32)), list(range(32, 64))]
+    assert [offsets(found, opaque) for opaque in (103, 104, 105)] == [list(range(5, 31)), [71], [31]]
+    assert found.given == 32 + 32 + 31 + 26 + 1 + 1 + 32
+    assert found.counts["offsets"][0]["t", "consumers"] == {0: 70}
+    answers = frames(found.answers)
+    assert {answers[opaque].form for opaque in (100, 102, 104)} == {HeaderForm.JSON}, "as Python answers"
+
+
 async def test_pulls_in_bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bulk = {"mqframeBulk": "true", "maxMsgNums": "60"}
     reads = [*STORED, pull(100, 0, **bulk), pull(101, 60, **bulk), pull(102, 0, maxMsgNums="60")]
@@ -403,6 +417,18 @@ async def test_several_pulls_wait_for_a_batch(tmp_path: Path, monkeypatch: pytes
     assert found.given == 4 + 2 + 2 + 1 + 2 + 1
 
 
+async def test_pulls_of_several_queues_are_answered_in_the_order_of_their_first_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue that is written to first is the one whose last message comes last, too."""
+    read = send(110, e="1") + send(111, e="0") + send(112, "other", e="3") + send(113, e="1")
+    reads = [*STORED, pull(100, 71), pull(101, 31, 1), read, read]
+    found = await both(tmp_path, monkeypatch, [*reads, pull(102, 73), pull(103, 35, 1), read])
+    assert list(frames(found.answers))[-2:] == [103, 102]
+    assert [offsets(found, opaque) for opaque in (101, 100)] == [[31, 32], [71]]
+    assert found.given == 2 + 1 + 2 + 1
+
+
 async def test_a_pull_waits_behind_a_send_of_its_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -603,7 +629,8 @@ async def test_consumers_that_keep_up(seed: int, tmp_path: Path, monkeypatch: py
             if kind == "pull":
                 offset = ends[queue_id] + chance.choice([-2, 0, 0, 0, 0, 1])
                 wait = chance.choice([0, 2000, 15000])
-                read.append(pull(number, offset, queue_id, suspendTimeoutMillis=wait))
+                form = chance.choice(list(HeaderForm))
+                read.append(pull(number, offset, queue_id, suspendTimeoutMillis=wait, form=form))
             elif kind == "beat":
                 read.append(heartbeat(number, *chance.choice([[], ["a"], ["b"]])))
             else:
@@ -679,10 +706,11 @@ async def test_pulls_with_anything_in_them(
             name: chance.choice(values) for name in chance.sample(names, chance.choice([0, 0, 1, 1, 2]))
         }
         usual = {"queueOffset": chance.randrange(30), "queueId": chance.randrange(2)} | changes
+        usual["form"] = chance.choice(list(HeaderForm))
         pulls = [pull(100 + number, 0, **usual), pull(200 + number, chance.randrange(30))]  # type: ignore[arg-type]
         reads.append(b"".join(chance.sample(pulls, 2)))
     for number in range(300, 303):
-        raw = bytearray(pull(number, 3, 1))
+        raw = bytearray(pull(number, 3, 1, form=chance.choice(list(HeaderForm))))
         raw[chance.randrange(8, len(raw))] = chance.choice(b'0189"\\,:{}x \x00\xff')
         reads += [bytes(raw), pull(number + 10, 5)]
     found = await both(tmp_path, monkeypatch, reads)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mqframe_replication.settings import ReplicationSettings
-from twins import ANY_PROPERTIES, FIRST, LOG_BYTES, Asking, batch, both, opened, send, stored
+from twins import ANY_PROPERTIES, FIRST, LOG_BYTES, Asking, batch, both, element, opened, send, stored
 
 from mqframe.core.codes import FLAG_ONEWAY
 from mqframe.core.messages.properties import encode_properties
@@ -238,12 +238,18 @@ async def test_the_broker_chooses_among_its_queues_there_as_well(tmp_path: Path)
     assert len(chosen) == 30
 
 
+HURRIED = {**ANY_PROPERTIES, "UNIQ_KEY": "A", "WAIT": "false"}
 WAITING = [
     *FIRST,
     send(10) + send(20, "other") + batch(12, 3) + send(13, form=HeaderForm.ROCKETMQ),
     send(14, flag=FLAG_ONEWAY),
-    send(15) + send(16, properties={**ANY_PROPERTIES, "UNIQ_KEY": "A", "WAIT": "false"}) + send(17),
+    send(15) + send(16, properties=HURRIED) + send(17),
     batch(18, 2, properties="WAIT\x01false\x02"),
+    batch(30, [element(1, "UNIQ_KEY\x01A\x02WAIT\x01false\x02")]) + send(31, properties=HURRIED),
+    send(32, properties=HURRIED) + send(33, properties=HURRIED, flag=FLAG_ONEWAY) + send(34, "third"),
+    send(35, "made", properties=HURRIED),
+    send(36) + send(40, "other"),
+    send(37, properties=HURRIED) + send(38, "other", properties=HURRIED) + send(39, "other"),
     send(19),
     ask(22),
     ask(23, more={"WAIT": "false"}),
@@ -253,22 +259,22 @@ WAITING = [
 
 async def test_those_that_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = await both(tmp_path, monkeypatch, WAITING, store={"flush": "SYNC_FLUSH"})
-    assert found.native == 6 + 1 + 1 + 1 + 2, (
-        "who does not wait, and whoever is read with that, goes the longer way"
+    assert found.native == 6 + 1 + 1 + 2 + 1 + 2 + 2 + 1 + 3, (
+        "who is read behind one that waits otherwise goes the longer way"
     )
-    assert found.answers.count(b'"code":0,') == 4 + 4 + 3 + 1 + 1
-    assert sum(found.counts["puts by time"]) == 4 + 4 + 1 + 3 + 1 + 1 + 3
+    assert found.answers.count(b'"code":0,') == 4 + 4 + 3 + 1 + 2 + 2 + 1 + 2 + 3 + 1
+    assert sum(found.counts["puts by time"]) == 4 + 4 + 1 + 3 + 1 + 2 + 3 + 1 + 2 + 3 + 1 + 3
     offsets = [(ext or {})["queueOffset"] for code, _, ext in found.replies if not code]
-    assert offsets == ["9", "5", "10"]
+    assert offsets == ["12", "8", "13"]
 
 
 async def test_those_that_get_no_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     master = ReplicationSettings(role="SYNC_MASTER", port=0)
     found = await both(tmp_path, monkeypatch, WAITING, replication=master)
-    assert found.native == 6 + 1 + 1 + 1 + 2
+    assert found.native == 6 + 1 + 1 + 2 + 1 + 2 + 2 + 1 + 3
     assert [code for code, _, _ in found.replies] == [11, 0, 11]
-    assert found.answers.count(b'"code":11,') == 4 + 4 + 2 + 1
-    assert found.answers.count(b'"code":0,') == 2, "these do not wait"
+    assert found.answers.count(b'"code":11,') == 4 + 4 + 2 + 1 + 1 + 2 + 1 + 1
+    assert found.answers.count(b'"code":0,') == 1 + 1 + 1 + 1 + 1 + 2, "these do not wait"
 
 
 async def test_answers_of_a_connection_that_closed_meanwhile_are_dropped(tmp_path: Path) -> None:

@@ -114,3 +114,12 @@ def test_a_loop_of_another_thread_can_be_moved_from_outside() -> None:
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+async def test_time_that_another_thread_moved_meanwhile_does_not_go_back() -> None:
+    clock = ManualClock()
+    moved = asyncio.ensure_future(clock.aadvance(1.0))
+    await asyncio.sleep(0)
+    clock.advance(5.0)  # as a listener in a thread of its own does
+    await moved
+    assert clock.monotonic() == 5.0

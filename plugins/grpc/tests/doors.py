@@ -27,7 +27,7 @@ from mqframe_grpc.options import GrpcOptions
 from mqframe_grpc.outside.backend import OutsideBackend
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.call import Answered, CallHead, GrpcCall, Method
-from mqframe_grpc.transport.messages import PREFIX_BYTES, IncomingMessages
+from mqframe_grpc.transport.messages import IncomingMessages
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 from mqframe_grpc.transport.streams import HttpStream
 from mqframe_testing.cluster_scene import ClusterScene
@@ -48,16 +48,23 @@ _ids = itertools.count(1)
 
 
 class MemoryCarrier:
-    """Keeps the answers of one call, instead of a connection. `certificate`: its common name."""
+    """Keeps the answers of one call, instead of a connection. `certificate`: its common name; `pieces`: how
+    many answers came with each piece of what was sent."""
 
     def __init__(self, answered: type[m.ProtoMessage], address: str = ADDRESS, certificate: str = "") -> None:
         self.address = address
         self.certificate = certificate
         self.answers: list[Any] = []
+        self.pieces: list[int] = []
         self._answered = answered
+        self._incoming = IncomingMessages("identity", _MESSAGE_BYTES_MAX)
 
     def send(self, call: GrpcCall, data: bytes) -> None:
-        self.answers.append(self._answered.FromString(data[PREFIX_BYTES:]))
+        before = len(self.answers)
+        self._incoming.feed(data)
+        while (message := self._incoming.take()) is not None:
+            self.answers.append(self._answered.FromString(message.content))
+        self.pieces.append(len(self.answers) - before)
 
     def answered(self, last: Answered) -> None:
         """The answer that a call returned, as it arrives."""
@@ -79,6 +86,10 @@ class MemoryCall:
     @property
     def answers(self) -> list[Any]:
         return self._carrier.answers
+
+    @property
+    def pieces(self) -> list[int]:
+        return self._carrier.pieces
 
     async def _serve(self, work: Any) -> list[Any]:
         """All answers. Raises `GrpcError` for a call that has none."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import inf
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -115,30 +118,41 @@ class TestTurns:
         turn.end(True, batch[1:])
         assert (turn.waiting_count, turn.state) == (0, Turn.CLOSED)
 
-    def test_the_rest_of_a_batch_goes_on_as_long_as_one_could_begin(self) -> None:
+    @pytest.mark.parametrize(
+        "ends", [lambda turn: turn.end(True), lambda turn: turn.end(False), OrderedTurn.close]
+    )
+    def test_the_rest_of_a_batch_may_go_on_for_60_s_until_the_turn_ends(self, ends) -> None:
+        turn = OrderedTurn(held())
+        assert turn.until == -inf, "nothing was begun"
+        turn.offer(messages(0, 1, 2), 7.0)
+        assert turn.until == -inf, "nothing was begun"
+        turn.begin(2, 20.0)
+        assert turn.until == 67.0, "without a pause for so long"
+        ends(turn)
+        assert turn.until == -inf
+
+    def test_the_next_batch_has_no_more_time(self) -> None:
         lease = held()
         turn = OrderedTurn(lease)
-        assert not turn.goes_on(0.0), "nothing was begun"
-        turn.offer(messages(0, 1), 0.0)
-        turn.begin(2, 0.0)
-        assert turn.goes_on(30.0)
-        assert not turn.goes_on(30.1), "the lease"
-        lease.granted(30.0)
-        assert turn.goes_on(60.0)
-        lease.granted(60.0)
-        assert not turn.goes_on(60.1), "without a pause for so long"
-        lease.doubted()
-        assert not turn.goes_on(50.0)
-        lease.granted(60.0)
-        assert turn.goes_on(50.0)
-        turn.close()
-        assert not turn.goes_on(50.0)
+        turn.offer(messages(0, 1), 7.0)
+        turn.begin(1, 7.0)
+        turn.end(True)
+        turn.begin(1, 20.0)
+        assert turn.until == 67.0
+        assert turn.lease is lease
 
-    def test_a_batch_of_a_queue_without_locks_goes_on(self) -> None:
+    def test_nothing_ends_the_lease_of_a_queue_without_locks(self) -> None:
         turn = OrderedTurn(None)
         turn.offer(messages(0, 1), 0.0)
-        turn.begin(2, 0.0)
-        assert turn.goes_on(59.0)
+        assert offsets(turn.begin(2, 60.0)) == [0, 1]
+        assert turn.lease.until == inf
+
+    def test_a_batch_of_all_that_waits_leaves_nothing(self) -> None:
+        turn = OrderedTurn(None)
+        turn.offer(messages(0, 1), 0.0)
+        batch = turn.begin(2, 0.0)
+        turn.offer(messages(2), 0.0)
+        assert (offsets(batch), turn.waiting_count) == ([0, 1], 1)
 
     def test_closed_before_a_worker_came(self) -> None:
         turn = OrderedTurn(held())

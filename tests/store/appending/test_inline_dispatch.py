@@ -30,6 +30,24 @@ def test_arrivals_are_told_once_a_queue_and_turn(opened, message):
     assert told == [("t", 0, 2, [java_hash("a"), java_hash("b")]), ("u", 1, 1, [0])]
 
 
+def test_queues_come_in_the_order_of_their_first_messages(opened, message):
+    """Appends of several messages each wait in the order of their last ones."""
+    told = []
+    store = opened(options={"on_arrival": lambda *args: told.append(args)})
+    for each in (message(), message("u", 1), message("u", 2), message()):
+        store.writes.put(each)
+    waiting = store.appender.waiting
+    first, *others, last = map(store.appender.describe, waiting)
+    waiting.clear()
+    whole = last._replace(
+        queue_offset=0, entries=first.entries + last.entries, codes=[*first.codes, *last.codes]
+    )
+    waiting.extend([*others, whole])
+    store.dispatch.now()
+    assert told == [("t", 0, 2, [0, 0]), ("u", 1, 1, [0]), ("u", 2, 1, [0])]
+    assert store.dispatch.listed_offset == last.end
+
+
 def test_disk_full_while_opening_the_index(opened, message):
     full = [True]
 

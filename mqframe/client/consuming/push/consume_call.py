@@ -11,6 +11,7 @@ from typing import Any, Final
 from mqframe.client.consuming.push.listener import ListenedTopic, ListenerContext
 from mqframe.client.consuming.push.watched_call import ListenerHooks, WatchedCall
 from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult, outcome
+from mqframe.core.consuming.ordered_turn import OrderedTurn
 from mqframe.core.consuming.process_queue import ProcessQueue
 from mqframe.core.errors import BodyUnreadable, DecodeError
 from mqframe.core.messages.many import many_of
@@ -196,33 +197,45 @@ class ListenerCaller:
         if watched is not None:
             self._end(call, watched)
 
-    def call_each(self, bundle: Bundle, goes_on: Callable[[float], bool] | None = None) -> None:
+    def call_each(
+        self,
+        bundle: Bundle,
+        turn: OrderedTurn | None = None,
+        newest: Callable[[str], ListenedTopic | None] = lambda topic: None,
+    ) -> None:
         """Call a plain listener, which no hook watches, with one message after the other, as long as all
-        goes well, is quick, and `goes_on` at that time. Requests are left to `call`."""
-        held, function, waiting = bundle.held, bundle.subscription.function, bundle.waiting
-        bundle.started, bundle.result = True, ConsumeResult.SUCCESS
-        bundle.context = ListenerContext(held.queue, self._group)
-        began = now = self._monotonic()
+        goes well and is quick. Requests are left to `call`. In order, the rest is left as soon as `turn` or
+        its lease is over, or the subscription is not the `newest` of its topic any more."""
+        # Looked up once: a row is short, and each of these would count in what a message costs.
+        held, waiting, meant, monotonic = bundle.held, bundle.waiting, bundle.subscription, self._monotonic
+        function, single, topic, success = meant.function, meant.single, meant.topic, ConsumeResult.SUCCESS
+        queue, group, may_ask, done = held.queue, self._group, bundle.may_ask, bundle.messages.append
+        bundle.started, bundle.result = True, success
+        bundle.context = context = ListenerContext(queue, group)
+        began = now = monotonic()
         while waiting and not (bundle.over or held.dropped) and now - began < BUNDLE_SECONDS:
             try:
                 message = waiting.popleft()
             except IndexError:
                 break  # the loop was quicker
-            if bundle.may_ask and message.may_have(REQUEST_MARK):
+            if may_ask and message.may_have(REQUEST_MARK):
                 waiting.appendleft(message)
                 break
             bundle.current = message
-            context = ListenerContext(held.queue, self._group)
             result, error, before = None, None, now
             try:
-                result = function([message], context)
+                if single is None:
+                    context = ListenerContext(queue, group)
+                    result = function([message], context)
+                elif (result := single(message)) is None:
+                    result = success
             except BaseException as problem:  # isolation boundary: it is the application's code in our thread
                 error = problem
-            now = self._monotonic()
-            if result is ConsumeResult.SUCCESS and context.ack_index >= 0:
-                bundle.messages.append(message)
-                bundle.spent += now - before
-                if goes_on is None or goes_on(now):
+            now = monotonic()
+            if result is success and context.ack_index >= 0:
+                done(message)
+                bundle.spent = now - began
+                if turn is None or (now <= turn.until and now <= turn.lease.until and newest(topic) is meant):
                     continue
                 break
             bundle.odd = odd = bundle.single(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import msgspec
@@ -78,13 +78,17 @@ ListenerFunction = Handler | BatchListener
 Call = Callable[[list[ReceivedMessage], ListenerContext], Any]
 """How consume services call it."""
 
+Single = Callable[[ReceivedMessage], Any]
+"""How they call a handler that takes nothing but its message; `None` means success."""
+
 
 @attrs.frozen
 class ListenedTopic(TopicSubscription):
     """One topic that a consumer listens to.
 
     `function`: what is called with a batch and its context; `listener`: what the application handed in;
-    `on_decode_error`: what becomes of messages at whose bodies it failed with a `DecodeError`.
+    `on_decode_error`: what becomes of messages at whose bodies it failed with a `DecodeError`; `single`: the
+    handler itself, where a plain call with its message is all that `function` is.
     """
 
     function: Call
@@ -93,6 +97,7 @@ class ListenedTopic(TopicSubscription):
     listener: object
     takes_one: bool
     on_decode_error: OnDecodeError = OnDecodeError.DEAD_LETTER
+    single: Single | None = None
 
     def of(self, message: ReceivedMessage) -> ListenedTopic:
         """The subscription of the handler that `message` is for."""
@@ -128,12 +133,15 @@ def subscription(
     if not callable(function):
         raise FixError(f"listener of topic {topic} is a {type(function).__qualname__}, not a function")
     is_async = is_coroutine_function(function)
+    single: Single | None = None
     if body is not None:
         form = typed_form(function, topic, body)
         call, takes_one = typed_call(function, form, is_async=is_async), True
     else:
         kind = kind_of(function, topic)
         call, takes_one = _as_batch_call(function, kind, is_async), kind is not ListenerKind.BATCH
+        if kind is ListenerKind.HANDLER and not is_async:
+            single = cast("Single", function)
     if takes_one and batch_max not in (None, 1):
         raise FixError(
             f"listener {function_name(function)} of topic {topic} takes one message, and batch_max is"
@@ -144,7 +152,8 @@ def subscription(
     if not 1 <= size <= BATCH_MAX:
         raise FixError(f"listener of topic {topic}: batch_max {size} is not within 1 and {BATCH_MAX}")
     chosen = filter_of(expression)
-    return ListenedTopic(topic, chosen, version, call, size, is_async, function, takes_one, on_decode_error)
+    rest = is_async, function, takes_one, on_decode_error, single
+    return ListenedTopic(topic, chosen, version, call, size, *rest)
 
 
 def _as_batch_call(function: Callable[..., Any], kind: ListenerKind, is_async: bool) -> Call:

@@ -56,6 +56,7 @@ class OrderedService:
         self._statistics = parts.statistics
         self._clock = clock
         self._find = parts.find
+        self._subscribed = plan.subscriptions.by_topic.get  # what `find` finds, but for the retry topic
         self._settle = parts.settle
         self._failures = parts.failures
         self._expired = parts.expired
@@ -188,9 +189,8 @@ class OrderedService:
             call.begin(self._clock.monotonic(), rows=self._in_rows(call.subscription))
         if call.waiting:
             self._rows.add(call)
-            goes_on, meant, find = call.queue.turn.goes_on, call.subscription, self._find
-            topic = meant.topic
-            self._caller.call_each(call, lambda now: goes_on(now) and find(topic) is meant)
+            hidden = call.subscription.topic == self._retry_topic
+            self._caller.call_each(call, call.queue.turn, self._find if hidden else self._subscribed)
             if not (call.messages or call.odd):  # its first is a request, or the queue was dropped
                 call.odd = call.single(call.waiting.popleft())
                 self._caller.call(call.odd)

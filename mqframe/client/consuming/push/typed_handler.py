@@ -22,6 +22,9 @@ _FORMS: Final = (
     " and annotate the value with its type"
 )
 
+# Asked for with every message; in Python 3.11 the class takes longer than all else here.
+_SUCCESS: Final = ConsumeResult.SUCCESS
+
 TypedHandler = Callable[..., Any]
 """Takes the value in a message's body, alone or with the message, or with the message and the context: the
 listener of a topic that was subscribed with `type` or `codec`. Returns and raises as a `Handler` does; any
@@ -65,7 +68,7 @@ class TypedForm:
         else it stays as it is, which is no result.
         """
         if returned is None:
-            return ConsumeResult.SUCCESS
+            return _SUCCESS
         if isinstance(returned, ConsumeResult | ReplyMessage) or inspect.isawaitable(returned):
             return returned
         if is_request(message):

@@ -85,7 +85,7 @@ class Commands(TyperGroup):
         return [name for name in COMMANDS if name in names] + [name for name in names if name not in COMMANDS]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands; those of this distribution are not imported for that."""
+        """List the commands; those whose help is told beside them are not imported for that."""
         _Listed(self).format_commands(ctx, formatter)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -145,16 +145,27 @@ class _Listed(TyperGroup):
     """The commands of `group` as a list shows them: by what is known of them before they are imported."""
 
     def __init__(self, group: Commands) -> None:
+        from mqframe.hooks.installed import by_name, entry_points
+
         super().__init__()
         self._group = group
+        self._installed = by_name(entry_points(group="mqframe"))
 
     def list_commands(self, ctx: Any) -> list[str]:
         return self._group.list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in COMMANDS:
-            return TyperCommand(cmd_name, help=COMMANDS[cmd_name].help)
-        return self._group.get_command(ctx, cmd_name)
+        told = COMMANDS[cmd_name].help if cmd_name in COMMANDS else self._told_beside(cmd_name)
+        return TyperCommand(cmd_name, help=told) if told else self._group.get_command(ctx, cmd_name)
+
+    def _told_beside(self, name: str) -> str:
+        """What the module that offers the command says of it in `COMMAND_HELP`; "" where it does not."""
+        offered = self._installed.get(f"command.{name}")
+        try:
+            said = {} if offered is None else getattr(offered.load(), "COMMAND_HELP", {})
+        except Exception:  # isolation boundary: a plugin that cannot be imported is told of as any broken one
+            return ""
+        return str(said.get(name, ""))
 
 
 def _refuse(problem: Any, *, as_json: bool) -> NoReturn:

@@ -7,11 +7,12 @@ use pyo3::prelude::*;
 use crate::answer::{Answer, Unique};
 use crate::keys::note_keys;
 use crate::laid::Work;
-use crate::layout::{queue_at, LastTopic, SendLayout, Step, Turn};
+use crate::layout::{SendLayout, Step, Turn};
 use crate::properties::{mark_behind, named, Named, BYTES_MAX, NAME_END, PAIR_END};
 use crate::record::{record_bytes, Hosts, Record};
 use crate::send::Send;
 use crate::text::java_hash;
+use crate::topics::{queue_at, LastTopic};
 
 const HEAD_BYTES: usize = 20;
 
@@ -73,11 +74,10 @@ impl SendLayout {
         if work.records.len() + size > turn.room {
             return Ok(Step::Stopped);
         }
-        let number = match self.topic_of(send, last_topic) {
-            Ok(number) => number,
+        let (number, topic) = match self.topics.of(send, last_topic) {
+            Ok(found) => found,
             Err(step) => return Ok(step),
         };
-        let topic = &self.topics[number];
         let Some((run, first)) = queue_at(py, work, turn, number, topic, send.queue_id)? else {
             return Ok(Step::Stopped);
         };

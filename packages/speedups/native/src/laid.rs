@@ -16,6 +16,7 @@ use crate::record_crc::fill_in;
 pub struct Laid {
     stopped: usize,
     unknown: Option<Py<PyString>>,
+    at_once: bool,
     count: usize,
     end: i64,
     records: Py<PyBytes>,
@@ -45,11 +46,12 @@ struct Puts {
     times: u64,
 }
 
-/// What is laid out so far. `guarded`: whether records end with room for a CRC over all of them; `end`: log offset
-/// behind the last record; `puts_at`: where `puts` counts messages, by their topic's number, their size, and
-/// whether they are sharded.
+/// What is laid out so far. `guarded`: whether records end with room for a CRC over all of them; `at_once`: whether
+/// none of the answers waits, or all may; `end`: log offset behind the last record; `puts_at`: where `puts` counts
+/// messages, by their topic's number, their size, and whether they are sharded.
 pub struct Work {
     guarded: bool,
+    pub at_once: bool,
     pub records: Vec<u8>,
     pub answers: Vec<u8>,
     pub end: i64,
@@ -71,6 +73,7 @@ impl Work {
     pub fn new(guarded: bool, end: i64, size: usize, state: NumberState) -> Self {
         Self {
             guarded,
+            at_once: false,
             records: Vec::with_capacity(size),
             answers: Vec::with_capacity(size / 2),
             end,
@@ -193,6 +196,7 @@ impl Work {
         Ok(Laid {
             stopped,
             unknown: unknown.map(|topic| PyString::new(py, topic).unbind()),
+            at_once: self.at_once,
             count: self.count,
             end: self.end,
             records: PyBytes::new(py, &self.records).unbind(),

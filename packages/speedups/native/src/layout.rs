@@ -1,41 +1,27 @@
 //! `SendLayout`: frames in, what is to be written and answered out.
 
-use std::collections::HashMap;
-use std::iter::once;
-
 use memchr::memmem::{find, Finder};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::answer::{Answer, Answers, Unique};
+use crate::answer::Answers;
 use crate::batch::{Batch, BatchLimits};
 use crate::hasher::NumberState;
 use crate::header::{read, whole_frame, Field, Frame, Limits};
 use crate::json::unescape;
-use crate::keys::note_keys;
 use crate::laid::{Laid, Work};
-use crate::properties::{mark_behind, named, BYTES_MAX};
-use crate::record::{record_bytes, Hosts, Record, TOPIC_BYTES_MAX};
+use crate::record::Hosts;
 use crate::record_crc::ROOM;
-use crate::send::{send_of, Send, SEND_V2, TRANSACTION_MASK};
+use crate::send::{send_of, Send, SEND_V2};
 use crate::signers::Signers;
-use crate::text::java_hash;
+use crate::topics::{LastTopic, Topics};
 use crate::words::Words;
 
 /// More would not fit the number under which messages are counted.
 const SIZE_BOUNDS_MAX: usize = 1 << 10;
 /// `SHARDING_KEY` of mqframe/core/messages/properties.py: messages with it are counted as such in order.
 const SHARDING: &[u8] = b"__SHARDINGKEY";
-
-/// A topic that may be sent to. `hash`: of its name with `#` behind, as index keys begin.
-pub struct Topic {
-    pub name: Py<PyString>,
-    queues: i32,
-    pub sys_flag: i32,
-    pub hash: u32,
-}
 
 /// Lays out ordinary sends. Belongs to one thread.
 #[pyclass(module = "mqframe_speedups._native")]
@@ -45,6 +31,8 @@ pub struct SendLayout {
     guarded: bool,
     pub words: Words,
     pub batch_words: Words,
+    /// With one of these among the properties of its request an answer does not wait.
+    at_once: Words,
     /// Boxed for its alignment, see `Words`.
     sharding: Box<Finder<'static>>,
     store_host: Vec<u8>,
@@ -53,8 +41,7 @@ pub struct SendLayout {
     pub batch_limits: BatchLimits,
     text_max: usize,
     pub size_bounds: Vec<u64>,
-    pub topics: Vec<Topic>,
-    numbers: HashMap<Vec<u8>, usize>,
+    pub topics: Topics,
     state: NumberState,
 }
 
@@ -68,7 +55,7 @@ pub struct Turn<'a, 'py> {
     pub room: usize,
     pub now: i64,
     body_bytes_max: usize,
-    queue_of: &'a Bound<'py, PyAny>,
+    pub queue_of: &'a Bound<'py, PyAny>,
 }
 
 /// What became of one frame.
@@ -81,14 +68,15 @@ pub enum Step<'a> {
 #[pymethods]
 impl SendLayout {
     #[new]
-    #[pyo3(signature = (*, suffix, guarded, words, batch_words, store_host, offset_id_head, answer, frame_bytes_max,
-                        header_bytes_max, text_max, batch_messages_max, batch_keys_max, size_bounds))]
+    #[pyo3(signature = (*, suffix, guarded, words, batch_words, at_once, store_host, offset_id_head, answer,
+                        frame_bytes_max, header_bytes_max, text_max, batch_messages_max, batch_keys_max, size_bounds))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn new(
         mut suffix: Vec<u8>,
         guarded: bool,
         words: Vec<Vec<u8>>,
         batch_words: Vec<Vec<u8>>,
+        at_once: Vec<Vec<u8>>,
         store_host: Vec<u8>,
         offset_id_head: Vec<u8>,
         answer: (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>),
@@ -119,6 +107,7 @@ impl SendLayout {
             guarded,
             words: Words::new(&words),
             batch_words: Words::new(&batch_words),
+            at_once: Words::new(&at_once),
             sharding: Box::new(Finder::new(SHARDING)),
             store_host,
             answers: Answers {
@@ -138,42 +127,23 @@ impl SendLayout {
             },
             text_max,
             size_bounds,
-            topics: Vec::new(),
-            numbers: HashMap::new(),
+            topics: Topics::default(),
             state: NumberState::default(),
         })
     }
 
     /// Messages may be sent to `topic`, queues 0 to `queues` - 1; `sys_flag` is or-ed to theirs.
     fn admit(&mut self, topic: Bound<'_, PyString>, queues: i32, sys_flag: i32) -> PyResult<()> {
-        let name = topic.to_cow()?;
-        let hash = java_hash(format!("{name}#").as_bytes(), 0).unwrap_or_default();
-        let number = *self
-            .numbers
-            .entry(name.as_bytes().to_vec())
-            .or_insert(self.topics.len());
-        let admitted = Topic {
-            name: topic.clone().unbind(),
-            queues,
-            sys_flag,
-            hash,
-        };
-        if number == self.topics.len() {
-            self.topics.push(admitted);
-        } else {
-            self.topics[number] = admitted;
-        }
-        Ok(())
+        self.topics.admit(topic, queues, sys_flag)
     }
 
     /// Whether `topic` was admitted.
     fn knows(&self, topic: &str) -> bool {
-        self.numbers.contains_key(topic.as_bytes())
+        self.topics.know(topic.as_bytes())
     }
 
     /// Admit no topic any more.
     fn forget(&mut self) {
-        self.numbers.clear();
         self.topics.clear();
     }
 
@@ -261,9 +231,6 @@ struct Scratch<'a> {
     batch: Batch<'a>,
 }
 
-/// The topic of the send before, and its number.
-pub type LastTopic<'a> = (&'a [u8], usize);
-
 impl SendLayout {
     /// Nothing laid out yet, at log offset `end`, of frames with `size` bytes.
     fn work(&self, end: i64, size: usize) -> Work {
@@ -312,7 +279,7 @@ impl SendLayout {
                 return Ok(Step::Stopped);
             };
             // What is granted is kept of topics that there are.
-            if !self.numbers.contains_key(send.topic) {
+            if !self.topics.know(send.topic) {
                 return Ok(Step::Unknown(send.topic));
             }
             if !signers.may(user, send.code, send.topic) {
@@ -337,84 +304,16 @@ impl SendLayout {
         if !body_fits || send.queue_id < 0 || text.len() > self.text_max || self.words.occur_in(text) {
             return Ok(Step::Stopped);
         }
+        let at_once = self.at_once.occur_in(text);
+        if work.count == 0 {
+            work.at_once = at_once;
+        } else if work.at_once != at_once {
+            return Ok(Step::Stopped); // answers that wait leave without those that do not
+        }
         if send.is_batch {
             return self.place_batch(py, (send, text, body), turn, work, last_topic, batch);
         }
-        let mark = mark_behind(text);
-        let properties = [text, mark, &self.suffix];
-        let properties_bytes = text.len() + mark.len() + self.suffix.len();
-        let Some(named) = named(text).filter(|named| named.is_plain()) else {
-            return Ok(Step::Stopped);
-        };
-        let (Some(unique), true) = (named.unique, properties_bytes <= BYTES_MAX) else {
-            return Ok(Step::Stopped);
-        };
-        let size = record_bytes(&turn.hosts, send.topic.len(), body.len(), properties_bytes);
-        if work.records.len() + size > turn.room {
-            return Ok(Step::Stopped);
-        }
-        let Some(code) = java_hash(named.tags.unwrap_or_default(), 0) else {
-            return Ok(Step::Stopped);
-        };
-        // Last, so that an unknown topic is the only reason to stop, as far as that can be told.
-        let number = match self.topic_of(send, last_topic) {
-            Ok(number) => number,
-            Err(step) => return Ok(step),
-        };
-        let topic = &self.topics[number];
-        let keyed = work.keys.len();
-        if note_keys(&mut work.keys, topic.hash, &named, work.end).is_none() {
-            work.keys.truncate(keyed);
-            return Ok(Step::Stopped);
-        }
-        let Some((run, queue_offset)) = queue_at(py, work, turn, number, topic, send.queue_id)? else {
-            work.keys.truncate(keyed);
-            return Ok(Step::Stopped);
-        };
-        let physical = work.end;
-        let record = Record {
-            topic: send.topic,
-            queue_id: send.queue_id,
-            queue_offset,
-            physical,
-            flag: send.flag,
-            sys_flag: send.sys_flag | topic.sys_flag,
-            born: send.born,
-            stored: turn.now,
-            reconsumed: send.reconsumed,
-            body,
-            properties,
-        };
-        work.append(run, &record, &turn.hosts, size, code);
-        let name = (number, &topic.name);
-        work.count_put(py, name, self.is_sharded(text), (1, size), &self.size_bounds);
-        work.count_kind(send.code, send.one_way);
-        if !send.one_way {
-            let answer = Answer {
-                opaque: send.opaque,
-                queue_id: send.queue_id,
-                queue_offset,
-                unique: Unique::BeforeMarks(unique),
-            };
-            self.answers.put(&mut work.answers, &answer, once(physical));
-        }
-        Ok(Step::Served)
-    }
-
-    /// The number of the topic of `send`, if that may go there; else what becomes of its frame.
-    pub fn topic_of<'a>(&self, send: &Send<'a>, last: &mut LastTopic<'a>) -> Result<usize, Step<'a>> {
-        if send.topic.len() > TOPIC_BYTES_MAX {
-            return Err(Step::Stopped);
-        }
-        if last.0 != send.topic || send.topic.is_empty() {
-            let number = self.numbers.get(send.topic);
-            *last = (send.topic, *number.ok_or(Step::Unknown(send.topic))?);
-        }
-        let topic = &self.topics[last.1];
-        if send.queue_id >= topic.queues || (send.sys_flag | topic.sys_flag) & TRANSACTION_MASK != 0 {
-            return Err(Step::Stopped);
-        }
-        Ok(last.1)
+        self.place_one(py, (send, text, body), turn, work, last_topic)
     }
 
     /// Whether messages with these properties in their request are counted as such in order.
@@ -430,31 +329,6 @@ fn text_of<'t>(send: &Send<'t>, scratch: &'t mut Vec<u8>) -> Option<&'t [u8]> {
     }
     unescape(send.properties, scratch)?;
     Some(scratch)
-}
-
-/// The number of the queue's run, and the queue offset of its next message; `None` where Python has no such
-/// queue.
-pub fn queue_at(
-    py: Python,
-    work: &mut Work,
-    turn: &Turn,
-    number: usize,
-    topic: &Topic,
-    queue_id: i32,
-) -> PyResult<Option<(usize, i64)>> {
-    let key = (number as u64) << 32 | queue_id as u64;
-    let run = if let Some(run) = work.run(key) {
-        run
-    } else {
-        let queue = turn.queue_of.call1(((topic.name.bind(py), queue_id),))?;
-        if queue.is_none() {
-            return Ok(None);
-        }
-        let first = queue.getattr(intern!(py, "next_offset"))?.extract::<i64>()?;
-        work.add_run(key, queue.unbind(), first)
-    };
-    let found = &work.runs[run];
-    Ok(Some((run, found.first + found.codes.len() as i64)))
 }
 
 fn check_host(host: &[u8]) -> PyResult<()> {

@@ -40,8 +40,10 @@ mod record_crc;
 mod send;
 mod sent;
 mod signers;
+mod single;
 mod text;
 mod thread_promise;
+mod topics;
 mod unique_ids;
 mod verdicts;
 mod words;
@@ -49,7 +51,7 @@ mod words;
 use pyo3::prelude::*;
 
 /// What Python asks for: it changes with every change of what is called here.
-const INTERFACE: u32 = 6;
+const INTERFACE: u32 = 7;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {

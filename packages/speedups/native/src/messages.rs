@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::entry::{int, long};
-use crate::properties::named;
+use crate::properties::{named, NAME_END, PAIR_END};
 use crate::record::{Parts, HEAD_BYTES};
 
 /// `UNPACKED_BYTES_MAX` of mqframe/core/messages/compression.py.
@@ -93,6 +93,32 @@ impl RecordMessage {
     #[getter]
     fn _store_host<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.record.bind(py).as_bytes()[64..72])
+    }
+
+    /// All properties by name (`decode_properties` in mqframe/core/messages/properties.py), which are kept. Python
+    /// splits what is no UTF-8.
+    #[getter]
+    fn properties<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let mut message = slf.borrow_mut();
+        if let Some(kept) = &message._properties {
+            return Ok(kept.bind(py).clone().into_any());
+        }
+        let Ok(text) = std::str::from_utf8(message.text_of(py)) else {
+            drop(message); // splitting the properties keeps them in it
+            return slf.call_method0(intern!(py, "_properties_split"));
+        };
+        let found = PyDict::new(py);
+        for pair in text.split(char::from(PAIR_END)) {
+            match pair.split_once(char::from(NAME_END)) {
+                Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+                    found.set_item(name, value)?
+                }
+                _ => {}
+            }
+        }
+        message._properties = Some(found.clone().unbind());
+        Ok(found.into_any())
     }
 
     /// The tag, or `None`. Python looks where properties were split, or are odd.

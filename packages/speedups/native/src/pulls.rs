@@ -1,7 +1,7 @@
 //! Pulls, read by their pattern: the header without the numbers in it that change from pull to pull.
 //!
 //! Python decodes the first pull of a pattern, and says what it thinks of it. A later one is the same request but
-//! for its numbers, so that nothing of it has to be decoded.
+//! for its numbers, so that nothing of it has to be decoded. Either form of headers has patterns of its own.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::header::{whole_frame, Field, Limits};
-use crate::json;
 use crate::signers::{Signers, SIGNATURE};
 use crate::text::number;
+use crate::{binary, json};
 
 const JSON: u8 = 0;
+const BINARY: u8 = 1;
 /// Far below what any server takes.
 const LIMITS: Limits = Limits {
     frame_bytes: 8192,
@@ -31,6 +32,16 @@ const NUMBERS: [&str; 4] = [
     "\"commitOffset\":\"",
     "\"opaque\":",
 ];
+
+/// The names of the first three, by which they are found in a header in binary.
+const NAMES: [&[u8]; 3] = [b"queueId", b"queueOffset", b"commitOffset"];
+/// Of a header in binary (binary.rs): before and behind its opaque, and where its fields begin, behind their length.
+const BEFORE_OPAQUE: usize = 5;
+const BEHIND_OPAQUE: usize = 9;
+const BEFORE_LENGTH: usize = 17;
+const FIRST_FIELD: usize = 21;
+/// The length of a value stands before it.
+const LENGTH_BYTES: usize = 4;
 
 /// A pull: where its frame ends, its fields where it has to be signed, the pattern, and the numbers.
 struct Pull<'a> {
@@ -109,16 +120,29 @@ impl PullReader {
 
 impl PullReader {
     fn pull<'a>(&self, data: &'a [u8], start: usize, signed: bool) -> Option<Pull<'a>> {
-        let frame =
-            whole_frame(data, start, &LIMITS).filter(|frame| frame.form == JSON && frame.body.is_empty())?;
-        let header = frame.header;
-        let mut numbers = [0; 4];
+        let frame = whole_frame(data, start, &LIMITS).filter(|frame| frame.body.is_empty())?;
+        let mut pull = Pull {
+            end: frame.end,
+            fields: Vec::new(),
+            pattern: Vec::with_capacity(frame.header.len() + 1),
+            numbers: [0; 4],
+        };
+        pull.pattern.push(frame.form);
+        match frame.form {
+            JSON => self.take_json(frame.header, signed, &mut pull)?,
+            BINARY => take_binary(frame.header, signed, &mut pull)?,
+            _ => return None,
+        }
+        i32::try_from(pull.numbers[3]).ok()?;
+        Some(pull)
+    }
+
+    fn take_json<'a>(&self, header: &'a [u8], signed: bool, pull: &mut Pull<'a>) -> Option<()> {
         let mut places = [(0, 0); 5];
-        let mut fields = Vec::new();
         if signed {
-            json::read(header, &mut fields)?;
-            let value = fields.iter().find(|field| field.name == SIGNATURE)?.value;
-            let at = value.as_ptr() as usize - header.as_ptr() as usize;
+            json::read(header, &mut pull.fields)?;
+            let value = pull.fields.iter().find(|field| field.name == SIGNATURE)?.value;
+            let at = place_in(header, value);
             places[4] = (at, at + value.len());
         }
         for (which, finder) in self.finders.iter().enumerate() {
@@ -137,23 +161,51 @@ impl PullReader {
             if !ends {
                 return None;
             }
-            numbers[which] = number(&header[at..at + digits])?;
+            pull.numbers[which] = number(&header[at..at + digits])?;
             places[which] = (at, at + digits);
         }
-        i32::try_from(numbers[3]).ok()?;
+        pull.leave_out(header, &mut places);
+        Some(())
+    }
+}
+
+/// A value that is left out is so with its length; that of all fields differs with these.
+fn take_binary<'a>(header: &'a [u8], signed: bool, pull: &mut Pull<'a>) -> Option<()> {
+    let head = binary::read(header, &mut pull.fields)?;
+    let mut places = [(0, 0); 6];
+    for (which, name) in NAMES.iter().chain(signed.then_some(&SIGNATURE)).enumerate() {
+        let mut named = pull.fields.iter().filter(|field| field.name == *name);
+        let value = named.next()?.value;
+        if named.next().is_some() {
+            return None; // the last of them counts, which is for Python to see
+        }
+        if which < NAMES.len() {
+            pull.numbers[which] = number(value).filter(|number| *number >= 0)?;
+        }
+        let at = place_in(header, value);
+        places[which] = (at - LENGTH_BYTES, at + value.len());
+    }
+    pull.numbers[3] = i64::from(head.opaque);
+    places[4] = (BEFORE_OPAQUE, BEHIND_OPAQUE);
+    places[5] = (BEFORE_LENGTH, FIRST_FIELD);
+    pull.leave_out(header, &mut places);
+    (head.opaque >= 0).then_some(())
+}
+
+/// Where `value`, a part of `header`, begins there.
+fn place_in(header: &[u8], value: &[u8]) -> usize {
+    value.as_ptr() as usize - header.as_ptr() as usize
+}
+
+impl Pull<'_> {
+    /// Takes what is in `header` but not at `places` into the pattern; those that are empty leave nothing out.
+    fn leave_out(&mut self, header: &[u8], places: &mut [(usize, usize)]) {
         places.sort_unstable();
-        let mut pattern = Vec::with_capacity(header.len());
         let mut at = 0;
         for (first, behind) in places {
-            pattern.extend(&header[at..first]);
-            at = behind;
+            self.pattern.extend(&header[at..*first]);
+            at = *behind;
         }
-        pattern.extend(&header[at..]);
-        Some(Pull {
-            end: frame.end,
-            fields,
-            pattern,
-            numbers,
-        })
+        self.pattern.extend(&header[at..]);
     }
 }

@@ -53,6 +53,9 @@ class Laid:
     def unknown(self) -> str | None:
         """Topic of the frame at which it stopped, if nothing but that it is not admitted spoke against it."""
     @property
+    def at_once(self) -> bool:
+        """Whether none of the answers waits; all of them may otherwise."""
+    @property
     def count(self) -> int:
         """How many messages."""
     @property
@@ -86,7 +89,8 @@ class SendLayout:
 
     `suffix`: what the broker puts behind all properties; `guarded`: followed by a CRC over the whole record,
     as a property. `words`: a message in whose properties one occurs
-    is not ordinary; nor is a batch with one of `batch_words` anywhere in it. `store_host`: packed.
+    is not ordinary; nor is a batch with one of `batch_words` anywhere in it. `at_once`: with one of these
+    among the properties of a request its answer does not wait. `store_host`: packed.
     `offset_id_head`: what offset ids begin with, before the 16 digits of the log offset. `answer`: the parts
     of an answer's header from its beginning to the message id, the fields that all answers share, each with
     its comma, from behind the fields to the number of the request, and behind this number.
@@ -104,6 +108,7 @@ class SendLayout:
         guarded: bool,
         words: list[bytes],
         batch_words: list[bytes],
+        at_once: list[bytes],
         store_host: bytes,
         offset_id_head: bytes,
         answer: tuple[bytes, bytes, bytes, bytes],
@@ -137,7 +142,8 @@ class SendLayout:
         than bytes.
         """
     def lay(self, data: bytes, start: int, place: _Place, signers: Signers | None = None) -> Laid | None:
-        """Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary.
+        """Lay out frames of `data` from `start` on, up to the first that is not whole or not ordinary, or
+        whose answer waits where those before do not, or the other way round.
 
         With `signers` it also has to be signed by one of them, who may send it.
 
@@ -377,6 +383,9 @@ class RecordMessage:
     It has what a `ReceivedMessage` holds, by the same names; `mqframe_speedups.messages` gives it the rest.
     """
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """All properties by name, split once."""
     @property
     def tag(self) -> str | None:
         """The tag, or `None`."""

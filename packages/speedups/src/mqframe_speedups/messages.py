@@ -64,6 +64,7 @@ def _become_received() -> None:
     for name, what in vars(ReceivedMessage).items():
         if name not in of_their_own and (not name.startswith("_") or name == "__repr__"):
             setattr(RecordMessage, name, what)
+    setattr(RecordMessage, "_properties_split", vars(ReceivedMessage)["properties"].fget)  # noqa: B010 - likewise
     setattr(RecordMessage, "__reduce_ex__", _reduce)  # noqa: B010 - a type checker would not have it
     setattr(RecordMessage, "_many", ManyRecords())  # noqa: B010 - likewise
     ReceivedMessage.register(RecordMessage)

@@ -41,7 +41,7 @@ class BrokerPath:
         joined = b"".join(made.answers)
         answers: bytes | LateAnswers = joined
         if made.sent and self._sends is not None:
-            answers = self._sends.answered(made.sent, received, joined)
+            answers = self._sends.answered(made, received, joined)
         # Consumers have messages to work on, and who sent a batch has another one to pack.
         unhurried = made.batched or not made.sent
         return FramesServed(made.start, answers, made.requests, unhurried)

@@ -32,7 +32,7 @@ from mqframe.core.requests.serving import Call
 from mqframe.core.storage.agreement import LIGHT_PREFIX
 from mqframe.core.storage.found import GetStatus
 from mqframe.core.storage.record import topic_part
-from mqframe.core.wire.frame import Frame, encode_answer
+from mqframe.core.wire.frame import Frame, HeaderForm, encode_answer
 from mqframe.log import get_logger
 from mqframe.net.frame_path import AlikeRequests, HoldingPeer
 from mqframe.store.queues.consume_queue import ConsumeQueue
@@ -43,8 +43,8 @@ from mqframe_speedups.served_read import LIMIT_MAX, ServedRead
 
 log: Final = get_logger("broker")
 
-_BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,')
-"""How the headers of pulls begin that are looked at: as clients write them in JSON."""
+_BEGINNINGS: Final = (b'{"code":11,', b'{"code":361,', b"\0\x0b", b"\x01\x69")
+"""How the headers of pulls begin that are looked at: as clients write them in JSON, and in binary."""
 _WORDS_BYTES: Final = 8
 _NUMBERS: Final = (b'"queueId":"', b'"queueOffset":"', b'"commitOffset":"', b'"opaque":')
 _OPAQUE: Final = 1_000_000_007
@@ -155,10 +155,12 @@ class PullPath:
             fields = decode_fields(request.ext, PullMessage)
         except HeaderError:
             return None
+        # In binary they are looked for among the fields, and not at all where one is there twice.
+        once = request.form is HeaderForm.ROCKETMQ or all(frame.count(name) == 1 for name in _NUMBERS)
         usual = (
             not request.flag
             and request.code in _CODES
-            and all(frame.count(name) == 1 for name in _NUMBERS)
+            and once
             and not fields.sys_flag & PullFlag.SUBSCRIPTION
             and is_tag_type(fields.expression_type or TAG)
         )

@@ -123,7 +123,7 @@ class SendPath:
                 **self._sends.marks,
             }
         )
-        if self.waits:
+        if self.waits and not laid.at_once:
             return partial(self._reply, self._log.end, received, reply)
         self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000)
         return reply
@@ -157,8 +157,10 @@ class SendPath:
         while True:
             laid = layout.lay(made.data, made.start, self._place(born_host, now), made.signers)
             if laid is not None and laid.count:
-                if not self._write(laid, now):
+                # Answers that wait leave without those that do not: the first of a read say which are served.
+                if (made.sent and laid.at_once is not made.at_once) or not self._write(laid, now):
                     break
+                made.at_once = laid.at_once
                 number = sum([number for _, _, number in laid.kinds])
                 made.sent += number
                 made.batched = made.batched or laid.count > number
@@ -173,11 +175,11 @@ class SendPath:
             if not (made.tells() if unknown is None else self._admit(layout, unknown)):
                 break
 
-    def answered(self, number: int, received: float, answers: bytes) -> bytes | LateAnswers:
-        """The `answers` to so many sends, at once or once all that is in the log by now is confirmed."""
-        if self.waits:
-            return partial(self._answer, self._log.end, number, received, answers)
-        self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000, number)
+    def answered(self, made: ServedRead, received: float, answers: bytes) -> bytes | LateAnswers:
+        """The `answers` to what was `made`, at once or once all that is in the log by now is confirmed."""
+        if self.waits and not made.at_once:
+            return partial(self._answer, self._log.end, made.sent, received, answers)
+        self._statistics.put_times.add((self._state.clock.monotonic() - received) * 1000, made.sent)
         return answers
 
     def _answer(
@@ -242,13 +244,12 @@ class SendPath:
         marks, _, rest = rest.partition(b',"%b":""' % _KEY.encode())
         middle, _, end = rest.partition(b"%d" % _OPAQUE)
         words = {*(word for word, _ in sends.rules.words), *_NOT_ORDINARY}
-        if self.waits:
-            words.add(NO_WAIT)
         self._layout = layout = SendLayout(
             suffix=sends.suffix_bytes,
             guarded=settings.property_crc,
             words=sorted(word.encode() for word in words),
             batch_words=list(sends.rules.batch_words),
+            at_once=[NO_WAIT.encode()] if self.waits else [],
             store_host=state.identity.store_host,
             offset_id_head=state.identity.offset_id(0)[:-16].encode(),
             answer=(begin, marks, middle, end),

@@ -22,7 +22,7 @@ class ServedRead:
     """Of a read, `data` of `peer`, all before byte `start` is served: `requests` with these `answers`.
 
     `caller`: what access control says of `peer`; `None`: nobody is asked. `sent`: sends that were served.
-    `batched`: whether some of these are batches.
+    `batched`: whether some of these are batches; `at_once`: whether none of their answers waits.
     `room`: bytes of messages that may still be given with this read; those of sends' answers do not count.
     It moves on with every step, so that nothing is served twice when one fails.
     """
@@ -33,6 +33,7 @@ class ServedRead:
     start: int = 0
     sent: int = 0
     batched: bool = False
+    at_once: bool = False
     room: int = ANSWERS_BYTES_MAX
     answers: list[Body] = attrs.field(factory=list)
     requests: list[AlikeRequests] = attrs.field(factory=list)

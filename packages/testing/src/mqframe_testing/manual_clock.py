@@ -116,7 +116,7 @@ class ManualClock:
         end = self._now + seconds
         while (timer := self._next(end)) is not None:
             self._fire(timer)
-        self._now = end
+        self._now = max(self._now, end)  # other threads may have moved it further meanwhile
 
     async def aadvance(self, seconds: float) -> None:
         """As `advance`, with turns for the running loop before, between and after the calls."""
@@ -125,7 +125,7 @@ class ManualClock:
         while (timer := self._next(end)) is not None:
             self._fire(timer)
             await self._settle()
-        self._now = end
+        self._now = max(self._now, end)  # other threads may have moved it further meanwhile
         await self._settle()
 
     async def finish(self, work: Awaitable[T], step: float = 0.1) -> T:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 from mqframe.core.errors import PluginError
 from mqframe.hooks.specs import hookimpl
+
+COMMAND_HELP: Final = {
+    "dashboard": "Serve a web dashboard of the cluster until Ctrl-C; read-only, unless users may sign in.",
+    "dashboard-user": "Write the line of a user for the file of `mqframe dashboard --sign-in file:PATH`.",
+}
+"""What lists say of them without importing them."""
 
 
 @hookimpl

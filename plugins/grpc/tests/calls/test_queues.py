@@ -37,6 +37,18 @@ async def test_messages_are_pulled_from_an_offset_on() -> None:
         assert answers[3].next_offset == 3
 
 
+async def test_small_messages_that_are_pulled_leave_in_one_piece_and_large_ones_in_their_own() -> None:
+    async with DoorScene(topics={"orders": 1}) as scene:
+        await scene.create_group("readers")
+        for body in (b"1", b"2", b"3" * 16_000, b"4" * 16_000):
+            await scene.send_one(message("orders", body))
+        held = scene.begin("PullMessage", pull(0), timeout=9.0)
+        answers = await scene.finish(held.task)
+        assert held.pieces == [3, 1, 2]
+        assert [each.message.body[:1] for each in answers[1:-1]] == [b"1", b"2", b"3", b"4"]
+        assert answers[-1].next_offset == 4
+
+
 async def test_a_pull_waits_for_messages() -> None:
     async with DoorScene(topics=TOPICS) as scene:
         await scene.create_group("readers")

@@ -47,6 +47,18 @@ async def test_a_receive_waits_for_a_message_and_is_answered_in_order() -> None:
         assert answers[2].delivery_timestamp.seconds == scene.clock.now_ms() // 1000
 
 
+async def test_small_messages_leave_in_one_piece_and_large_ones_in_their_own() -> None:
+    async with DoorScene(topics={"orders": 1}) as scene:
+        for number in range(6):
+            await scene.send_one(message("orders", f"{number}".encode() * (1 if number < 4 else 16_000)))
+        held = scene.begin("ReceiveMessage", receive_request("orders", "billing"), timeout=9.0)
+        answers = await scene.finish(held.task)
+        assert held.pieces == [5, 1, 2]
+        assert [len(each.message.body) for each in answers[1:-1]] == [1, 1, 1, 1, 16_000, 16_000]
+        assert answers[0].status.code == m.Code.OK
+        assert answers[-1].WhichOneof("content") == "delivery_timestamp"
+
+
 async def test_a_receive_that_finds_nothing() -> None:
     async with DoorScene(topics=TOPICS) as scene:
         asked = receive_request("orders", "billing", seconds=5.0)

@@ -10,6 +10,7 @@ from h2.events import SettingsAcknowledged
 from h2.settings import SettingCodes
 from mqframe_grpc.proto import messages as m
 from mqframe_grpc.transport.call import Method
+from mqframe_grpc.transport.connection import TURN_BYTES, TURN_CALLS
 from mqframe_grpc.transport.frames import DATA, GOAWAY, HEADERS, PREFACE, PRIORITY, frame_head
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 
@@ -228,11 +229,46 @@ async def test_a_client_that_sends_much_leaves_turns_to_others() -> None:
 async def test_many_small_frames_are_much_as_well() -> None:
     wire = Wire()
     busy = wire.connect()
-    numbers = [busy.call("Echo", b"%d" % n) for n in range(500)]
-    busy.push()
-    assert 10 < len(wire.begun) < 100
     await wire.settle()
+    for n in range(500):
+        busy.http.ping(b"%08d" % n)
+    busy.push()
+    busy.pull()
+    assert 10 < busy.pongs < 200
+    await wire.settle()
+    assert busy.pongs == 500
+
+
+async def test_of_many_calls_the_first_are_answered_before_others_are_looked_at() -> None:
+    wire = Wire()
+    busy = wire.connect()
+    numbers = [busy.call("Echo", b"%d" % n) for n in range(100)]
+    busy.push()
+    busy.pull()
+    assert [number for number in numbers if busy.answers[number].ended] == numbers[: TURN_CALLS - 1]
+    assert busy.transport.reading
+    numbers += [busy.call("Echo", b"%d" % n) for n in range(100, 150)]
+    busy.push()  # behind what waits
+    assert len(wire.begun) == TURN_CALLS - 1
+    await wire.settle()
+    assert wire.begun == [b"%d" % n for n in range(150)]
     assert all(busy.answers[number].messages == [b"%d" % n] for n, number in enumerate(numbers))
+
+
+async def test_no_more_is_read_while_much_waits_to_be_looked_at() -> None:
+    wire = Wire()
+    busy = wire.connect()
+    for n in range(20):
+        busy.call("Echo", b"%d" % n)
+    busy.push()
+    assert busy.transport.reading
+    last = busy.call("Echo", b"z" * (TURN_BYTES + 1))
+    busy.push()
+    assert not busy.transport.reading
+    await wire.settle()
+    assert busy.answers[last].messages == [b"z" * (TURN_BYTES + 1)]
+    assert busy.transport.reading
+    assert wire.at_rest()
 
 
 async def test_what_is_unpacked_is_much_as_well() -> None:

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from mqframe_grpc.transport.messages import IncomingMessages, WholeMessage, framed
+from mqframe_grpc.transport.frames import FRAME_BYTES_MAX
+from mqframe_grpc.transport.messages import IncomingMessages, WholeMessage, framed, together
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 
 MAX = 1000
@@ -29,6 +31,37 @@ def refusal(incoming: IncomingMessages) -> GrpcError:
     with pytest.raises(GrpcError) as caught:
         incoming.take()
     return caught.value
+
+
+@given(
+    st.lists(
+        st.binary(min_size=5, max_size=40).flatmap(lambda start: st.integers(0, 1000).map(start.__mul__))
+    )
+)
+@example([])
+@example([bytes(FRAME_BYTES_MAX), b"a"])
+@example([bytes(FRAME_BYTES_MAX + 1), b"a", b"b"])
+def test_answers_go_together_as_far_as_a_frame_takes_them(answers: list[bytes]) -> None:
+    begun, pieces = 0, list(together(answers))
+    for count, data in pieces:
+        assert data == b"".join(answers[begun:count])
+        assert len(data) <= FRAME_BYTES_MAX or count - begun == 1
+        assert count == len(answers) or len(data) + len(answers[count]) > FRAME_BYTES_MAX
+        begun = count
+    assert begun == len(answers)
+
+
+def test_an_answer_is_asked_for_when_those_before_have_left_no_earlier() -> None:
+    asked = []
+
+    def answers() -> Iterator[bytes]:
+        for number in range(3):
+            asked.append(number)
+            yield bytes(FRAME_BYTES_MAX)
+
+    left = together(answers())
+    assert next(left)[0] == 1
+    assert asked == [0, 1]
 
 
 def test_a_message_comes_as_it_was_sent() -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Final
 
 from mqframe.core.errors import PluginError
 from mqframe.hooks.specs import hookimpl
+
+COMMAND_HELP: Final = {
+    "idempotence": "The table of message keys of idempotent listeners: how to make it, and how to clean it.",
+}
+"""What lists say of them without importing them."""
 
 
 @hookimpl

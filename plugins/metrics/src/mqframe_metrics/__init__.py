@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqframe.hooks.late_names import late_names
 
 if TYPE_CHECKING:
     from mqframe_metrics.broker.source import BrokerSource as BrokerSource
@@ -15,20 +16,12 @@ if TYPE_CHECKING:
     from mqframe_metrics.settings import MetricsSettings as MetricsSettings
     from mqframe_metrics.source import Measured as Measured
 
-_HOME = {
-    "Measured": "source:Measured",
-    "MetricsSettings": "settings:MetricsSettings",
-    "BrokerSource": "broker.source:BrokerSource",
-    "NameServerSource": "nameserver:NameServerSource",
-}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, attribute = home.partition(":")
-    value = globals()[name] = getattr(import_module(f"mqframe_metrics.{module}"), attribute)
-    return value
+__getattr__, __dir__ = late_names(
+    __name__,
+    {
+        "BrokerSource": "mqframe_metrics.broker.source",
+        "Measured": "mqframe_metrics.source",
+        "MetricsSettings": "mqframe_metrics.settings",
+        "NameServerSource": "mqframe_metrics.nameserver",
+    },
+)

@@ -6,8 +6,9 @@ application nothing of the broker's part. The names of consumers are those of `m
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqframe.hooks.late_names import late_names
 
 if TYPE_CHECKING:
     from mqframe_pop.broker.service import PopService as PopService
@@ -24,15 +25,4 @@ _HOME = {
     "SimpleConsumer": "mqframe_pop.client.blocking_consumer",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return __dir__()
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__getattr__, __dir__ = late_names(__name__, _HOME)

@@ -5,8 +5,9 @@ Everything public is here, imported when it is first used. The names are those o
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mqframe.hooks.late_names import late_names
 
 if TYPE_CHECKING:
     from mqframe_pull.lite_pull.blocking_consumer import LitePullConsumer as LitePullConsumer
@@ -23,15 +24,4 @@ _HOME = {
     "Puller": "mqframe_pull.puller.blocking_puller",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return __dir__()
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+__getattr__, __dir__ = late_names(__name__, _HOME)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mqframe.hooks.interfaces import BrokerRole
 from mqframe.hooks.specs import Factories, hookimpl
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mqframe.net.clock import LoopClock
     from mqframe_replication.broker.hand_set_role import HandSetRole
     from mqframe_replication.broker.role_by_operator import RoleByOperator
+
+COMMAND_HELP: Final = {"replica": "Masters and slaves: who follows whom, and how far behind."}
+"""What lists say of it without importing it."""
 
 
 class RoleOfOperators(BrokerRole):

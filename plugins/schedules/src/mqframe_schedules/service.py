@@ -14,6 +14,7 @@ from mqframe.core.messages.names import is_closed_topic
 from mqframe.core.requests.fields import NoHeader
 from mqframe.core.requests.serving import Call, serves
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, Periodic, SavedTable
+from mqframe.hooks.specs import Factories, hookimpl
 from mqframe.log import get_logger
 from mqframe.trouble import Troubles
 from mqframe_schedules.bodies import Schedule, ScheduleState, ScheduleStates, ScheduleTable, SentTable
@@ -287,3 +288,9 @@ class Schedules(BrokerService):
             last_ms=entry.last_ms,
             problem=entry.problem,
         )
+
+
+@hookimpl
+def register_broker_services() -> Factories:
+    """`schedules`."""
+    return {"schedules": Schedules}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mqframe.hooks.specs import Factories, hookimpl
+
+COMMAND_HELP: Final = {"store": "The files of a broker: what was damaged, and mending them."}
+"""What lists say of it without importing it."""
 
 
 @hookimpl

@@ -11,8 +11,10 @@ from mqframe_testing.manual_clock import ManualClock
 from mqframe.client.consuming.push.consume_call import BUNDLE_SECONDS, Bundle, ConsumeCall, ListenerCaller
 from mqframe.client.consuming.push.listener import subscription
 from mqframe.client.consuming.push.watched_call import ListenerHooks
-from mqframe.core.consuming.consume_result import ConsumeOutcome, ConsumeResult
+from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL, ConsumeOutcome, ConsumeResult
+from mqframe.core.consuming.ordered_turn import OrderedTurn
 from mqframe.core.consuming.process_queue import ProcessQueue
+from mqframe.core.consuming.queue_locks import LockLease
 from mqframe.core.messages.message import MessageQueue
 from mqframe.hooks.interfaces import ConsumeHook
 
@@ -154,8 +156,8 @@ class Handled:
         return answer(context) if callable(answer) else answer
 
 
-def carried_out(function, messages=None, clock=None, before=lambda bundle: None, goes_on=None) -> Bundle:
-    """A bundle of five messages, or these, once its worker is done with it."""
+def carried_out(function, messages=None, clock=None, before=lambda bundle: None, limits=()) -> Bundle:
+    """A bundle of five messages, or these, once its worker is done with it; in order by `limits`."""
     clock = clock or ManualClock()
     bundle = Bundle(
         ProcessQueue(QUEUE, 0.0),
@@ -164,7 +166,7 @@ def carried_out(function, messages=None, clock=None, before=lambda bundle: None,
         clock.monotonic(),
     )
     before(bundle)
-    ListenerCaller("g", ListenerHooks(), clock.monotonic, 10.0).call_each(bundle, goes_on)
+    ListenerCaller("g", ListenerHooks(), clock.monotonic, 10.0).call_each(bundle, *limits)
     return bundle
 
 
@@ -214,19 +216,59 @@ class TestBundle:
         assert handled.offsets == [0]
         assert offsets(bundle.take_back()) == [1, 2]
 
-    def test_one_behind_which_it_must_not_go_on_is_the_last(self) -> None:
-        clock, asked = ManualClock(), []
+    @pytest.mark.parametrize("what", ["turn", "lease", "subscription", "long", "nothing"])
+    def test_in_order_one_behind_which_it_must_not_go_on_is_the_last(self, what) -> None:
+        clock, lease, made, asked = ManualClock(), LockLease(), [], []
+        lease.granted(clock.monotonic())
+        turn = OrderedTurn(lease)
+        messages = [received(n) for n in range(5)]
+        turn.offer(messages, clock.monotonic() - (59.9985 if what == "long" else 0.0))
+        turn.begin(5, clock.monotonic())
 
-        def goes_on(now: float) -> bool:
-            asked.append(now - began)
-            return len(asked) < 3
+        def end(offset: int) -> None:
+            clock.advance(0.001)
+            if offset == 1 and what == "turn":
+                assert not turn.close()
+            elif offset == 1 and what == "lease":
+                lease.doubted()
 
-        began = clock.monotonic()
-        handled = Handled(each=lambda offset: clock.advance(0.001))
-        bundle = carried_out(handled, clock=clock, goes_on=goes_on)
-        assert handled.offsets == offsets(bundle.messages) == [0, 1, 2]
-        assert asked == pytest.approx([0.001, 0.002, 0.003])
-        assert (offsets(bundle.take_back()), bundle.odd) == ([3, 4], None)
+        def newest(topic):
+            asked.append(topic)
+            return made[0].subscription if what != "subscription" or len(asked) < 2 else None
+
+        handled = Handled(each=end)
+        bundle = carried_out(handled, messages, clock, made.append, (turn, newest))
+        done = [0, 1, 2, 3, 4] if what == "nothing" else [0, 1]
+        assert handled.offsets == offsets(bundle.messages) == done
+        assert (offsets(bundle.take_back()), bundle.odd) == ([2, 3, 4] if what != "nothing" else [], None)
+        assert set(asked) == {"orders"}
+
+    def test_a_handler_of_messages_alone_gets_them_as_they_are(self) -> None:
+        messages, got = [received(n) for n in range(5)], []
+        bundle = carried_out(got.append, messages)
+        assert all(one is other for one, other in zip(got, messages, strict=True))
+        assert offsets(bundle.messages) == [0, 1, 2, 3, 4]
+        assert (bundle.result, bundle.odd) == (ConsumeResult.SUCCESS, None)
+
+    @pytest.mark.parametrize(
+        "answer", [ConsumeResult.RECONSUME_LATER, 5, ValueError("no"), KeyboardInterrupt()]
+    )
+    def test_what_such_a_handler_does_not_manage_has_a_call_of_its_own(self, answer) -> None:
+        def handle(message):
+            if message.queue_offset == 2 and isinstance(answer, BaseException):
+                raise answer
+            return (
+                answer
+                if message.queue_offset == 2
+                else (None, ConsumeResult.SUCCESS)[message.queue_offset % 2]
+            )
+
+        bundle = carried_out(handle)
+        assert (offsets(bundle.messages), offsets(bundle.odd.messages)) == ([0, 1], [2])
+        is_error = isinstance(answer, BaseException)
+        assert (bundle.odd.result, bundle.odd.error) == ((None, answer) if is_error else (answer, None))
+        assert (bundle.odd.context.queue, bundle.odd.context.ack_index) == (QUEUE, ACKNOWLEDGE_ALL)
+        assert offsets(bundle.take_back()) == [3, 4]
 
     def test_one_that_is_slow_is_the_last(self) -> None:
         clock = ManualClock()

@@ -8,9 +8,12 @@ import pytest
 from mqframe_testing.consuming import received
 
 from mqframe.client.consuming.push.listener import BATCH_MAX, DELAY_LEVEL_MAX, ListenerContext, subscription
+from mqframe.client.consuming.push.typed_handler import BodyType
 from mqframe.core.consuming.consume_result import ACKNOWLEDGE_ALL, ConsumeResult
 from mqframe.core.errors import FixError
 from mqframe.core.messages.message import MessageQueue, ReceivedMessage
+from mqframe.hooks.codecs import Codecs
+from mqframe.hooks.manager import PluginManager
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 
@@ -60,6 +63,23 @@ def test_a_handler_takes_one_message_whatever_is_usual() -> None:
         assert (found.batch_max, found.takes_one) == (1, True)
     found = subscription("orders", "*", plain, None, 5, usual_max=32)
     assert (found.batch_max, found.takes_one) == (32, False)
+
+
+def test_only_a_plain_handler_of_messages_alone_is_called_with_nothing_else() -> None:
+    def handle(message):
+        """Is done."""
+
+    async def handle_async(message):
+        """Is done."""
+
+    def with_context(message: ReceivedMessage, context):
+        """Is done."""
+
+    assert subscription("orders", "*", handle, None, 5).single is handle
+    body = BodyType(dict, Codecs(PluginManager()))
+    others = [subscription("orders", "*", each, None, 5) for each in (handle_async, with_context, plain)]
+    others.append(subscription("orders", "*", handle, None, 5, body=body))
+    assert [each.single for each in others] == [None] * 4
 
 
 def test_a_batch_listener_is_called_as_it_is() -> None:

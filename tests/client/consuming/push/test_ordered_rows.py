@@ -122,9 +122,9 @@ def rows(monkeypatch) -> list[int]:
     sizes: list[int] = []
     carry_out = ListenerCaller.call_each
 
-    def note(caller: ListenerCaller, row: Any, goes_on: Any = None) -> None:
+    def note(caller: ListenerCaller, row: Any, *limits: Any) -> None:
         sizes.append(len(row.waiting))
-        carry_out(caller, row, goes_on)
+        carry_out(caller, row, *limits)
 
     monkeypatch.setattr(ListenerCaller, "call_each", note)
     return sizes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from mqframe.core.clock import Clock
 from mqframe.core.codes import ResponseCode
 from mqframe.core.consuming.pull import PullStatus, pull_request, read_answer
@@ -27,6 +29,7 @@ from mqframe_grpc.rules.names import group_name, topic_name
 from mqframe_grpc.rules.receives import ReceiveLimits, message_of
 from mqframe_grpc.rules.times import duration_ms, moment_ms
 from mqframe_grpc.transport.call import GrpcCall
+from mqframe_grpc.transport.messages import framed, together
 
 log = get_logger("grpc")
 
@@ -55,10 +58,12 @@ class QueueCalls:
             await call.send(m.PullMessageResponse(status=status_of(problem, call)))
             return
         code = m.Code.OK if messages else m.Code.MESSAGE_NOT_FOUND
-        await call.send(m.PullMessageResponse(status=status(code)))
-        for message in messages:
-            await call.send(m.PullMessageResponse(message=message))
-        await call.send(m.PullMessageResponse(next_offset=next_offset))
+        call.first = found = m.PullMessageResponse(status=status(code))
+        made = (m.PullMessageResponse(message=message) for message in messages)
+        answers = itertools.chain((found,), made, (m.PullMessageResponse(next_offset=next_offset),))
+        for _, data in together(framed(answer.SerializeToString()) for answer in answers):
+            call.pass_on(data)
+            await call.room()
 
     async def _pull(self, call: GrpcCall, request: m.PullMessageRequest) -> tuple[list[m.Message], int]:
         client = self._clients.of(call)

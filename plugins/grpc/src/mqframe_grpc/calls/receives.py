@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mqframe_pop.requests import PopMessage
@@ -39,12 +39,14 @@ from mqframe_grpc.rules.receives import (
 from mqframe_grpc.rules.settings import attempts_max, request_timeout_ms, retry_delay_ms
 from mqframe_grpc.rules.times import timestamp
 from mqframe_grpc.transport.call import GrpcCall
-from mqframe_grpc.transport.messages import framed
+from mqframe_grpc.transport.messages import framed, together
 
 log = get_logger("grpc")
 
 _ANY_QUEUE: Final = -1
 _NEWEST: Final = 1
+_FOUND: Final = m.ReceiveMessageResponse(status=status(m.Code.OK))
+_FOUND_FRAMED: Final = framed(_FOUND.SerializeToString())
 
 
 class ReceiveCalls:
@@ -76,9 +78,9 @@ class ReceiveCalls:
             found = await self._pop(call, client, group, topic, request)
         except Exception as problem:  # isolation boundary: of this call
             await call.send(m.ReceiveMessageResponse(status=status_of(problem, call)))
+            call.pass_on(self._delivered())
         else:
             await self._hand_over(call, client, group, topic, found, renewed=request.auto_renew)
-        await call.send(m.ReceiveMessageResponse(delivery_timestamp=timestamp(self._clock.now_ms())))
 
     async def _pop(
         self, call: GrpcCall, client: DoorClient, group: str, topic: str, request: m.ReceiveMessageRequest
@@ -201,17 +203,27 @@ class ReceiveCalls:
                 renewing.renewals.deliver(
                     name, group, topic, each.message_id, each.handle, now_ms, each.reconsume_times
                 )
-        sent = 0
+        call.first, sent = _FOUND, 0
         try:
-            await call.send(m.ReceiveMessageResponse(status=status(m.Code.OK)))
-            for each in found:
-                call.pass_on(each.answer)
+            for count, data in together(self._answers(found)):
+                call.pass_on(data)
                 if call.ended or call.is_full:
                     await call.room()
-                sent += 1
+                sent = count - 1  # a status came before them
         except BaseException:
             self._leftovers.give_back(client, group, topic, map(_pair, found[sent:]))
             raise
+
+    def _answers(self, found: Sequence[Delivery]) -> Iterator[bytes]:
+        yield _FOUND_FRAMED
+        for each in found:
+            yield each.answer
+        yield self._delivered()
+
+    def _delivered(self) -> bytes:
+        """The answer that says when those before it were handed over."""
+        at = timestamp(self._clock.now_ms())
+        return framed(m.ReceiveMessageResponse(delivery_timestamp=at).SerializeToString())
 
 
 def _pair(delivery: Delivery) -> tuple[str, DoorHandle]:

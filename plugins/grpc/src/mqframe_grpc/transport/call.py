@@ -168,7 +168,7 @@ class GrpcCall:
         await self.room()
 
     def pass_on(self, data: bytes) -> None:
-        """Send an answer as it travels; who sends more waits for `room`. Raises as `send`."""
+        """Send answers as they travel; who sends more waits for `room`. Raises as `send`."""
         self._refuse_when_ended()
         self._carrier.send(self, data)
 

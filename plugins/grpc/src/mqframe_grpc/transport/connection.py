@@ -37,6 +37,8 @@ log = get_logger("grpc")
 
 TURN_BYTES: Final = 64 << 10
 """So much of a connection is looked at before others have their turn, with what is unpacked of it."""
+TURN_CALLS: Final = 8
+"""So many calls begin in a turn: answers leave as it ends, and clients go on while others are served."""
 _FRAME_COST: Final = 512
 """What looking at a frame costs, in bytes that could be copied meanwhile: small ones end a turn, too."""
 _OF_THE_CONNECTION: Final = frozenset((SETTINGS, PING, GOAWAY))
@@ -109,7 +111,9 @@ class GrpcConnection(asyncio.Protocol):
         self.last_read = self._clock.monotonic()
         self._pinged = False
         self._cutter.add(data)
-        if not self._turn_due and not self._leaving.paused:
+        if self._turn_due:
+            self._choose_reading()
+        elif not self._leaving.paused:
             self._turn()
 
     def pause_writing(self) -> None:
@@ -244,8 +248,8 @@ class GrpcConnection(asyncio.Protocol):
     def _take_frames(self) -> bool:
         """Whether there may be more."""
         cutter, calls, spent = self._cutter, self._calls, 0
-        calls.spent = 0
-        while spent + calls.spent < TURN_BYTES:
+        calls.spent, last = 0, calls.begun + TURN_CALLS
+        while spent + calls.spent < TURN_BYTES and calls.begun < last:
             frame = cutter.take()
             if frame is None:
                 return False
@@ -262,22 +266,18 @@ class GrpcConnection(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._turn_if_heard)
 
     def _turn_if_heard(self) -> None:
-        if self._leaving.paused:
-            self._turn_due = False  # the client reads first
-        else:
+        self._turn_due = False
+        if not self._leaving.paused:  # else the client reads first
             self._turn()
 
     def _choose_reading(self) -> None:
-        """Read while what came was looked at, and while the client reads what it is answered."""
-        reads = not self._turn_due and not self._leaving.paused
+        """Read while little waits to be looked at, and while the client reads what it is answered."""
+        reads = not self._leaving.paused and not (self._turn_due and self._cutter.held > TURN_BYTES)
         transport = self._transport
         if reads == self._reads or transport is None or transport.is_closing():
             return
         self._reads = reads
-        if reads:
-            transport.resume_reading()
-        else:
-            transport.pause_reading()
+        (transport.resume_reading if reads else transport.pause_reading)()
 
     def _frame(self, frame: HttpFrame) -> None:
         kind = frame.kind

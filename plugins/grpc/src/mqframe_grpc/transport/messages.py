@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from mqframe_grpc.transport.frames import FRAME_BYTES_MAX
 from mqframe_grpc.transport.status import GrpcError, GrpcStatus
 
 PREFIX_BYTES: Final = 5
@@ -16,6 +18,24 @@ _PACKED: Final = 1
 def framed(message: bytes) -> bytes:
     """`message` as it travels."""
     return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+def together(answers: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """`answers`, as they travel, as many in one as all clients take in a frame: they pay for each frame.
+
+    With each goes how many of them have come by then.
+    """
+    held, size, count = list[bytes](), 0, 0
+    for answer in answers:
+        if held and size + len(answer) > FRAME_BYTES_MAX:
+            yield count, b"".join(held)
+            held.clear()
+            size = 0
+        held.append(answer)
+        size += len(answer)
+        count += 1
+    if held:
+        yield count, b"".join(held)
 
 
 class WholeMessage(NamedTuple):
