@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mqframe_transactions.requests import SendHalfBatch
 from mqframe_transactions.rules.half_rules import CHECK_GROUP
 
 from mqframe.core.consuming.bodies import ConsumerOffsetTable
@@ -12,7 +13,7 @@ from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.requests.admin import GetAllConsumerOffset
-from mqframe.core.requests.messages import CheckTransactionState, EndTransaction, SendHalfBatch
+from mqframe.core.requests.messages import CheckTransactionState, EndTransaction
 from mqframe.core.requests.serving import Call, serves
 from mqframe.core.storage.record import decode_record, decode_records
 from mqframe.core.wire.frame import Frame

@@ -227,7 +227,8 @@ FLOORS: dict[str, list[set[str]]] = {
         {"broker", "client"},
     ],
     "mqframe_transactions": [
-        {"rules", "settings"},
+        {"requests", "settings"},
+        {"rules"},
         {"broker", "client"},
     ],
     "mqframe_delay": [

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from mqframe_testing.cluster_scene import ClusterScene
 from mqframe_transactions.client.listener import HalfMessage, TransactionListener
 from mqframe_transactions.client.producer import AsyncTransactionProducer
+from mqframe_transactions.requests import SendHalfBatch
 
 from mqframe import AsyncBatchTransactionProducer, ReceivedMessage, TransactionOutcome
 from mqframe.core.messages.batch import encode_element
-from mqframe.core.requests.messages import SendHalfBatch
 
 T = TypeVar("T")
 COMMIT, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.UNKNOWN

@@ -178,6 +178,7 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
     3008: "mqframe-plugin-acl",
     3009: "mqframe-plugin-acl",
     3010: "mqframe-plugin-acl",
+    21320: "mqframe-plugin-transactions",
     21330: "mqframe-plugin-schedules",
     21331: "mqframe-plugin-schedules",
     21332: "mqframe-plugin-schedules",

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from mqframe.core.parameters import OURS, Since
-from mqframe.core.requests.fields import ONLY_OURS, Header, Int, Long, Request, request
+from mqframe.core.requests.fields import Header, Int, Long, Request, request
 from mqframe.core.requests.lasting import AtSlaves
 from mqframe.core.requests.needs import Action, cluster, group, topic
 
@@ -86,22 +86,6 @@ class SendMessageV2(SendFieldsV2):
 )
 class SendBatchMessage(SendFieldsV2):
     """Store several messages of one topic and queue."""
-
-
-@request(
-    21320,
-    SendAnswer,
-    body="batch of messages (mqframe.core.messages.batch)",
-    needs=topic(Action.PUB, field="b"),
-    since=ONLY_OURS,
-    at_slaves=AtSlaves.MESSAGES,
-)
-class SendHalfBatch(SendFieldsV2):
-    """Store several messages of one topic and queue as one half message; brokers of this project only.
-
-    Properties TRAN_MSG, PGROUP and HALF_BATCH (how many messages) are needed. Others answer 3. The code fits
-    the 16 bits of a binary header and is far from Apache RocketMQ's (source: RequestCode.java).
-    """
 
 
 class RecallAnswer(Header):

@@ -47,7 +47,6 @@ from mqframe.core.requests.messages import (
     EndTransaction,
     PullMessage,
     SendBatchMessage,
-    SendHalfBatch,
     SendMessageV2,
 )
 from mqframe.core.requests.nameserver import GetRouteinfoByTopic, RegisterBroker
@@ -293,9 +292,9 @@ async def test_clients_of_every_kind_sign_everything(cluster: Cluster, at_the_br
 
     assert (witness.unsigned, at_the_broker.unsigned) == ([], [])
     wanted = {UpdateAndCreateTopic, SendMessageV2, SendBatchMessage, HeartBeat, PullMessage, EndTransaction}
-    wanted |= {SendHalfBatch}
     wanted |= {UpdateConsumerOffset, GetMaxOffset, UnregisterClient}
-    assert {kind.CODE for kind in wanted} <= at_the_broker.seen
+    half_batch = 21320
+    assert {kind.CODE for kind in wanted} | {half_batch} <= at_the_broker.seen
     assert GetRouteinfoByTopic.CODE in witness.seen
 
 

@@ -11,11 +11,11 @@ import pytest
 from halves import HALF, batch, send_batch
 from mqframe_cli.settings.configuration import load
 from mqframe_testing.cluster_scene import ClusterScene
+from mqframe_transactions.requests import SendHalfBatch
 from without import offers_without, without
 
 import mqframe
 from mqframe.core.errors import SettingError
-from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.hooks import names
 
 OURS = "mqframe-plugin-transactions"

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from mqframe_transactions.requests import SendHalfBatch
 from transaction_scenes import BatchScene, batch
 
 from mqframe import (
@@ -31,7 +32,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.names import HALF_TOPIC, OP_HALF_TOPIC
 from mqframe.core.requests.fields import decode_fields
-from mqframe.core.requests.messages import EndTransaction, SendHalfBatch, SendMessageV2
+from mqframe.core.requests.messages import EndTransaction, SendMessageV2
 from mqframe.core.requests.serving import Call, Reply
 
 COMMIT, ROLLBACK, UNKNOWN = TransactionOutcome.COMMIT, TransactionOutcome.ROLLBACK, TransactionOutcome.UNKNOWN

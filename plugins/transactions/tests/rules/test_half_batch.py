@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mqframe_transactions.requests import SendHalfBatch
 from mqframe_transactions.rules.half_batch import (
     ELEMENTS_MAX,
     EndStatus,
@@ -36,7 +37,6 @@ from mqframe.core.errors import (
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.batch import encode_element
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.store.appending.batch_layout import BatchLayout, BatchLimits
 from mqframe.store.incoming import Incoming
 

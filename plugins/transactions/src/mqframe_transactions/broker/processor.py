@@ -20,7 +20,7 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.core.messages.names import CHECK_MAX_TIME_TOPIC, HALF_TOPIC
 from mqframe.core.requests.admin import ResumeCheckHalfMessage
 from mqframe.core.requests.failures import not_confirmed
-from mqframe.core.requests.messages import EndTransaction, SendHalfBatch
+from mqframe.core.requests.messages import EndTransaction
 from mqframe.core.requests.needs import Action, topic_need
 from mqframe.core.requests.serving import Call, Reply, serves
 from mqframe.core.sending.message_type import TRANSACTION
@@ -33,6 +33,7 @@ from mqframe.trouble import Trouble
 from mqframe_transactions.broker.checker import TransactionChecker
 from mqframe_transactions.broker.ends import TransactionEnds
 from mqframe_transactions.broker.half_queue import HalfQueue
+from mqframe_transactions.requests import SendHalfBatch
 from mqframe_transactions.rules.half_batch import check_half_batch
 from mqframe_transactions.rules.half_rules import (
     ENDED_ALREADY,

@@ -6,9 +6,9 @@ from mqframe.core.codes import ResponseCode, SysFlag
 from mqframe.core.errors import Refusal
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.names import HALF_TOPIC
-from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.core.sending.message_type import is_half
 from mqframe.hooks.interfaces import PendingRecord, SendRule, ServiceSettings, TopicLookup
+from mqframe_transactions.requests import SendHalfBatch
 from mqframe_transactions.rules.half_rules import hold
 from mqframe_transactions.settings import TransactionSettings
 

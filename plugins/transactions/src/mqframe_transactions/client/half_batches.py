@@ -28,13 +28,13 @@ from mqframe.core.messages.batch import decode_batch
 from mqframe.core.messages.checks import check_message, check_properties_size
 from mqframe.core.messages.message import Message, MessageQueue, SendResult, SendStatus
 from mqframe.core.messages.names import DLQ_PREFIX, RETRY_PREFIX
-from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.core.retry.passing import is_passing
 from mqframe.core.sending.retries import BOUND, ONCE, RetryRules
 from mqframe.core.sending.time_limit import time_limit
 from mqframe.core.sending.transaction_outcome import TransactionOutcome
 from mqframe.log import get_logger
 from mqframe_transactions.client.sends import end_request, half_properties, not_durable, prepared_half
+from mqframe_transactions.requests import SendHalfBatch
 from mqframe_transactions.rules.half_batch import (
     ELEMENTS_MAX,
     EndStatus,

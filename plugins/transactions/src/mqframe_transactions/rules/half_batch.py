@@ -27,9 +27,9 @@ from mqframe.core.errors import (
 from mqframe.core.messages import properties as p
 from mqframe.core.messages.batch import ELEMENT_OVERHEAD_BYTES, decode_batch
 from mqframe.core.messages.message import ReceivedMessage
-from mqframe.core.requests.messages import SendHalfBatch
 from mqframe.core.retry.passing import PASSING_CODES
 from mqframe.core.storage.record import HEADS
+from mqframe_transactions.requests import SendHalfBatch
 
 ELEMENTS_MAX: Final = 32767
 """Messages in one half, count."""
