@@ -17,7 +17,7 @@ from faststream.exceptions import (
 )
 from mqframe_faststream import MqframeMessage
 
-from mqframe import Admin, Message, Producer
+from mqframe import Admin, AsyncAdmin, FixError, Message, Producer
 
 LIMIT = 60.0
 
@@ -287,6 +287,54 @@ class TestByHand:
         async with running(broker):
             await broker.publish(1, topic)
             assert (await seen.take(3)) == [0, 1, 2]
+
+
+class TestPopping:
+    async def test_brokers_hand_out_single_messages_and_count_failures(
+        self, make, running, topic, seen, server
+    ) -> None:
+        broker = make(group=f"g-{topic}")
+
+        @broker.subscriber(topic, mode="pop", max_workers=4, max_reconsume_times=1)
+        async def handle(value: int, message: MqframeMessage) -> None:
+            seen((value, message.reconsume_times))
+            if value == 1:
+                raise RuntimeError("no")
+
+        async with running(broker):
+            for value in range(3):
+                await broker.publish(value, topic)
+            assert sorted(await seen.take(4)) == [(0, 0), (1, 0), (1, 1), (2, 0)]
+            async with AsyncAdmin(nameserver=server.nameserver) as admin:
+                (member,) = (await admin.members.consumers(f"g-{topic}")).connection_set
+                info = await admin.members.running_info(f"g-{topic}", member.client_id)
+            assert (info.properties["mode"], info.queues) == ("pop", {})
+        assert dead_letters(server, f"g-{topic}", 1) == [1]
+
+    async def test_what_was_published_while_it_was_away_is_still_there(
+        self, make, running, topic, seen
+    ) -> None:
+        for value in range(2):
+            broker = make(group=f"g-{topic}")
+
+            @broker.subscriber(topic, mode="pop", mode_options={"invisible_seconds": 5})
+            async def handle(value: int) -> None:
+                seen(value)
+
+            async with running(broker):
+                await broker.publish(value, topic)
+                assert (await seen.take(1)) == [value]
+        assert seen.all == [0, 1]
+
+    async def test_what_makes_no_sense_with_it_is_said_at_the_start(self, make, running, topic) -> None:
+        broker = make(group=f"g-{topic}")
+
+        @broker.subscriber(topic, mode="pop", broadcasting=True, ack_policy=AckPolicy.ACK)
+        async def handle(value: int) -> None: ...
+
+        with pytest.raises(FixError, match='broadcasting makes no sense with mode "pop"'):
+            async with running(broker):
+                pass
 
 
 class TestOneByOne:

@@ -102,9 +102,12 @@ class Group:
             raise
 
     async def ready(self) -> None:
-        """Wait for queues: where a new group begins is settled then, and what is published later comes."""
+        """Wait for queues: where a new group begins is settled then, and what is published later comes.
+
+        Whoever pops has none: that is settled with its start.
+        """
         consumer = self.consumer
-        if consumer is None:
+        if consumer is None or consumer.mode == "pop":
             return
         wanted = {topic for topic in self.members if not topic.startswith("%")}
         loop = asyncio.get_running_loop()
@@ -141,6 +144,8 @@ class Group:
             self.name,
             ordered=first.ordered,
             broadcasting=first.broadcasting,
+            mode=first.mode,
+            mode_options=first.mode_options,
             consume_from=first.consume_from,
             consume_hooks=options.consume_hooks,
             rpc_hooks=options.rpc_hooks if first.broadcasting else (),

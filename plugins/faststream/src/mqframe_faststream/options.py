@@ -35,6 +35,8 @@ class SubscriberPlan:
     expression: str | Sql = "*"
     ordered: bool = False
     broadcasting: bool = False
+    mode: str = "pull"
+    mode_options: object = None
     consume_from: ConsumeFrom = "last"
     batch: bool = False
     max_records: int = 1
@@ -76,7 +78,15 @@ class SubscriberPlan:
         return [name for name in OF_GROUP if getattr(self, name) != getattr(other, name)]
 
 
-OF_GROUP = ("ordered", "broadcasting", "consume_from", "max_reconsume_times", "consume_timeout")
+OF_GROUP = (
+    "ordered",
+    "broadcasting",
+    "mode",
+    "mode_options",
+    "consume_from",
+    "max_reconsume_times",
+    "consume_timeout",
+)
 """What all subscribers of a group must say alike."""
 
 

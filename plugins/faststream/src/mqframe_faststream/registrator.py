@@ -45,6 +45,8 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
         sql: str | Sql | None = None,
         ordered: bool = False,
         broadcasting: bool = False,
+        mode: str = "pull",
+        mode_options: object = None,
         consume_from: ConsumeFrom = "last",
         batch: bool = False,
         max_records: int | None = None,
@@ -67,13 +69,13 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
         `group`: the consumer group, by default the broker's, else one named after the topic. `tags`, `sql`:
         what to choose, "paid || refunded" or a list of tags, or an expression over properties. `ordered`:
         messages of a queue come one after the other; what fails is tried again in its place. `broadcasting`:
-        every member gets every message; what fails is dropped. `consume_from`: where a new group begins:
-        "last", "first", a datetime, or ms since 1970. `batch`, `max_records`: call it with lists of so many
-        (32). `max_workers`: calls at once. `max_reconsume_times`: a message that failed so often is a dead
-        letter (unset and 0: as often as its group says; in order: 0 at once, unset never).
-        `consume_timeout`: a call that takes so long has failed, s (900).
-        `ack_policy`: what becomes of messages whose handler raises; by default they come again.
-        All others are as of FastStream's brokers. Raises `OptionError` when something makes no sense.
+        every member gets every message; what fails is dropped. `mode`, `mode_options`: as of `PushConsumer`.
+        `consume_from`: where a new group begins: "last", "first", a datetime, or ms since 1970. `batch`,
+        `max_records`: call it with lists of so many (32). `max_workers`: calls at once.
+        `max_reconsume_times`: a message that failed so often is a dead letter (unset and 0: as often as its
+        group says; in order: 0 at once, unset never). `consume_timeout`: a call that takes so long has
+        failed, s (900). `ack_policy`: what becomes of messages whose handler raises; they come again, unless
+        it is given. All others are as of FastStream's brokers. Raises `OptionError` for what makes no sense.
         """
         wanted = SubscriberPlan(
             topic=topic,
@@ -81,6 +83,8 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
             expression=expression_of(tags, sql, topic),
             ordered=ordered,
             broadcasting=broadcasting,
+            mode=mode,
+            mode_options=mode_options,
             consume_from=consume_from,
             batch=batch,
             max_records=records(batch, max_records, topic),
@@ -90,12 +94,8 @@ class MqframeRegistrator(Registrator[Any, MqframeBrokerConfig]):
         )
         made = self._make_subscriber(wanted, ack_policy, no_reply, (title, description, include_in_schema))
         super().subscriber(made, persistent=persistent)
-        return made.add_call(
-            parser_=parser or self._parser,
-            decoder_=decoder or self._decoder,
-            codec_=codec,
-            dependencies_=dependencies,
-        )
+        parser, decoder = parser or self._parser, decoder or self._decoder
+        return made.add_call(parser_=parser, decoder_=decoder, codec_=codec, dependencies_=dependencies)
 
     def publisher(  # type: ignore[override]
         self,

@@ -30,6 +30,8 @@ class SubscriberOptions(TypedDict, total=False):
     sql: str | Sql | None
     ordered: bool
     broadcasting: bool
+    mode: str
+    mode_options: object
     consume_from: ConsumeFrom
     batch: bool
     max_records: int | None
