@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from mqframe.core.clock import Timer, TimerClock
 from mqframe.core.errors import CallTimeout
@@ -19,6 +19,18 @@ from mqframe.log import get_logger
 
 T = TypeVar("T")
 log = get_logger("net")
+
+_STOOD_STILL_SECONDS: Final = 0.25
+_WAIT_ON_SECONDS_MAX: Final = 3.0
+
+
+def to_wait_on(late_seconds: float) -> float:
+    """For how long to wait on for others when the timer that ends a wait fires so late.
+
+    0 for one that is on time. Any other tells that this process stood still: its machine was paused, or read
+    its pages anew. What others said meanwhile was not read, and who is on the same machine could not say it.
+    """
+    return 0.0 if late_seconds < _STOOD_STILL_SECONDS else min(late_seconds, _WAIT_ON_SECONDS_MAX)
 
 
 class LoopClock(TimerClock, Protocol):
@@ -62,15 +74,24 @@ def boot_id() -> str:
 
 
 async def within(clock: LoopClock, seconds: float, awaitable: Awaitable[T]) -> T:
-    """The result of `awaitable`; when it takes longer than `seconds` it is cancelled: `CallTimeout`."""
+    """The result of `awaitable`; when it takes longer than `seconds` it is cancelled: `CallTimeout`.
+
+    Where this process stood still at the end of that it has a little longer (`to_wait_on`).
+    """
     task = asyncio.ensure_future(awaitable)
     expired = False
+    due = clock.monotonic() + seconds
+    timer: Timer
 
     def expire() -> None:
         nonlocal expired
         expired = task.cancel()
 
-    timer = clock.call_later(seconds, expire)
+    def fired() -> None:
+        nonlocal timer
+        timer = clock.call_later(to_wait_on(clock.monotonic() - due), expire)
+
+    timer = clock.call_later(seconds, fired)
     try:
         return await task
     except asyncio.CancelledError:

@@ -11,7 +11,7 @@ from mqframe.core.clock import Timer
 from mqframe.core.requests.peer import Peer
 from mqframe.log import get_logger
 from mqframe.net.busy_poll import BusyPoll
-from mqframe.net.clock import Every, LoopClock
+from mqframe.net.clock import Every, LoopClock, to_wait_on
 from mqframe.net.deadlines import Deadlines
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.heap import give_back
@@ -68,6 +68,7 @@ class PeerGroup:
         self.frame_path: FramePath | None = None
         self.running = False
         self._timer: Timer | None = None
+        self._waits_on = False
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sweep: Every | None = None
 
@@ -162,8 +163,13 @@ class PeerGroup:
 
     def _expire(self) -> None:
         self._timer = None
-        self.armed_at = float("inf")
         now = self.clock.monotonic()
+        late, self.armed_at = now - self.armed_at, float("inf")
+        wait_on = 0.0 if self._waits_on else to_wait_on(late)
+        self._waits_on = wait_on > 0
+        if self._waits_on:
+            self.arm(now + wait_on)
+            return
         for opaque, peer in self.deadlines.due(now):
             peer.expire(opaque, now)
         if self.deadlines.entries:

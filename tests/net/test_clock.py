@@ -10,7 +10,7 @@ import pytest
 from mqframe_testing.manual_clock import ManualClock
 
 from mqframe.core.errors import CallTimeout
-from mqframe.net.clock import Every, SystemClock, boot_id, within
+from mqframe.net.clock import Every, SystemClock, boot_id, to_wait_on, within
 
 
 def test_the_system_clock_tells_real_time() -> None:
@@ -44,6 +44,29 @@ async def test_within_gives_the_result_or_cancels() -> None:
     with pytest.raises(CallTimeout, match="within 5 s"):
         await waiting
     assert endless.cancelled()
+
+
+class Standing(ManualClock):
+    """A clock of a process that may stand still."""
+
+    def stand_still(self, seconds: float) -> None:
+        """What fell due meanwhile happens late, with the next move."""
+        self._now += seconds
+
+
+async def test_within_waits_a_little_longer_where_the_process_stood_still() -> None:
+    clock = Standing()
+    answers = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    waiting = [asyncio.ensure_future(within(clock, 3, answer)) for answer in answers]
+    await asyncio.sleep(0)
+    clock.stand_still(4)
+    await clock.aadvance(0.9)
+    answers[0].set_result("read late")
+    assert await waiting[0] == "read late"
+    await clock.aadvance(0.2)
+    with pytest.raises(CallTimeout, match="within 3 s"):
+        await waiting[1]
+    assert [to_wait_on(late) for late in (0.0, 0.2, 0.5, 3600.0)] == [0.0, 0.0, 0.5, 3.0]
 
 
 async def test_within_hands_on_errors_and_cancellation() -> None:

@@ -9,11 +9,13 @@ from contextlib import suppress
 
 import pytest
 from mqframe_testing.manual_clock import ManualClock
-from peers import Raw, echo, serving
+from peers import LIST, Raw, echo, serving
 
+from mqframe.core.errors import CallTimeout
 from mqframe.core.requests.peer import Peer
 from mqframe.core.requests.serving import Call, Reply
 from mqframe.core.wire.frame import Frame, encode_frame
+from mqframe.net.client import Client
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.server import Server
@@ -105,6 +107,44 @@ async def test_what_answers_wait_for_is_asked_at_the_end_of_a_turn(caplog: pytes
         assert group.finish_turn("10.0.0.1:5") is until
     assert caplog.text.count("end of turn failed") == 1
     assert "10.0.0.1:5" in caplog.text
+
+
+class Standing(ManualClock):
+    """A clock of a process that may stand still."""
+
+    def stand_still(self, seconds: float) -> None:
+        """What fell due meanwhile happens late, with the next move."""
+        self._now += seconds
+
+
+async def test_calls_wait_a_little_longer_where_the_process_stood_still() -> None:
+    held: list[Call] = []
+    clock = Standing()
+    client = Client(clock)
+    async with serving({LIST.CODE: held.append}) as (_, _raw, port):
+        calls = [client.invoke(f"127.0.0.1:{port}", LIST(str(number)), timeout=3) for number in range(3)]
+        waiting = [asyncio.ensure_future(call) for call in calls]
+        while len(held) < 3:
+            await asyncio.sleep(0)
+        clock.stand_still(4)
+        await clock.aadvance(0.5)
+        held[1].reply(Reply(body=b"read late"))
+        assert (await waiting[1]).body == b"read late"
+        assert not waiting[0].done()
+        await clock.aadvance(0.6)
+        for late in (waiting[0], waiting[2]):
+            with pytest.raises(CallTimeout, match="within 3 s"):
+                await late
+        # However often it stands still: each wait is lengthened once.
+        last = asyncio.ensure_future(client.invoke(f"127.0.0.1:{port}", LIST("3"), timeout=3))
+        for _ in range(2):
+            for _ in range(10):
+                await asyncio.sleep(0)
+            clock.stand_still(9)
+            await clock.aadvance(0)
+        with pytest.raises(CallTimeout, match="within 3 s"):
+            await last
+        await client.close()
 
 
 async def test_it_runs_from_its_start_to_its_stop() -> None:

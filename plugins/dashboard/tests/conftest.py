@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -18,14 +19,28 @@ from mqframe import Message, Producer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+T = TypeVar("T")
+
 
 class Browser:
-    """Loads pages of a dashboard that runs in a loop of its own."""
+    """Loads pages of a dashboard that runs in a loop and a thread of its own.
+
+    As any server's, the loop never stands still: time limits of what it asks go on between two pages.
+    """
 
     def __init__(self, nameserver: str, **options: Any) -> None:
-        self._runner = asyncio.Runner()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="dashboard")
+        self._thread.start()
         self._stack = AsyncExitStack()
-        self._client = self._runner.run(self._open(nameserver, options))
+        try:
+            self._client = self._run(self._open(nameserver, options))
+        except BaseException:
+            self._end()
+            raise
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _open(self, nameserver: str, options: dict[str, Any]) -> httpx.AsyncClient:
         app = create_app(nameserver, **options)
@@ -35,7 +50,7 @@ class Browser:
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         """The answer to any request."""
-        return self._runner.run(self._client.request(method, path, **options))
+        return self._run(self._client.request(method, path, **options))
 
     @property
     def cookies(self) -> httpx.Cookies:
@@ -53,7 +68,7 @@ class Browser:
         async def ask() -> list[httpx.Response]:
             return await asyncio.gather(*[self._client.request(**each) for each in requests])
 
-        return self._runner.run(ask())
+        return self._run(ask())
 
     def get(self, path: str, **query: Any) -> httpx.Response:
         """The answer to a GET with a query string."""
@@ -66,8 +81,17 @@ class Browser:
         return answer.text
 
     def close(self) -> None:
-        self._runner.run(self._stack.aclose())
-        self._runner.close()
+        try:
+            self._run(self._stack.aclose())
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._run(self._loop.shutdown_asyncgens())
+        self._run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 
-def test_topics_are_listed_with_what_they_hold(browser, mqframe_cluster, send):
+def test_topics_are_listed_with_what_they_hold(open_browser, mqframe_cluster, send):
     mqframe_cluster.create_topic("orders", 3)
     for number in range(4):
         send("orders", str(number).encode())
+    browser = open_browser(mqframe_cluster.nameserver)
     page = browser.page("/topics")
     assert '<td><a href="topic?name=orders">orders</a></td><td class="number">3</td>' in page
     assert '<td class="number">4</td>' in page
