@@ -232,7 +232,7 @@ FLOORS: dict[str, list[set[str]]] = {
         {"broker", "client"},
     ],
     "mqframe_delay": [
-        {"rules", "settings"},
+        {"requests", "rules", "settings"},
         {"store"},
         {"broker"},
     ],

@@ -31,8 +31,3 @@ def told(problem: OSError) -> str:
 def in_words(problem: Exception) -> str:
     """As `told` for an `OSError`, and what any other error says of itself."""
     return told(problem) if isinstance(problem, OSError) else str(problem)
-
-
-def lacks_descriptors(problem: BaseException) -> bool:
-    """Whether nothing can be opened at the moment, by this process or by any."""
-    return isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE)

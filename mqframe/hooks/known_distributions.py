@@ -137,6 +137,7 @@ KNOWN_REQUESTS: Final[Mapping[int, str]] = {
     52: "mqframe-plugin-acl",
     53: "mqframe-plugin-acl",
     54: "mqframe-plugin-acl",
+    60: "mqframe-plugin-delay",
     200: "mqframe-plugin-admin",
     202: "mqframe-plugin-admin",
     203: "mqframe-plugin-admin",

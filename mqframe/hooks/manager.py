@@ -141,10 +141,3 @@ class PluginManager:
     def block(self, name: str) -> None:
         """Make a plugin invisible: "kind.name", or the name of a distribution or registered plugin."""
         self._catalog.block(name)
-
-
-def same_plugin(name: str, other: str) -> bool:
-    """Whether two names stand for the same plugin of a kind."""
-    from mqframe.hooks.catalog import table_key
-
-    return table_key(name) == table_key(other)

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from mqframe.core.os_errors import lacks_descriptors, told
+from mqframe.core.os_errors import told
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,3 @@ def test_what_is_not_known_is_said_as_it_is() -> None:
     assert told(OSError(errno.EPIPE, "Broken pipe")) == "Broken pipe"
     assert told(OSError("the port is taken")) == "the port is taken"
     assert told(OSError()) == "OSError"
-
-
-def test_only_missing_descriptors_are_missing_descriptors() -> None:
-    assert lacks_descriptors(OSError(errno.EMFILE, ""))
-    assert lacks_descriptors(OSError(errno.ENFILE, ""))
-    assert not lacks_descriptors(OSError(errno.ENOSPC, ""))
-    assert not lacks_descriptors(ValueError())

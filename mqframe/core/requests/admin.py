@@ -122,16 +122,6 @@ class GetAllDelayOffset(Request):
     """How far each delay level has come."""
 
 
-@request(
-    60,
-    answer_body="the timer's checkpoint, as its file holds it",
-    needs=cluster(Action.GET, operators=False),
-    since="5.0.0",
-)
-class GetTimerCheckPoint(Request):
-    """How far delivery at a given time has come."""
-
-
 @request(61, answer_body="config/timermetrics", needs=cluster(Action.GET, operators=False), since="5.0.0")
 class GetTimerMetrics(Request):
     """How many messages of each topic wait for a given time."""

@@ -100,7 +100,7 @@ def client_settings(cluster: ChosenCluster) -> dict[str, Any]:
 
     from mqframe.client.configuration.sections import AdminSection, ClientSection
     from mqframe.core.config.layers import Given, Layer, Rank
-    from mqframe.hooks.manager import same_plugin
+    from mqframe.hooks.catalog import table_key
     from mqframe.net.settings import NetSettings
 
     given = (Given(path, value, cluster.origin) for path, value in cluster.settings.items())
@@ -115,7 +115,8 @@ def client_settings(cluster: ChosenCluster) -> dict[str, Any]:
     own = resolved.section(AdminSection).rpc_hooks
     named = said.rpc_hooks if own is None else own
     with_options = [name for name in resolved.plugins("admin") if plugins.knows("rpc_hook", name)]
-    hooks = [*named, *(name for name in with_options if not any(same_plugin(name, each) for each in named))]
+    tables = {table_key(name) for name in named}
+    hooks = [*named, *(name for name in with_options if table_key(name) not in tables)]
     if hooks:
         arguments["rpc_hooks"] = hooks
     return arguments

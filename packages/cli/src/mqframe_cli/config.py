@@ -99,7 +99,7 @@ def _check(program: str, profile: str, data: Path | None) -> None:
 def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
     """Options of the plugins that settings name, as these plugins read them; of others what was given."""
     from mqframe.core.config.configuration import DEFAULT, Entry
-    from mqframe.hooks.manager import same_plugin
+    from mqframe.hooks.catalog import table_key
 
     entries = {entry.path: entry for entry in resolved.entries}
     common = resolved.plugins()
@@ -118,12 +118,12 @@ def _plugin_entries(resolved: Resolved) -> Iterator[Entry]:
             if options is None or place in shown:
                 continue
             shown |= {place, name}
-            origins = next((each.origins for key, each in tables.items() if same_plugin(key, name)), {})
+            origins = next((t.origins for key, t in tables.items() if table_key(key) == table_key(name)), {})
             if given:
                 origins = {**origins, **dict.fromkeys(given.value, given.origin)}
             yield from _of_plugin(place, options, origins)
     for name, table in common.items():
-        if any(same_plugin(name, each) for each in shown):
+        if table_key(name) in map(table_key, shown):
             continue
         for key, value in table.items():
             # What a plugin keeps secret is known to it alone, and one that is not in use is not imported.

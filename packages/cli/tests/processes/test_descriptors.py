@@ -6,10 +6,8 @@ import errno
 import resource
 
 import pytest
-from mqframe_cli.processes.descriptors import DescriptorWatch, open_one
+from mqframe_cli.processes.descriptors import DescriptorWatch, lacks_descriptors, open_one
 from mqframe_testing.manual_clock import ManualClock
-
-from mqframe.core.os_errors import lacks_descriptors
 
 
 async def test_the_shortage_is_an_error_a_minute_and_its_end_another(
@@ -54,3 +52,10 @@ def test_the_probe_finds_that_the_limit_is_reached() -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert lacks_descriptors(problem.value)
+
+
+def test_only_missing_descriptors_are_missing_descriptors() -> None:
+    assert lacks_descriptors(OSError(errno.EMFILE, ""))
+    assert lacks_descriptors(OSError(errno.ENFILE, ""))
+    assert not lacks_descriptors(OSError(errno.ENOSPC, ""))
+    assert not lacks_descriptors(ValueError())

@@ -7,6 +7,7 @@ import base64
 import pytest
 from broker.conftest import LocalStore
 from mqframe_delay.broker.timer import TimerService
+from mqframe_delay.requests import GetTimerCheckPoint
 from mqframe_delay.rules.timer_layout import CHECKPOINT
 from mqframe_delay.rules.timer_metrics import TimerMetrics
 from mqframe_delay.rules.timer_rules import NEVER_ENQUEUED
@@ -16,7 +17,7 @@ from mqframe_testing.cluster_scene import ClusterScene
 from timed_messages import DAY, bodies, delivered, send
 
 from mqframe.core.messages.properties import decode_properties
-from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerCheckPoint, GetTimerMetrics
+from mqframe.core.requests.admin import GetBrokerRuntimeInfo, GetTimerMetrics
 from mqframe.core.requests.messages import RecallMessage
 from mqframe.core.storage.record import decode_records
 from mqframe.core.wire.loose_json import loads

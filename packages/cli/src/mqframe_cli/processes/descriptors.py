@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
 from typing import Final
 
-from mqframe.core.os_errors import lacks_descriptors, told
+from mqframe.core.os_errors import told
 from mqframe.log import get_logger
 from mqframe.net.clock import Every, LoopClock
 from mqframe.trouble import Trouble
@@ -19,6 +20,11 @@ LOOK_SECONDS: Final = 1.0
 def open_one() -> None:
     """Open a file and close it. Raises OSError."""
     os.close(os.open(os.devnull, os.O_RDONLY))
+
+
+def lacks_descriptors(problem: BaseException) -> bool:
+    """Whether nothing can be opened at the moment, by this process or by any."""
+    return isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class DescriptorWatch:

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, Final, Protocol, runtime_checkable
 
 from mqframe.core.errors import GiveUpError, MqframeError, SettingError
-from mqframe.core.os_errors import lacks_descriptors, told
+from mqframe.core.os_errors import told
 from mqframe.log import get_logger
 from mqframe.net.clock import SystemClock
-from mqframe_cli.processes.descriptors import DescriptorWatch
+from mqframe_cli.processes.descriptors import DescriptorWatch, lacks_descriptors
 
 log: Final = get_logger("cli")
 FILES_MAX: Final = 1 << 17

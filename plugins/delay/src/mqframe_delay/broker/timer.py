@@ -12,7 +12,7 @@ from mqframe.core.errors import Refusal
 from mqframe.core.measuring.family import Metric
 from mqframe.core.measuring.meter import SAMPLE_SECONDS, Meter
 from mqframe.core.messages.names import TIMER_TOPIC
-from mqframe.core.requests.admin import GetTimerCheckPoint, GetTimerMetrics
+from mqframe.core.requests.admin import GetTimerMetrics
 from mqframe.core.requests.serving import Answer, Call, Reply, serves
 from mqframe.hooks.interfaces import BrokerPort, BrokerService, OnArrival, Periodic
 from mqframe.log import get_logger
@@ -23,6 +23,7 @@ from mqframe_delay.broker.replacing import TimerReplacing
 from mqframe_delay.broker.timer_parts import TimerParts
 from mqframe_delay.broker.timer_snapshot import timer_families
 from mqframe_delay.broker.timer_times import TimerTimes
+from mqframe_delay.requests import GetTimerCheckPoint
 from mqframe_delay.rules.timer_metrics import TimerMetrics
 from mqframe_delay.settings import DelaySettings
 from mqframe_delay.store.timer_store import TimerDamage, TimerStore
