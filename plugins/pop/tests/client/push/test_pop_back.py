@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,13 @@ class Hands:
     def __init__(self) -> None:
         self.back: list[tuple[int, float]] = []
 
+    def take(self, messages, gone) -> None:
+        self._gone = gone
+
+    def settle(self, messages) -> None:
+        for message in messages:
+            self._gone(message, True)
+
     async def hand_back(self, message, seconds: float) -> None:
         self.back.append((message.queue_offset, seconds))
 
@@ -26,6 +34,12 @@ class NoBrokers:
 
     routes = SimpleNamespace(brokers=dict)
 
+    def __init__(self) -> None:
+        self.tasks: list[asyncio.Task] = []
+
+    def spawn(self, work) -> None:
+        self.tasks.append(asyncio.ensure_future(work))
+
     async def route(self, topic: str, *, refresh: bool = False):
         raise RouteError(f"no route to {topic}")
 
@@ -33,7 +47,9 @@ class NoBrokers:
 def made(**settings) -> tuple[PopBack, Hands]:
     hands = Hands()
     plan = SimpleNamespace(group="g", clock=ManualClock(), settings=ConsumerSettings(**settings))
-    times = SimpleNamespace(seconds=lambda times, level: 100.0 * level + times)
+    times = SimpleNamespace(
+        seconds=lambda times, level: 100.0 * level + times, returns_max=plan.settings.returns_max
+    )
     return PopBack(plan, NoBrokers(), hands, times), hands
 
 
@@ -70,6 +86,30 @@ async def test_dead_letters_are_sent_and_not_handed_back(monkeypatch: pytest.Mon
     await back.give_up(received(7), "no JSON")
     assert sent == [(5, -1, ""), (6, -1, ""), (7, -1, "no JSON")]
     assert hands.back == []
+
+
+async def test_what_came_too_often_is_given_up_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, str]] = []
+
+    async def resend(self, message, delay_level=0, reason=""):
+        sent.append((message.queue_offset, reason))
+
+    monkeypatch.setattr(PopBack, "resend", resend)
+    back, _ = made(max_reconsume_times=2)
+    popped = [received(offset) for offset in range(4)]
+    for times, message in enumerate(popped):
+        message.reconsume_times = times
+    settled: list[tuple[int, bool]] = []
+    left = back.give_up_old(
+        popped, lambda message, consumed: settled.append((message.queue_offset, consumed))
+    )
+    assert [message.queue_offset for message in left] == [0, 1, 2]
+    await asyncio.gather(*back._instance.tasks)
+    assert sent == [(3, "it came again 3 times")]
+    assert settled == [(3, True)]
+    assert back.give_up_old(left, lambda *_: None) == left
+    unlimited, _ = made()
+    assert unlimited.give_up_old(popped, lambda *_: None) == popped
 
 
 async def test_a_broker_that_is_away_keeps_nothing_from_coming_again(monkeypatch) -> None:

@@ -86,7 +86,8 @@ class PopMode:
 
         def assemble(runtime: ConsumerRuntime) -> ConsumerParts:
             answers = answers_of(plan, instance)
-            service = ConsumeService(parts, PopBack(plan, instance, in_hand, times), answers)
+            back = PopBack(plan, instance, in_hand, times)
+            service = ConsumeService(parts, back, answers)
             rows = PopRows(plan, instance, in_hand, service.submit)
             if plan.ordered:
                 rows = OrderedPopRows(plan, instance, in_hand, service.submit, times)
@@ -94,6 +95,7 @@ class PopMode:
                 calls=calls,
                 in_hand=in_hand,
                 rows=rows,
+                back=back,
                 workers=lambda: workers_of(plan),
                 statistics=parts.statistics,
                 ordered=plan.ordered,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from mqframe.client.connection.instance import ClientInstance
 from mqframe.client.consuming.push.plan import ConsumerPlan
 from mqframe.client.consuming.push.send_back import SendBack
@@ -11,15 +13,18 @@ from mqframe.core.messages.message import ReceivedMessage
 from mqframe.log import get_logger
 from mqframe_pop.client.push.in_hand import MessagesInHand
 from mqframe_pop.client.push.retry_times import RetryTimes
+from mqframe_pop.rules.popped import PoppedMessage
 
 log = get_logger("client")
 
 
 class PopBack(SendBack):
-    """Has them hidden until they are to come again; brokers count, and make dead letters of them.
+    """Has them hidden until they are to come again; brokers count.
 
-    At once dead are those that a listener gives up, and those that came again as often as the consumer
-    itself allows. What is handed back is not in hand any more, so nobody acknowledges it; dead letters are.
+    Dead letters are those that a listener gives up, and those that failed as often as consumer or group
+    allow. Our brokers make them of what came too often, too; Apache's hand that out for ever
+    (PopReviveService.java).
+    What is handed back is not in hand any more, so nobody acknowledges it; dead letters are.
     """
 
     def __init__(
@@ -28,7 +33,6 @@ class PopBack(SendBack):
         super().__init__(plan.group, instance, plan.clock, plan.settings.returns_max)
         self._in_hand = in_hand
         self._times = times
-        self._returns_max = plan.settings.returns_max
 
     async def send_back(self, message: ReceivedMessage, delay_level: int = 0) -> None:
         """Hide it for as long as `delay_level` or the group says; a negative one makes it a dead letter."""
@@ -49,5 +53,27 @@ class PopBack(SendBack):
             )
             await self._in_hand.hand_back(message, self._times.seconds(message.reconsume_times, 0))
 
+    def give_up_old(
+        self, popped: Sequence[PoppedMessage], gone: Callable[[PoppedMessage, bool], None]
+    ) -> list[PoppedMessage]:
+        """Make dead letters of those of `popped` that failed too often, and return the others.
+
+        Nobody gave these up when they failed: they ended their process, or no broker could be reached.
+        `gone` is called with each that is settled.
+        """
+        most = self._times.returns_max
+        old = [each for each in popped if most is not None and each.reconsume_times > most]
+        if not old:
+            return list(popped)
+        self._in_hand.take(old, gone)
+        for message in old:
+            self._instance.spawn(self._bury(message))
+        return [each for each in popped if most is None or each.reconsume_times <= most]
+
+    async def _bury(self, message: PoppedMessage) -> None:
+        await self.give_up(message, f"it came again {message.reconsume_times} times")
+        self._in_hand.settle([message])
+
     def _is_last(self, message: ReceivedMessage) -> bool:
-        return self._returns_max is not None and message.reconsume_times >= self._returns_max
+        most = self._times.returns_max
+        return most is not None and message.reconsume_times >= most

@@ -20,6 +20,7 @@ from mqframe.core.retry.backoff import pull_backoff
 from mqframe.log import get_logger
 from mqframe_pop.client.pop_calls import ANY_QUEUE, PopCalls
 from mqframe_pop.client.push.in_hand import MessagesInHand
+from mqframe_pop.client.push.pop_back import PopBack
 from mqframe_pop.client.push.pop_rows import COUNT_MAX, PopRows
 from mqframe_pop.rules.pop_room import PopRoom, most_in_hand
 from mqframe_pop.rules.popped import PoppedMessage
@@ -37,6 +38,7 @@ class PopParts:
     calls: PopCalls
     in_hand: MessagesInHand
     rows: PopRows
+    back: PopBack
     workers: Callable[[], int]
     statistics: ConsumerStatistics
     ordered: bool
@@ -58,6 +60,7 @@ class PopFetcher(QueueFetcher):
         super().__init__(instance, options, strategy, sink, pops.statistics)
         self._counts = pops.statistics
         self._calls, self._in_hand, self._rows = pops.calls, pops.in_hand, pops.rows
+        self._back = pops.back
         self._workers = pops.workers
         self._ordered = pops.ordered
         self._room = PopRoom(self._clock.monotonic())
@@ -182,7 +185,9 @@ class PopFetcher(QueueFetcher):
         task: asyncio.Task[None] | None,
     ) -> None:
         if self._goes_on(source, task) and self._strategy.find(source.topic) is subscription:
-            self._rows.arrived(popped, most_in_hand(self._workers()))
+            fresh = self._back.give_up_old(popped, lambda *_: self._settled(0))
+            if fresh:
+                self._rows.arrived(fresh, most_in_hand(self._workers()))
             return
         # It came too late, or by another filter.
         self._in_hand.take(popped, lambda *_: None)

@@ -1,4 +1,4 @@
-"""When a message comes again that a push consumer popped and failed at."""
+"""When a message comes again that a push consumer popped and failed at, and how often."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ REFRESH_SECONDS: Final = 60.0
 class RetryTimes:
     """By the delay levels, or the retry policy of the group, which is asked for again once a minute.
 
-    The levels are the usual ones: clients do not know a broker's own (`messageDelayLevel`).
+    The levels are the usual ones: clients do not know a broker's own (`messageDelayLevel`). `returns_max`:
+    how often one comes again, by the consumer's settings or else by the group; `None` where neither says it.
     """
 
     def __init__(self, plan: ConsumerPlan) -> None:
@@ -30,6 +31,7 @@ class RetryTimes:
         self._schedule: tuple[int, ...] | None = None
         self._ordered_ms = plan.settings.suspend_current_queue_time_millis
         self._asked: float | None = None
+        self.returns_max = plan.settings.returns_max
 
     def seconds(self, reconsume_times: int, level: int) -> float:
         """The wait of a message that came back so often. `level`: what the listener asks for; 0: nothing."""
@@ -57,6 +59,8 @@ class RetryTimes:
                 continue
             else:
                 self._schedule = retry_schedule(config.group_retry_policy)
+                if self._plan.settings.returns_max is None:
+                    self.returns_max = max(0, config.retry_max_times)
                 interval = ordered_interval(config)
                 self._ordered_ms = (
                     self._plan.settings.suspend_current_queue_time_millis if interval is None else interval
