@@ -8,7 +8,8 @@ from typing import Final
 from mqframe.core.requests import REQUESTS, Request
 
 PACKAGES: Final = (
-    "mqframe.", "mqframe_admin.", "mqframe_assignment.", "mqframe_pop.", "mqframe_request_reply.",
+    "mqframe.", "mqframe_admin.", "mqframe_assignment.", "mqframe_delay.", "mqframe_pop.",
+    "mqframe_request_reply.", "mqframe_transactions.",
 )  # fmt: skip
 """What a name of their modules begins with. Other plugins declare requests that only they know."""
 for _module in (*(f"{package}requests" for package in PACKAGES[1:]), "mqframe_admin.access.requests"):

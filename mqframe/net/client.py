@@ -16,6 +16,7 @@ from mqframe.hooks.interfaces.rpc_hook import RpcHook
 from mqframe.net.addresses import NOBODY_LISTENS, met_itself
 from mqframe.net.async_peer import AsyncPeer
 from mqframe.net.clock import LoopClock, within
+from mqframe.net.connection import SILENT_SECONDS
 from mqframe.net.endpoint import Endpoint
 from mqframe.net.peer_group import PeerEvents, PeerGroup
 from mqframe.net.settings import NetSettings
@@ -153,8 +154,8 @@ class Client:
     async def _open_and_invoke(self, address: str, request: Request, body: Body, timeout: float) -> Frame:
         began = self._clock.monotonic()
         peer = await self._open(address, timeout)
-        left = max(0.0, timeout - (self._clock.monotonic() - began))
-        return await peer.invoke(request, body, left)
+        left = timeout - (self._clock.monotonic() - began)  # less than none where it stood still meanwhile
+        return await peer.invoke(request, body, max(left, min(timeout, SILENT_SECONDS)))
 
     async def _open(self, address: str, timeout: float) -> AsyncPeer:
         peer = self._peers.get(address)

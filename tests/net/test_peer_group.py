@@ -147,6 +147,22 @@ async def test_calls_wait_a_little_longer_where_the_process_stood_still() -> Non
         await client.close()
 
 
+async def test_a_call_whose_process_stood_still_while_it_connected_has_a_second_left() -> None:
+    held: list[Call] = []
+    clock = Standing()
+    client = Client(clock)
+    async with serving({LIST.CODE: held.append}) as (_, _raw, port):
+        call = asyncio.ensure_future(client.invoke(f"127.0.0.1:{port}", LIST("1"), timeout=3))
+        await asyncio.sleep(0)
+        clock.stand_still(4)
+        while not held:
+            await asyncio.sleep(0)
+        await clock.aadvance(0.9)
+        held[0].reply(Reply(body=b"in time"))
+        assert (await call).body == b"in time"
+        await client.close()
+
+
 async def test_it_runs_from_its_start_to_its_stop() -> None:
     group = PeerGroup(ManualClock(), Endpoint(NetSettings(), {}, ()), PeerEvents())
     assert not group.running

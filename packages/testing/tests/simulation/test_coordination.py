@@ -209,7 +209,7 @@ async def test_a_lease_that_is_not_renewed_over_a_blocked_way_runs_out(simulatio
         assert await scene.one.renew() is False
 
 
-def test_a_host_that_stands_still_sees_the_answer_or_the_limit_when_it_goes_on() -> None:
+def test_a_host_that_stands_still_sees_the_answer_when_it_goes_on() -> None:
     async def scenario(scene: Scene) -> None:
         host = scene.hosts[0]
         scene.network.way("coordination", "one").delay = 0.9
@@ -220,12 +220,10 @@ def test_a_host_that_stands_still_sees_the_answer_or_the_limit_when_it_goes_on()
         assert not claim.done()
         assert (await scene.held()).leader == b"leader 1"
         await scene.simulation.clock.sleep(1)
-        outcomes.add("limit" if isinstance(claim.exception(), CoordinationError) else "answer")
+        assert claim.exception() is None  # its limit is over, too, and what came meanwhile is read first
 
-    outcomes: set[str] = set()
     for seed in range(20):
         play(scenario, seed)
-    assert outcomes == {"limit", "answer"}
 
 
 async def test_changes_are_told_unless_the_engine_is_out_of_reach(simulation: Simulation) -> None:
